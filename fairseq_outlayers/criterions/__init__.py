@@ -1,0 +1,5 @@
+"""fairseq glue around the losses; importing a module here registers its criterion."""
+
+from fairseq_outlayers.criterions import full_softmax
+
+__all__ = ["full_softmax"]

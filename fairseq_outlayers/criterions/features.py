@@ -1,0 +1,52 @@
+"""What a criterion takes from a model: decoder states, targets, and the output layer."""
+
+from typing import Any, Dict, Tuple
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OutputLayer
+
+
+def output_layer_of(model: nn.Module, criterion: str) -> OutputLayer:
+    """The model's output layer, also through a data-parallel wrapper.
+
+    Raises:
+        UserError: if the model has none of ours, or the wrapper cannot see parameters that are
+            used outside ``forward``.
+    """
+    layer = getattr(model.decoder, "output_projection", None)
+    if not isinstance(layer, OutputLayer):
+        raise UserError(
+            f"--criterion {criterion} needs a model that takes --output-layer "
+            "(luong_lstm, transformer_outlayers, transformer_lm_outlayers, ...), and "
+            f"{type(model).__name__} is none: choose such an --arch, or --criterion cross_entropy"
+        )
+    # Class embeddings enter the loss here, after the wrapped forward pass has ended: DDP would
+    # mark them as unused, and FSDP would have gathered them away.
+    if getattr(model, "find_unused_parameters", False):
+        raise UserError(
+            f"--find-unused-parameters does not work with --criterion {criterion}, which uses the "
+            "output layer outside forward(): leave it out (no parameter of these models is unused)"
+        )
+    if type(model).__name__ == "FullyShardedDataParallel":
+        raise UserError(
+            f"--ddp-backend fully_sharded does not work with --criterion {criterion}, which uses "
+            "the output layer outside forward(): use --ddp-backend pytorch_ddp"
+        )
+    return layer
+
+
+def hidden_and_targets(
+    model: nn.Module, sample: Dict[str, Any], padding_idx: int
+) -> Tuple[Tensor, Tensor]:
+    """Decoder states and class ids of all positions that are not padding.
+
+    Returns:
+        ``(N, H)`` and ``(N,)``.
+    """
+    net_output = model(**sample["net_input"], features_only=True)
+    targets = model.get_targets(sample, net_output)
+    real = targets.ne(padding_idx)
+    return net_output[0][real], targets[real]

@@ -1,0 +1,87 @@
+"""Exact cross-entropy over the whole vocabulary, without an (N, V) table of log-probabilities."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Tuple
+
+import torch.nn as nn
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_outlayers.criterions import reporting
+from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.losses import full_nll, smoothing_term
+
+
+@dataclass
+class FullSoftmaxConfig(FairseqDataclass):
+    label_smoothing: float = field(
+        default=0.0,
+        metadata={"help": "probability spread evenly over the classes that are not the target"},
+    )
+    smooth_real_classes: bool = field(
+        default=False,
+        metadata={"help": "give padding no share of the label smoothing (fairseq gives it one)"},
+    )
+    loss_chunk_size: int = field(
+        default=0,
+        metadata={
+            "help": "target positions whose logits exist at a time: smaller saves memory; "
+            "0 chooses by device"
+        },
+    )
+    sentence_avg: bool = II("optimization.sentence_avg")
+
+
+@register_criterion("full_softmax", dataclass=FullSoftmaxConfig)
+class FullSoftmax(FairseqCriterion):
+    """Equal to fairseq's ``cross_entropy`` and ``label_smoothed_cross_entropy``, in less memory."""
+
+    def __init__(
+        self,
+        task: Any,
+        label_smoothing: float,
+        smooth_real_classes: bool,
+        loss_chunk_size: int,
+        sentence_avg: bool,
+    ):
+        super().__init__(task)
+        if not 0.0 <= label_smoothing < 1.0:
+            raise UserError(f"--label-smoothing {label_smoothing}: must be at least 0 and below 1")
+        if loss_chunk_size < 0:
+            raise UserError(f"--loss-chunk-size {loss_chunk_size}: must be 0 or more")
+        self.label_smoothing = label_smoothing
+        self.left_out = self.padding_idx if smooth_real_classes else None
+        self.chunk_size = loss_chunk_size
+        self.sentence_avg = sentence_avg
+
+    def forward(
+        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        """Loss of a batch.
+
+        Returns:
+            The summed loss in nats (``(N,)`` with ``reduce=False``), its denominator, and what
+            to log.
+        """
+        hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
+        layer = output_layer_of(model, "full_softmax")
+        scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
+        reduction = "sum" if reduce else "none"
+        nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
+        loss = nll
+        if self.label_smoothing > 0:
+            term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.left_out)
+            loss = nll + (term.sum() if reduce else term)
+        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        return loss, sample_size, reporting.logging_output(sample, loss, nll, sample_size)
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
+        reporting.reduce_metrics(logging_outputs)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True

@@ -1,0 +1,5 @@
+"""One model family a file; importing it registers its architectures."""
+
+from fairseq_outlayers.models import luong_lstm, transformer
+
+__all__ = ["luong_lstm", "transformer"]

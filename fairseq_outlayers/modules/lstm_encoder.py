@@ -1,0 +1,62 @@
+"""An LSTM encoder for batches padded on either side."""
+
+from typing import Any, List, NamedTuple, Optional
+
+import torch.nn as nn
+from fairseq.models import FairseqEncoder
+from torch import Tensor
+
+from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
+from fairseq_outlayers.modules.padding import padding_first, take_positions
+
+MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
+
+
+class EncoderOut(NamedTuple):
+    """Encoder states in the order of the source tokens, and each layer's final state."""
+
+    states: Tensor  # (B, S, H)
+    padding_mask: Tensor  # True where padded, (B, S)
+    hiddens: List[Tensor]  # a layer each, (B, H)
+    cells: List[Tensor]  # a layer each, (B, H)
+
+
+class LSTMEncoder(FairseqEncoder):
+    """Embeddings and LSTM layers over the source.
+
+    Args:
+        dictionary: the source dictionary.
+        embedding: ``(V_source, d)``.
+        lstm: layers over left-padded batches.
+    """
+
+    def __init__(self, dictionary: Any, embedding: nn.Embedding, lstm: LeftPaddedLSTM):
+        super().__init__(dictionary)
+        self.embed_tokens = embedding
+        self.lstm = lstm
+        register_dictionary(self, "source", dictionary)
+
+    def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> EncoderOut:
+        """Encode a batch of token ids, ``(B, S)``, padded on either side."""
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        if not padding_mask[:, -1].any():
+            states, hiddens, cells = self.lstm(self.embed_tokens(src_tokens), padding_mask)
+            return EncoderOut(states, padding_mask, hiddens, cells)
+        # The LSTM wants the padding in front; attention wants the order of the tokens given.
+        order = padding_first(padding_mask)
+        embedded = self.embed_tokens(src_tokens.gather(1, order))
+        states, hiddens, cells = self.lstm(embedded, padding_mask.gather(1, order))
+        return EncoderOut(take_positions(states, order.argsort(1)), padding_mask, hiddens, cells)
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """Rows of the batch in another order, ``(B',)``, for beam search."""
+        return EncoderOut(
+            encoder_out.states.index_select(0, new_order),
+            encoder_out.padding_mask.index_select(0, new_order),
+            [hidden.index_select(0, new_order) for hidden in encoder_out.hiddens],
+            [cell.index_select(0, new_order) for cell in encoder_out.cells],
+        )
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS

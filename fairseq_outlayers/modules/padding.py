@@ -1,0 +1,34 @@
+"""Index arithmetic for padded batches."""
+
+import torch
+from torch import Tensor
+
+
+def padding_first(padding_mask: Tensor) -> Tensor:
+    """Positions in an order that puts padding in front and keeps everything else in order.
+
+    Args:
+        padding_mask: True where padded, ``(B, S)``.
+    Returns:
+        Indices into each row, ``(B, S)``; ``rows.gather(1, padding_first(mask))`` is left-padded.
+    """
+    return (~padding_mask).byte().argsort(dim=1, stable=True)
+
+
+def reversal(padding_mask: Tensor) -> Tensor:
+    """Positions that reverse each row of a left-padded batch, its padding staying in front.
+
+    Args:
+        padding_mask: True where padded, ``(B, S)``, left-padded.
+    Returns:
+        Indices into each row, ``(B, S)``; the permutation is its own inverse.
+    """
+    length = padding_mask.size(1)
+    position = torch.arange(length, device=padding_mask.device).expand_as(padding_mask)
+    mirrored = length - 1 + padding_mask.sum(dim=1, keepdim=True) - position
+    return torch.where(padding_mask, position, mirrored)
+
+
+def take_positions(states: Tensor, positions: Tensor) -> Tensor:
+    """Rows of ``states`` ``(B, S, D)`` at ``positions`` ``(B, S)``."""
+    return states.gather(1, positions.unsqueeze(-1).expand_as(states))

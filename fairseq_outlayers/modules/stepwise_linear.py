@@ -1,0 +1,69 @@
+"""A linear map that is applied step by step, with one weight gradient for all steps."""
+
+from typing import Any, List, Tuple
+
+import torch
+from torch import Tensor
+
+Notes = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
+
+
+class StepwiseLinear:
+    """``x W^T`` at many time steps of one batch; its weight gradient is one matrix product.
+
+    Autograd would make a weight gradient at every step and add them up: ``T`` thin products and
+    ``T`` passes over a matrix of the size of ``W``. Here the steps only note their inputs and
+    output gradients; when the last of them has been reached in the backward pass, the notes are
+    joined and multiplied once. Values and gradients are those of ``torch.nn.functional.linear``.
+
+    Make one object a forward pass; do not keep it.
+
+    Args:
+        weight: ``(out, in)``, or ``(B, out, in)`` for a matrix of its own for each sentence.
+    """
+
+    def __init__(self, weight: Tensor):
+        self._notes: Notes = []
+        self._weight = weight.detach()
+        # Depends on the weight and feeds every step, so its backward runs after all of theirs.
+        self._gate = _Gather.apply(weight, self._notes)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """``(B, in) -> (B, out)``."""
+        return _Step.apply(inputs, self._weight, self._gate, self._notes)
+
+
+def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
+    """``vectors @ matrix``, ``(B, i) x (i, o)`` or ``(B, i) x (B, i, o)``."""
+    if matrix.dim() == 2:
+        return vectors @ matrix
+    # As a row: as a column, the batched product is several times slower on a CPU.
+    return torch.bmm(vectors.unsqueeze(1), matrix).squeeze(1)
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, notes: Notes) -> Tensor:
+        ctx.notes, ctx.batched = notes, weight.dim() == 3
+        return weight.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> Tuple[Tensor, None]:
+        join = (lambda parts: torch.stack(parts, dim=1)) if ctx.batched else torch.cat
+        inputs, gradients = (join(parts) for parts in zip(*ctx.notes, strict=True))
+        ctx.notes.clear()
+        return gradients.transpose(-2, -1) @ inputs, None
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, gate: Tensor, notes: Notes) -> Tensor:
+        ctx.save_for_backward(inputs, weight)
+        ctx.notes = notes
+        return _times(inputs, weight.transpose(-2, -1))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, Tensor, None]:
+        inputs, weight = ctx.saved_tensors
+        ctx.notes.append((inputs, gradient))
+        return _times(gradient, weight), None, gradient.new_zeros(()), None

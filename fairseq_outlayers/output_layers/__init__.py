@@ -1,0 +1,50 @@
+"""How one class is scored. To add a layer: write its file, add its line to ``OUTPUT_LAYERS``."""
+
+from typing import Any, Dict, Type
+
+import torch.nn as nn
+
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer, OutputLayer
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
+from fairseq_outlayers.registry import lookup, selection_config
+
+OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
+    "linear": LinearOutputLayer,
+    "tied": TiedOutputLayer,
+}
+
+# Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
+OutputLayerConfig: Any = selection_config(
+    "OutputLayerConfig",
+    OUTPUT_LAYERS,
+    option="output_layer",
+    default="linear",
+    help_text="how the classes (words of the target vocabulary) are scored",
+)
+
+
+def build_output_layer(
+    config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+) -> OutputLayer:
+    """The layer that ``config.output_layer`` names; every model of ours calls this.
+
+    Args:
+        config: a model's configuration, which has the fields of ``OutputLayerConfig``.
+        embedding: the decoder's input embeddings, ``(V, d)``.
+        hidden_size: size of the decoder states that will be scored.
+        dictionary: the target dictionary.
+    Raises:
+        UserError: if the name is unknown or the dimensions do not suit the layer.
+    """
+    layer = lookup(OUTPUT_LAYERS, config.output_layer, "--output-layer")
+    return layer.build(config, embedding, hidden_size, dictionary)
+
+
+__all__ = [
+    "OUTPUT_LAYERS",
+    "EmbeddingOutputLayer",
+    "OutputLayer",
+    "OutputLayerConfig",
+    "build_output_layer",
+]

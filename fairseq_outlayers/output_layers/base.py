@@ -1,0 +1,128 @@
+"""The interface of an output layer: class scores from hidden states."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+
+
+class OutputLayer(nn.Module, ABC):
+    """Scores classes: ``logit(y | h) = <project(h), class_embedding(y)> + class_bias(y)``.
+
+    A class encoder and a context encoder joined by a dot product. Because the two meet only in the
+    product, one implementation serves the full softmax, sampled and partitioned training, and
+    decoding over candidate lists: each asks for the classes it needs. An output layer has
+    parameters and never sees targets; which classes stand in for all of them is the sampler's
+    business, what is made of the scores the criterion's.
+
+    Sizes: ``V`` classes, ``H`` the decoder's hidden size, ``D`` the size of the joint space.
+
+    Args:
+        num_classes: ``V``.
+        bias: whether every class has a bias of its own.
+    """
+
+    @dataclass
+    class Config(FairseqDataclass):
+        no_class_bias: bool = field(
+            default=False, metadata={"help": "leave out the bias of each class at the output"}
+        )
+
+    def __init__(self, num_classes: int, bias: bool = True):
+        super().__init__()
+        self.num_classes = num_classes
+        self.bias = nn.Parameter(torch.zeros(num_classes)) if bias else None
+
+    @classmethod
+    @abstractmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "OutputLayer":
+        """Make the layer from the options of its ``Config``.
+
+        Args:
+            config: anything that has the fields of ``cls.Config`` as attributes.
+            embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+            hidden_size: ``H``.
+            dictionary: the target dictionary, for layers that look inside words.
+        """
+
+    @abstractmethod
+    def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
+        """``(V, D)`` for all classes, or ``(*ids.shape, D)``; computes only the ids asked for."""
+
+    def class_bias(self, ids: Optional[Tensor] = None) -> Optional[Tensor]:
+        """``(V,)``, or shaped like ``ids``; None if the classes have no bias."""
+        if self.bias is None or ids is None:
+            return self.bias
+        return self.bias[ids]
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """The context encoder, ``(..., H) -> (..., D)``."""
+        return hidden
+
+    def logits(self, hidden: Tensor, candidates: Optional[Tensor] = None) -> Tensor:
+        """Scores of all classes or of some.
+
+        Args:
+            hidden: decoder states, ``(..., H)``; ``(B, ..., H)`` with candidates per sentence.
+            candidates: None for all classes, ``(C,)`` class ids for every row alike, or
+                ``(B, C)`` ids for each sentence.
+        Returns:
+            ``(..., V)`` or ``(..., C)``.
+        """
+        context = self.project(hidden)
+        embeddings, bias = self.class_embeddings(candidates), self.class_bias(candidates)
+        if candidates is None or candidates.dim() == 1:
+            return F.linear(context, embeddings, bias)
+        # One matrix product a sentence: (B, T, D) x (B, D, C).
+        flat = context.reshape(context.size(0), -1, context.size(-1))
+        scores = flat @ embeddings.transpose(1, 2)
+        if bias is not None:
+            scores = scores + bias.unsqueeze(1)
+        return scores.reshape(*context.shape[:-1], candidates.size(1))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Scores of all classes, which makes the layer fit fairseq's ``output_projection``."""
+        return self.logits(hidden)
+
+
+class EmbeddingOutputLayer(OutputLayer):
+    """An output layer whose class encoder starts from the decoder's input embeddings.
+
+    The table stays the decoder's: it is not registered here, so it is counted, saved and averaged
+    (``--store-ema``) once.
+
+    Args:
+        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+        bias: whether every class has a bias of its own.
+    Raises:
+        UserError: if the model has no plain table of input embeddings.
+    """
+
+    def __init__(self, embedding: nn.Embedding, bias: bool = True):
+        if not isinstance(embedding, nn.Embedding):
+            raise UserError(
+                "this --output-layer starts from the decoder's input embeddings, and "
+                f"{type(embedding).__name__} is no plain embedding table: choose --output-layer "
+                "linear, or leave out --character-embeddings and --adaptive-input"
+            )
+        super().__init__(embedding.num_embeddings, bias)
+        self._shared = (embedding,)  # a tuple hides the module from registration
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        """The decoder's input embeddings."""
+        return self._shared[0]
+
+    def input_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
+        """Rows of ``E``: ``(V, d)`` for all classes, or ``(*ids.shape, d)``."""
+        table = self.embedding.weight
+        return table if ids is None else F.embedding(ids, table)

@@ -1,0 +1,34 @@
+"""The untied output layer: a vector of its own for every class."""
+
+from typing import Any, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.output_layers.base import OutputLayer
+
+
+class LinearOutputLayer(OutputLayer):
+    """``z = W h + b`` with ``W: (V, H)``, the usual softmax layer (Pappas et al. 2018, "base").
+
+    Args:
+        num_classes: ``V``.
+        hidden_size: ``H``.
+        bias: whether every class has a bias of its own.
+    """
+
+    def __init__(self, num_classes: int, hidden_size: int, bias: bool = True):
+        super().__init__(num_classes, bias)
+        self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
+        nn.init.normal_(self.weight, std=hidden_size**-0.5)
+
+    @classmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "LinearOutputLayer":
+        return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
+
+    def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
+        return self.weight if ids is None else F.embedding(ids, self.weight)

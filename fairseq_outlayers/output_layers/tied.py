@@ -1,0 +1,41 @@
+"""Weight tying: the input embeddings serve as class vectors."""
+
+from typing import Any, Optional
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
+
+
+class TiedOutputLayer(EmbeddingOutputLayer):
+    """``z = E h + b`` with ``E`` the decoder's input embeddings (Press & Wolf 2017).
+
+    Unlike fairseq's ``--share-decoder-input-output-embed``, every class keeps a bias.
+
+    Args:
+        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+        hidden_size: ``H``, which must equal ``d``.
+        bias: whether every class has a bias of its own.
+    Raises:
+        UserError: if ``d`` and ``H`` differ.
+    """
+
+    def __init__(self, embedding: nn.Embedding, hidden_size: int, bias: bool = True):
+        super().__init__(embedding, bias)
+        if embedding.embedding_dim != hidden_size:
+            raise UserError(
+                "--output-layer tied takes the dot product of embeddings and decoder states, "
+                f"but the embeddings have {embedding.embedding_dim} dimensions and the states "
+                f"{hidden_size}: make them equal, or choose another --output-layer"
+            )
+
+    @classmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "TiedOutputLayer":
+        return cls(embedding, hidden_size, bias=not config.no_class_bias)
+
+    def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
+        return self.input_embeddings(ids)
