@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-# 128 positions keep a chunk of logits in the cache of a CPU; an accelerator wants more work at once.
+# 128 positions keep a chunk of logits in a CPU's cache; an accelerator wants more work at once.
 CHUNK_SIZE_ON_CPU = 128
 CHUNK_SIZE_ON_ACCELERATOR = 2048
 
@@ -108,7 +108,7 @@ def smoothing_term(
     states = _at_least_float32(context)
     total = class_embeddings.sum(0, dtype=states.dtype)
     target_logit = (states * F.embedding(targets, class_embeddings)).sum(-1)
-    total_bias = 0.0
+    total_bias = states.new_zeros(())
     if class_bias is not None:
         total_bias = class_bias.sum(dtype=states.dtype)
         target_logit = target_logit + class_bias[targets]

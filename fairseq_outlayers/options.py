@@ -1,7 +1,7 @@
 """The page of all options, read from what is registered with fairseq.
 
-``fairseq-train --arch NAME --help`` never shows a plugin's options; ``docs/options.md`` does, and is
-this page's output.
+``fairseq-train --arch NAME --help`` never shows a plugin's options. ``docs/options.md`` does; it is
+the output of this module.
 """
 
 import argparse

@@ -2,14 +2,13 @@
 
 from typing import Any, Dict, Tuple
 
-import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
 
 
-def output_layer_of(model: nn.Module, criterion: str) -> OutputLayer:
+def output_layer_of(model: Any, criterion: str) -> OutputLayer:
     """The model's output layer, also through a data-parallel wrapper.
 
     Raises:
@@ -39,7 +38,7 @@ def output_layer_of(model: nn.Module, criterion: str) -> OutputLayer:
 
 
 def hidden_and_targets(
-    model: nn.Module, sample: Dict[str, Any], padding_idx: int
+    model: Any, sample: Dict[str, Any], padding_idx: int
 ) -> Tuple[Tensor, Tensor]:
     """Decoder states and class ids of all positions that are not padding.
 

@@ -66,8 +66,8 @@ class FullSoftmax(FairseqCriterion):
             The summed loss in nats (``(N,)`` with ``reduce=False``), its denominator, and what
             to log.
         """
-        hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
         layer = output_layer_of(model, "full_softmax")
+        hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
         scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)

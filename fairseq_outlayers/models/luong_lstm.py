@@ -16,7 +16,7 @@ from fairseq.models import (
 )
 from torch import Tensor
 
-from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+from fairseq_outlayers.compat import register_dictionary
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.input_feeding_decoder import DecoderState, InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM

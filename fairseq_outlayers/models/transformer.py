@@ -18,7 +18,7 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerDecoderBase, TransformerModel
 from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerLanguageModelConfig
 
-from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+from fairseq_outlayers.compat import register_dictionary
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 

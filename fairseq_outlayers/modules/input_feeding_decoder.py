@@ -1,6 +1,6 @@
 """The recurrence of an attentional LSTM decoder with input feeding."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import torch
 import torch.nn as nn
@@ -67,15 +67,16 @@ class InputFeedingDecoder(nn.Module):
         """
         # What the embeddings alone add to the first layer's gates is made for all steps at once.
         # The rest, [layer below ; own state], meets one joined matrix a layer at every step.
-        first = self.layers[0]
+        layers: List[Any] = list(self.layers)
+        first = layers[0]
         from_input, from_feed = first.weight_ih.split([inputs.size(-1), state.feed.size(-1)], dim=1)
         input_part = F.linear(inputs, from_input, first.bias_ih + first.bias_hh)
-        below = [from_feed] + [layer.weight_ih for layer in self.layers[1:]]
+        below = [from_feed] + [layer.weight_ih for layer in layers[1:]]
         to_gates = [
             StepwiseLinear(torch.cat([weight, layer.weight_hh], dim=1))
-            for weight, layer in zip(below, self.layers, strict=True)
+            for weight, layer in zip(below, layers, strict=True)
         ]
-        biases = [layer.bias_ih + layer.bias_hh for layer in self.layers[1:]]
+        biases = [layer.bias_ih + layer.bias_hh for layer in layers[1:]]
 
         hiddens, cells, feed = list(state.hiddens), list(state.cells), state.feed
         outputs, attentions = [], []

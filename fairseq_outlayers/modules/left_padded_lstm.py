@@ -1,6 +1,6 @@
 """LSTM layers over left-padded batches, on PyTorch's fused kernel, without packing."""
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import torch
 import torch.nn as nn
@@ -51,7 +51,9 @@ class LeftPaddedLSTM(nn.Module):
             for layer in range(num_layers)
         )
 
-    def forward(self, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+    def forward(
+        self, inputs: Tensor, padding_mask: Tensor
+    ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
         """Run all layers.
 
         Args:
@@ -62,8 +64,9 @@ class LeftPaddedLSTM(nn.Module):
             layer the final hidden state and the final cell, ``(B, hidden_size)`` each.
         """
         states, hiddens, cells = inputs, [], []
-        backwards = reversal(padding_mask) if len(self.layers[0]) == 2 else None
-        for depth, directions in enumerate(self.layers):
+        layers: List[Any] = list(self.layers)
+        backwards = reversal(padding_mask) if len(layers[0]) == 2 else None
+        for depth, directions in enumerate(layers):
             if depth > 0:
                 states = self.dropout(states)
             runs = [_run(directions[0], states, padding_mask)]
@@ -79,7 +82,7 @@ class LeftPaddedLSTM(nn.Module):
         return states, hiddens, cells
 
 
-def _run(lstm: nn.LSTM, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+def _run(lstm: Any, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """One layer in one direction: states ``(B, S, H)``, final hidden and cell ``(B, H)``."""
     size = lstm.hidden_size
     gate_of_padding = inputs.new_full((4 * size, 1), CLOSED)

@@ -6,7 +6,7 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
-from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+from fairseq_outlayers.compat import register_dictionary
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.padding import padding_first, take_positions
 

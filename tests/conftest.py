@@ -1,0 +1,123 @@
+"""What tests of several folders share: small dictionaries, tasks, models and batches."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
+from fairseq_outlayers.output_layers import OutputLayerConfig
+
+# Every architecture that takes --output-layer, at the smallest useful size.
+TRANSLATION_ARCHITECTURES = {
+    "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0},
+    "transformer_outlayers": {
+        "encoder_embed_dim": 8,
+        "decoder_embed_dim": 8,
+        "encoder_ffn_embed_dim": 16,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "dropout": 0.0,
+    },
+}
+LANGUAGE_MODEL_ARCHITECTURES = {
+    "transformer_lm_outlayers": {
+        "decoder_embed_dim": 8,
+        "decoder_input_dim": 8,
+        "decoder_output_dim": 8,
+        "decoder_ffn_embed_dim": 16,
+        "decoder_layers": 1,
+        "decoder_attention_heads": 2,
+        "dropout": 0.0,
+        "max_target_positions": 64,
+        "add_bos_token": False,
+        "tokens_per_sample": 64,
+        "tpu": False,
+    },
+}
+
+
+def make_dictionary(num_words: int) -> Dictionary:
+    """A dictionary of ``num_words`` words w0, w1, ... beside fairseq's four specials."""
+    dictionary = Dictionary()
+    for word in range(num_words):
+        dictionary.add_symbol(f"w{word}", n=num_words - word)
+    return dictionary
+
+
+def make_task(num_source: int = 13, num_target: int = 17) -> SimpleNamespace:
+    """What a model's ``build_model`` and a criterion ask of a task."""
+    source, target = make_dictionary(num_source), make_dictionary(num_target)
+    return SimpleNamespace(
+        source_dictionary=source, target_dictionary=target, src_dict=source, tgt_dict=target
+    )
+
+
+def make_model(
+    arch: str, task: SimpleNamespace, seed: int = 1, **options: object
+) -> torch.nn.Module:
+    """A model as ``fairseq-train --arch`` builds it, in float64, with the options given."""
+    sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
+    if arch in MODEL_DATACLASS_REGISTRY:
+        config = MODEL_DATACLASS_REGISTRY[arch](**{**sizes, **options})
+    else:
+        config = SimpleNamespace(**{**vars(OutputLayerConfig()), **sizes, **options})
+        ARCH_CONFIG_REGISTRY[arch](config)
+    torch.manual_seed(seed)
+    return MODEL_REGISTRY[arch].build_model(config, task).double()
+
+
+def make_batch(task: SimpleNamespace, lengths: list, left_pad: bool = True, seed: int = 1) -> dict:
+    """A batch as fairseq's translation task collates it.
+
+    Args:
+        lengths: ``(source length, target length)`` of each sentence, without ``</s>``.
+        left_pad: whether the source is padded on the left, which is fairseq's default.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    source, target = task.source_dictionary, task.target_dictionary
+    pad, eos = target.pad(), target.eos()
+
+    def words(dictionary: Dictionary, length: int) -> torch.Tensor:
+        ids = torch.randint(dictionary.nspecial, len(dictionary), (length,), generator=generator)
+        return torch.cat([ids, torch.tensor([eos])])
+
+    def collate(rows: list, left: bool) -> torch.Tensor:
+        width = max(map(len, rows))
+        padded = torch.full((len(rows), width), pad)
+        for row, ids in enumerate(rows):
+            padded[row, width - len(ids) if left else 0 :][: len(ids)] = ids
+        return padded
+
+    sources = [words(source, length) for length, _ in lengths]
+    targets = [words(target, length) for _, length in lengths]
+    previous = [torch.cat([ids[-1:], ids[:-1]]) for ids in targets]
+    return {
+        "id": torch.arange(len(lengths)),
+        "nsentences": len(lengths),
+        "ntokens": sum(map(len, targets)),
+        "net_input": {
+            "src_tokens": collate(sources, left_pad),
+            "src_lengths": torch.tensor([len(ids) for ids in sources]),
+            "prev_output_tokens": collate(previous, False),
+        },
+        "target": collate(targets, False),
+    }
+
+
+def make_language_batch(task: SimpleNamespace, lengths: list, seed: int = 1) -> dict:
+    """A batch as fairseq's language modeling task collates it."""
+    batch = make_batch(task, [(length, length) for length in lengths], seed=seed)
+    previous = batch["net_input"]["prev_output_tokens"]
+    lengths_with_end = batch["target"].ne(task.target_dictionary.pad()).sum(1)
+    batch["net_input"] = {"src_tokens": previous, "src_lengths": lengths_with_end}
+    return batch
+
+
+@pytest.fixture
+def task() -> SimpleNamespace:
+    return make_task()

@@ -1,0 +1,104 @@
+"""What every model with every output layer must do."""
+
+import pytest
+import torch
+from fairseq.sequence_generator import SequenceGenerator
+
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from tests.conftest import (
+    LANGUAGE_MODEL_ARCHITECTURES,
+    TRANSLATION_ARCHITECTURES,
+    make_batch,
+    make_language_batch,
+    make_model,
+)
+
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+# fairseq's Transformer computes its attention in float32, whatever the model is in.
+TOLERANCE = {"luong_lstm": 1e-10, "transformer_outlayers": 1e-5}
+each_layer = pytest.mark.parametrize("output_layer", OUTPUT_LAYERS)
+each_translator = pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+
+
+@each_layer
+@each_translator
+def test_incremental_decoding_equals_full_decoding(task, arch, output_layer):
+    model = make_model(arch, task, output_layer=output_layer).eval()
+    batch = make_batch(task, LENGTHS)["net_input"]
+    previous = batch["prev_output_tokens"]
+    encoder_out = model.encoder(batch["src_tokens"], batch["src_lengths"])
+    full, _ = model.decoder(previous, encoder_out=encoder_out)
+    state: dict = {}
+    tolerance = TOLERANCE[arch]
+    for step in range(previous.size(1)):
+        prefix = previous[:, : step + 1]
+        logits, _ = model.decoder(prefix, encoder_out=encoder_out, incremental_state=state)
+        real = previous[:, step].ne(task.target_dictionary.pad())
+        torch.testing.assert_close(
+            logits[real, -1], full[real, step], rtol=tolerance, atol=tolerance
+        )
+
+
+@each_layer
+@each_translator
+def test_reordered_states_continue_the_reordered_sentences(task, arch, output_layer):
+    model = make_model(arch, task, output_layer=output_layer).eval()
+    batch = make_batch(task, LENGTHS)["net_input"]
+    order = torch.tensor([2, 0, 0, 1])
+    previous = batch["prev_output_tokens"]
+    encoder_out = model.encoder(batch["src_tokens"], batch["src_lengths"])
+    state: dict = {}
+    tolerance = TOLERANCE[arch]
+    model.decoder(previous[:, :1], encoder_out=encoder_out, incremental_state=state)
+    model.decoder.reorder_incremental_state_scripting(state, order)
+    reordered = model.encoder.reorder_encoder_out(encoder_out, order)
+    logits, _ = model.decoder(previous[order, :2], encoder_out=reordered, incremental_state=state)
+    full, _ = model.decoder(previous, encoder_out=encoder_out)
+    torch.testing.assert_close(logits[:, -1], full[order, 1], rtol=tolerance, atol=tolerance)
+
+
+@each_layer
+@each_translator
+def test_beam_search_scores_are_the_models_log_probabilities(task, arch, output_layer):
+    model = make_model(arch, task, output_layer=output_layer).eval()
+    batch = make_batch(task, LENGTHS)
+    generator = SequenceGenerator(
+        [model], task.target_dictionary, beam_size=3, max_len_b=6, normalize_scores=False
+    )
+    source = batch["net_input"]["src_tokens"]
+    for row, hypotheses in enumerate(generator.generate([model], batch)):
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"].unsqueeze(0)
+            previous = torch.cat([tokens[:, -1:], tokens[:, :-1]], 1)
+            logits, _ = model(source[row : row + 1], None, previous)
+            score = logits.log_softmax(-1).gather(-1, tokens.unsqueeze(-1)).sum()
+            # fairseq keeps its scores in float32.
+            assert score.item() == pytest.approx(hypothesis["score"].item(), rel=1e-6)
+
+
+@each_layer
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+def test_features_only_stops_before_the_output_layer(task, arch, output_layer):
+    if arch in LANGUAGE_MODEL_ARCHITECTURES:
+        task.source_dictionary = task.target_dictionary
+        batch = make_language_batch(task, [4, 2, 6])
+    else:
+        batch = make_batch(task, LENGTHS)
+    model = make_model(arch, task, output_layer=output_layer).eval()
+    logits, _ = model(**batch["net_input"])
+    features, _ = model(**batch["net_input"], features_only=True)
+    torch.testing.assert_close(model.decoder.output_projection(features), logits)
+    assert logits.size(-1) == len(task.target_dictionary)
+
+
+@each_layer
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+def test_a_saved_model_loads_strictly_and_holds_every_table_once(task, arch, output_layer):
+    model = make_model(arch, task, output_layer=output_layer, seed=1)
+    state = model.state_dict()
+    tables = [tensor.data_ptr() for tensor in state.values() if tensor.dim() == 2]
+    assert len(tables) == len(set(tables))
+    other = make_model(arch, task, output_layer=output_layer, seed=2)
+    other.load_state_dict(state, strict=True)
+    for name, tensor in other.state_dict().items():
+        assert torch.equal(tensor, state[name]), name

@@ -1,0 +1,108 @@
+"""What every output layer must do, whatever it computes; a new one is tested unasked."""
+
+import pytest
+import torch
+import torch.nn as nn
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig, build_output_layer
+from tests.conftest import make_dictionary
+
+H = 6
+BATCH, STEPS = 3, 4
+each_layer = pytest.mark.parametrize("name", OUTPUT_LAYERS)
+pytestmark = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+
+
+def make_layer(name, bias):
+    torch.manual_seed(0)
+    dictionary = make_dictionary(15)
+    embedding = nn.Embedding(len(dictionary), H, dictionary.pad())
+    config = OutputLayerConfig(output_layer=name, no_class_bias=not bias)
+    layer = build_output_layer(config, embedding, H, dictionary).double()
+    embedding.double()
+    for parameter in layer.parameters():
+        nn.init.normal_(parameter)  # a bias of zeros would hide its absence
+    return layer
+
+
+def random_states(*shape):
+    return torch.randn(*shape, H, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+@each_layer
+def test_logits_are_the_dot_product_of_context_and_class_plus_bias(name, bias):
+    layer = make_layer(name, bias)
+    hidden = random_states(BATCH, STEPS)
+    logits = layer(hidden)
+    assert logits.shape == (BATCH, STEPS, layer.num_classes)
+    context, classes = layer.project(hidden), layer.class_embeddings()
+    for b in range(BATCH):
+        for t in range(STEPS):
+            for k in range(layer.num_classes):
+                score = (context[b, t] * classes[k]).sum()
+                score = score + (layer.class_bias()[k] if bias else 0)
+                torch.testing.assert_close(logits[b, t, k], score, rtol=1e-12, atol=1e-12)
+
+
+@each_layer
+def test_candidate_logits_equal_the_same_columns_of_full_logits(name, bias):
+    layer = make_layer(name, bias)
+    candidates = torch.tensor([2, 7, 7, 0, 18])
+    for hidden in (random_states(BATCH), random_states(BATCH, STEPS)):
+        expected = layer(hidden)[..., candidates]
+        torch.testing.assert_close(layer.logits(hidden, candidates), expected)
+
+
+@each_layer
+def test_candidates_of_each_sentence_select_in_its_own_row(name, bias):
+    layer = make_layer(name, bias)
+    candidates = torch.tensor([[2, 7], [0, 18], [5, 5]])
+    for hidden in (random_states(BATCH), random_states(BATCH, STEPS), random_states(BATCH, 2, 2)):
+        full = layer(hidden)
+        expected = torch.stack([full[b][..., candidates[b]] for b in range(BATCH)])
+        torch.testing.assert_close(layer.logits(hidden, candidates), expected)
+
+
+@each_layer
+def test_embeddings_and_biases_of_some_classes_are_rows_of_all(name, bias):
+    layer = make_layer(name, bias)
+    for ids in (
+        torch.tensor([3]),
+        torch.tensor([[1, 4], [18, 4]]),
+        torch.tensor([], dtype=torch.long),
+    ):
+        torch.testing.assert_close(layer.class_embeddings(ids), layer.class_embeddings()[ids])
+        assert layer.class_embeddings(ids).shape[:-1] == ids.shape
+        if bias:
+            torch.testing.assert_close(layer.class_bias(ids), layer.class_bias()[ids])
+        else:
+            assert layer.class_bias(ids) is None
+
+
+@each_layer
+def test_candidate_gradients_reach_the_candidates_alone(name, bias):
+    layer = make_layer(name, bias)
+    candidates = torch.tensor([2, 7])
+    layer.logits(random_states(BATCH), candidates).sum().backward()
+    others = [k for k in range(layer.num_classes) if k not in candidates]
+    tables = dict(layer.named_parameters())
+    if hasattr(layer, "embedding"):
+        tables["embedding"] = layer.embedding.weight
+    for table_name, table in tables.items():
+        if table.size(0) == layer.num_classes:
+            assert table.grad[others].abs().max() == 0, table_name
+            assert table.grad[candidates].abs().min() > 0, table_name
+
+
+@each_layer
+def test_the_bias_is_the_only_thing_that_no_class_bias_takes_away(name, bias):
+    names = {parameter for parameter, _ in make_layer(name, bias).named_parameters()}
+    assert ("bias" in names) == bias
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(bias):
+    config = OutputLayerConfig(no_class_bias=not bias)
+    config.output_layer = "adaptive"
+    with pytest.raises(UserError, match=r"--output-layer adaptive.*linear.*tied"):
+        build_output_layer(config, nn.Embedding(5, H), H, make_dictionary(1))

@@ -1,0 +1,147 @@
+"""luong_lstm against the equations of the paper, written step by step in float64."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch, make_model, make_task
+
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+
+
+def copy_cell(cell, x, hidden, memory):
+    """One LSTM step from the textbook."""
+    gates = cell.weight_ih @ x + cell.bias_ih + cell.weight_hh @ hidden + cell.bias_hh
+    i, f, g, o = gates.chunk(4)
+    memory = f.sigmoid() * memory + i.sigmoid() * g.tanh()
+    return o.sigmoid() * memory.tanh(), memory
+
+
+def naive_logits(model, source_ids, previous_ids):
+    """The whole model for one sentence: encoder, attention, input feeding, output layer."""
+    encoder, recurrence = model.encoder, model.decoder.recurrence
+    states = model.encoder.embed_tokens(source_ids)
+    start = []
+    for (layer,) in encoder.lstm.layers:
+        output, (hidden, cell) = layer(states.unsqueeze(1))
+        states = output.squeeze(1)
+        start.append((hidden[0, 0], cell[0, 0]))
+    feed, logits = torch.zeros(recurrence.layers[0].hidden_size, dtype=torch.float64), []
+    for token in previous_ids:
+        x = torch.cat([model.decoder.embed_tokens(token), feed])
+        for depth, cell in enumerate(recurrence.layers):
+            start[depth] = copy_cell(cell, x, *start[depth])
+            x = start[depth][0]
+        # The query meets every encoder state as s' W_in h.
+        scores = torch.stack([s @ recurrence.attention.query.weight @ x for s in states])
+        context = scores.softmax(0) @ states
+        feed = torch.tanh(recurrence.attention.output.weight @ torch.cat([context, x]))
+        layer = model.decoder.output_projection
+        logits.append(layer.class_embeddings() @ feed + layer.class_bias())
+    return torch.stack(logits)
+
+
+@pytest.mark.parametrize("output_layer", ["linear", "tied"])
+def test_logits_equal_the_equations(task, output_layer):
+    model = make_model("luong_lstm", task, output_layer=output_layer)
+    batch = make_batch(task, LENGTHS)
+    logits, _ = model(**batch["net_input"])
+    pad = task.source_dictionary.pad()
+    for row, (_, target_length) in enumerate(LENGTHS):
+        source = batch["net_input"]["src_tokens"][row]
+        previous = batch["net_input"]["prev_output_tokens"][row, : target_length + 1]
+        expected = naive_logits(model, source[source != pad], previous)
+        torch.testing.assert_close(
+            logits[row, : target_length + 1], expected, rtol=1e-10, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_left_and_right_padding_and_extra_padding_change_nothing(task, bidirectional):
+    model = make_model("luong_lstm", task, bidirectional_encoder=bidirectional)
+    left = make_batch(task, LENGTHS, left_pad=True)["net_input"]
+    right = make_batch(task, LENGTHS, left_pad=False)["net_input"]
+    assert not torch.equal(left["src_tokens"], right["src_tokens"])
+    expected, extra = model(**left)
+    logits, extra_right = model(**right)
+    torch.testing.assert_close(logits, expected, rtol=1e-12, atol=1e-12)
+    # Attention weights lie on the tokens as they were given.
+    for row, (source_length, _) in enumerate(LENGTHS):
+        torch.testing.assert_close(
+            extra_right["attn"][0][row, :, : source_length + 1],
+            extra["attn"][0][row, :, -(source_length + 1) :],
+        )
+    padding = torch.full((len(LENGTHS), 3), task.source_dictionary.pad())
+    for wider in ([padding, left["src_tokens"]], [left["src_tokens"], padding]):
+        again, _ = model(**{**left, "src_tokens": torch.cat(wider, 1)})
+        torch.testing.assert_close(again, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_padding_gets_no_attention(task):
+    model = make_model("luong_lstm", task)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    _, extra = model(**batch)
+    weights = extra["attn"][0]
+    padded = batch["src_tokens"].eq(task.source_dictionary.pad())
+    assert weights.transpose(1, 2)[padded].max().item() == 0.0
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
+def test_the_core_has_as_many_parameters_as_published():
+    task = make_task()
+    model = make_model("luong_lstm", task, embed_dim=512, hidden_size=512)
+    tables = [
+        model.encoder.embed_tokens,
+        model.decoder.embed_tokens,
+        model.decoder.output_projection,
+    ]
+    outside = sum(parameter.numel() for table in tables for parameter in table.parameters())
+    core = sum(parameter.numel() for parameter in model.parameters()) - outside
+    assert core == 10_240_000
+    deeper = make_model(
+        "luong_lstm", task, embed_dim=512, hidden_size=512, encoder_layers=3, decoder_layers=3
+    )
+    assert sum(p.numel() for p in deeper.parameters()) - outside - core == 4_202_496
+
+
+def test_parameters_start_uniform_in_the_range_asked_for_and_padding_at_zero(task):
+    model = make_model("luong_lstm", task, embed_dim=64, hidden_size=64, init_range=0.25)
+    for name, parameter in model.named_parameters():
+        assert parameter.abs().max().item() <= 0.25, name
+    assert model.decoder.recurrence.layers[0].weight_hh.abs().max().item() > 0.24
+    assert model.encoder.embed_tokens.weight[task.source_dictionary.pad()].abs().max() == 0
+
+
+def test_dropout_acts_between_layers_and_on_the_output_only_in_training(task):
+    model = make_model("luong_lstm", task, dropout=0.5)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    model.train()
+    features, _ = model(**batch, features_only=True)
+    assert 0.3 < features.eq(0).double().mean().item() < 0.7
+    model.eval()
+    first, _ = model(**batch, features_only=True)
+    assert torch.equal(first, model(**batch, features_only=True)[0])
+    assert first.eq(0).sum().item() == 0
+
+
+def test_shared_embeddings_are_one_table():
+    task = make_task()
+    task.target_dictionary = task.source_dictionary
+    model = make_model("luong_lstm", task, share_all_embeddings=True, output_layer="tied")
+    assert model.encoder.embed_tokens is model.decoder.embed_tokens
+    assert model.decoder.output_projection.embedding is model.encoder.embed_tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"encoder_layers": 1}, "--encoder-layers 1 and --decoder-layers 2"),
+        ({"encoder_layers": 0, "decoder_layers": 0}, "--encoder-layers 0"),
+        ({"bidirectional_encoder": True, "hidden_size": 7, "embed_dim": 7}, "--hidden-size 7"),
+        ({"share_all_embeddings": True}, "--joined-dictionary"),
+        ({"output_layer": "tied", "embed_dim": 6}, "6 dimensions and the states 8"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_with_its_values(task, options, said):
+    with pytest.raises(UserError, match=said):
+        make_model("luong_lstm", task, **options)

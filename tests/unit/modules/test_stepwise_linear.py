@@ -1,0 +1,52 @@
+"""One weight gradient for all steps must be the sum of the gradients of the steps."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.modules.stepwise_linear import StepwiseLinear
+
+B, OUT, IN, T = 3, 5, 4, 6
+
+
+def run(apply, weight, start):
+    """A recurrence, so that every step's gradient passes through the later ones."""
+    state, total = start, 0.0
+    for _ in range(T):
+        state = torch.tanh(apply(state))[:, :IN]
+        total = total + state.square().sum()
+    return torch.autograd.grad(total, [weight, start])
+
+
+@pytest.mark.parametrize("shape", [(OUT, IN), (B, OUT, IN)])
+def test_gradients_equal_those_of_a_plain_product(shape):
+    torch.manual_seed(0)
+    weight = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    start = torch.randn(B, IN, dtype=torch.float64, requires_grad=True)
+
+    def plain(state):
+        if weight.dim() == 2:
+            return state @ weight.t()
+        return torch.einsum("bi,boi->bo", state, weight)
+
+    for ours, reference in zip(
+        run(StepwiseLinear(weight), weight, start), run(plain, weight, start), strict=True
+    ):
+        torch.testing.assert_close(ours, reference, rtol=1e-12, atol=1e-12)
+
+
+def test_backward_twice_gives_the_same_gradient_twice():
+    weight = torch.randn(OUT, IN, dtype=torch.float64, requires_grad=True)
+    linear = StepwiseLinear(weight)
+    total = sum(
+        linear(torch.full((B, IN), float(step), dtype=torch.float64)).sum() for step in range(T)
+    )
+    first = torch.autograd.grad(total, weight, retain_graph=True)[0]
+    second = torch.autograd.grad(total, weight)[0]
+    torch.testing.assert_close(first, torch.full_like(weight, B * sum(range(T))))
+    torch.testing.assert_close(second, first)
+
+
+def test_inputs_that_need_no_gradient_still_give_the_weight_its_own():
+    weight = torch.randn(OUT, IN, requires_grad=True)
+    StepwiseLinear(weight)(torch.ones(B, IN)).sum().backward()
+    torch.testing.assert_close(weight.grad, torch.full_like(weight, B))
