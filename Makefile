@@ -1,0 +1,59 @@
+# Everyday commands. `make` alone lists them.
+#
+# Needs Python 3.11 or newer with its headers, and gcc with g++; the rest goes into .venv.
+
+PYTHON ?= python3
+TORCH  ?= torch==2.13.0
+EXTRAS ?= dev
+VENV   ?= .venv
+DATA   ?= toy
+JOBS   ?= 2
+PYTEST_ARGS ?=
+
+# The stamp is named after the choices, so that another TORCH or EXTRAS installs again.
+CHOICE := $(shell printf '%s' '$(TORCH) $(EXTRAS)' | cksum | cut -d' ' -f1)
+STAMP  := $(VENV)/installed-$(CHOICE)
+BIN    := $(VENV)/bin
+# Two workers on two cores: one thread each, or torch's threads fight each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format system clean
+
+help:  ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@echo
+	@echo "Settings (make demo DATA=multi30k):"
+	@echo "  PYTHON=$(PYTHON)  TORCH=$(TORCH)  EXTRAS=$(EXTRAS)  VENV=$(VENV)  DATA=$(DATA)  JOBS=$(JOBS)"
+
+setup: $(STAMP)  ## create .venv and install everything into it
+
+# Written last and only on success: a failed or interrupted set-up is never taken for a whole one.
+$(STAMP): constraints.txt setup.py .ci/setup
+	@PYTHON='$(PYTHON)' VENV='$(VENV)' TORCH='$(TORCH)' EXTRAS='$(EXTRAS)' .ci/setup
+	@touch '$@'
+
+demo: $(STAMP)  ## train, translate and score small models (DATA=multi30k: on real captions)
+	@OUTLAYERS_PYTHON='$(BIN)/python' DATA='$(DATA)' recipes/demo/run.sh
+
+test: $(STAMP)  ## run every test that needs no GPU
+	$(PYTEST) -m "not gpu" $(PYTEST_ARGS)
+
+system: $(STAMP)  ## run only the tests that train, save, reload and decode
+	$(PYTEST) -m "system and not gpu" $(PYTEST_ARGS)
+
+check: $(STAMP)  ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the code in the project's formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove .venv, caches and the demo's files (trained recipes in work/ stay)
+	@# Only an environment that .ci/setup made: VENV may name somebody's own.
+	if [ -e '$(VENV)/made-by-make-setup' ]; then rm -rf '$(VENV)'; fi
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache work/demo
+	find . -path ./work -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

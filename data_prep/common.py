@@ -1,0 +1,95 @@
+"""What the command lines of data preparation share: errors, arguments, progress.
+
+The commands are scripts run by path (``python data_prep/NAME.py``), so this module is imported
+as ``common``: Python puts a script's own folder first on its search path.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn, TextIO, TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+QUIET_SECONDS = 20.0  # off a terminal, progress is shown only after, and every, so many seconds
+
+
+class UserError(Exception):
+    """A mistake that the user can mend, told in one line: FILE:LINE: what, the value, the fix."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser whose errors take one line on stderr, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (--help shows an example)\n")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Call ``main``; turn user errors into one line on stderr and exit code 2.
+
+    SIGTERM becomes ``SystemExit``, so that temporary files are removed as after any other error.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        main()
+        return
+    except UserError as error:
+        message = str(error)
+    except OSError as error:
+        message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(f"{os.path.basename(sys.argv[0])}: error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def positive_int(text: str) -> int:
+    """An argparse type: a whole number, at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--input``, ``--output`` and ``--languages``, which name files PREFIX.LANGUAGE."""
+    parser.add_argument("--input", required=True, metavar="PREFIX", help="read PREFIX.LANGUAGE")
+    parser.add_argument("--output", required=True, metavar="PREFIX", help="write PREFIX.LANGUAGE")
+    parser.add_argument(
+        "--languages", required=True, nargs="+", metavar="LANGUAGE", help="for example: en de"
+    )
+
+
+def language_files(prefix: str, languages: Sequence[str]) -> list[Path]:
+    """``PREFIX.LANGUAGE`` for each language; raises UserError when a language is named twice."""
+    for position, language in enumerate(languages):
+        if language in languages[:position]:
+            raise UserError(f"--languages names {language!r} twice; name each language once")
+    return [Path(f"{prefix}.{language}") for language in languages]
+
+
+def progress(
+    items: Iterable[Item],
+    total: int,
+    what: str,
+    unit: str = " lines",
+    file: TextIO | None = None,
+) -> Iterable[Item]:
+    """Show progress on stderr (or ``file``): on a terminal, or anywhere when the work is long."""
+    file = file or sys.stderr
+    delay, interval = (0.3, 0.1) if file.isatty() else (QUIET_SECONDS, QUIET_SECONDS)
+    return tqdm(
+        items,
+        what,
+        total,
+        unit=unit,
+        delay=delay,
+        mininterval=interval,
+        leave=False,
+        file=file,
+        unit_scale=True,
+    )

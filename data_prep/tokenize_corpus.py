@@ -1,0 +1,172 @@
+"""Tokenise a corpus in one or several languages with sacremoses (the Moses tokeniser in Python).
+
+Words are not HTML-escaped: "&quot;" or "&apos;" in the text would match no entry of external
+word embeddings and has to be undone before scoring. Filters are off unless asked for, so that a
+test set keeps every line; a filter drops line n of all languages or of none.
+"""
+
+import argparse
+import functools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from common import (
+    CommandParser,
+    UserError,
+    add_corpus_arguments,
+    language_files,
+    positive_int,
+    progress,
+    run,
+)
+from text_files import (
+    OutputFile,
+    count_parallel_lines,
+    read_parallel,
+    report_written,
+    write_together,
+)
+from workers import ordered_map
+
+EXAMPLE = """example:
+  python data_prep/tokenize_corpus.py --input raw/train --output tokenized/train \\
+      --languages en de --lowercase --drop-empty --max-length 50 --max-ratio 3
+"""
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """Tokenises one line of each language; sent to worker processes, so it holds options only."""
+
+    languages: tuple[str, ...]
+    lowercase: bool
+    normalize_punctuation: bool
+
+    def __call__(self, lines: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(self.tokenize, self.languages, lines))
+
+    def tokenize(self, language: str, line: str) -> str:
+        """The tokens of a line, separated by single spaces."""
+        normalizer, tokenizer = moses(language)
+        # Every kind of white space (tab, "\r", U+0085, U+2028, ...) separates words. Done first,
+        # because sacremoses deletes some of them and would glue the words together.
+        line = " ".join(line.split())
+        if self.normalize_punctuation:
+            line = normalizer.normalize(line)
+        if self.lowercase:
+            line = line.lower()
+        tokens = tokenizer.tokenize(line, escape=False)
+        return " ".join(" ".join(tokens).split())
+
+
+@functools.cache
+def moses(language: str):
+    """The punctuation normaliser and the tokeniser of a language, built once a process."""
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import
+
+    return MosesPunctNormalizer(language), MosesTokenizer(language)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which lines to drop; ``None`` and False keep all."""
+
+    drop_empty: bool
+    max_length: int | None
+    max_ratio: float | None
+
+    def reason_to_drop(self, tokenized: Sequence[str]) -> str | None:
+        """Why line n of all languages is dropped, or None if it is kept."""
+        lengths = [len(line.split()) for line in tokenized]
+        if self.drop_empty and not min(lengths):
+            return "empty"
+        if self.max_length is not None and max(lengths) > self.max_length:
+            return f"longer than {self.max_length} tokens"
+        if self.max_ratio is not None and max(lengths) > self.max_ratio * min(lengths):
+            return f"length ratio above {self.max_ratio:g}"
+        return None
+
+
+def write_kept(
+    tokenized: Iterable[Sequence[str]], line_filter: Filter, outputs: Sequence[OutputFile]
+) -> Counter[str]:
+    """Write the lines that pass the filter; count the others by reason."""
+    dropped: Counter[str] = Counter()
+    for lines in tokenized:
+        reason = line_filter.reason_to_drop(lines)
+        if reason:
+            dropped[reason] += 1
+            continue
+        for output, line in zip(outputs, lines, strict=True):
+            output.write_line(line)
+    return dropped
+
+
+def describe_kept(total: int, dropped: Counter[str], what: str) -> str:
+    """For example ``kept 28,997 of 29,000 pairs (dropped: 3 empty)``."""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+    kept = f"kept {total - dropped.total():,} of {total:,} {what}"
+    return f"{kept} (dropped: {reasons})" if reasons else kept
+
+
+def ratio(text: str) -> float:
+    """An argparse type: a number, at least 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return value
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_corpus_arguments(parser)
+    parser.add_argument("--lowercase", action="store_true", help="lower-case the text")
+    parser.add_argument(
+        "--no-punctuation-normalization",
+        action="store_true",
+        help="keep typographic quotes, dashes and spaces as they are",
+    )
+    parser.add_argument("--drop-empty", action="store_true", help="drop lines empty in a language")
+    parser.add_argument(
+        "--max-length", type=positive_int, metavar="N", help="drop lines of more than N tokens"
+    )
+    parser.add_argument(
+        "--max-ratio", type=ratio, metavar="R", help="drop pairs with lengths in a ratio above R"
+    )
+    parser.add_argument(
+        "--workers", type=positive_int, default=1, metavar="N", help="processes (default: 1)"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Tokenise the files PREFIX.LANGUAGE named on the command line."""
+    options = parse_arguments(arguments)
+    inputs = language_files(options.input, options.languages)
+    output_paths = language_files(options.output, options.languages)
+    tokenizer = Tokenizer(
+        tuple(options.languages), options.lowercase, not options.no_punctuation_normalization
+    )
+    line_filter = Filter(options.drop_empty, options.max_length, options.max_ratio)
+    total = count_parallel_lines(inputs)
+    with ordered_map(options.workers) as mapping, write_together(output_paths, inputs) as outputs:
+        tokenized = mapping(tokenizer, read_parallel(inputs))
+        dropped = write_kept(progress(tokenized, total, "tokenising"), line_filter, outputs)
+        what = "pairs" if len(inputs) > 1 else "lines"
+        kept = describe_kept(total, dropped, what)
+        if dropped.total() == total:
+            raise UserError(f"{inputs[0]}: {kept}: nothing is left; loosen the filters")
+    print(kept)
+    report_written(outputs)
+
+
+if __name__ == "__main__":
+    run(main)

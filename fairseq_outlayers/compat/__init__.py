@@ -1,0 +1,25 @@
+"""What fairseq needs on today's PyTorch and Python: one small mend a file.
+
+Each file names the fairseq function that is wrong, the upstream issue where there is one, and what
+the mend does. :func:`apply` puts them all in place; it runs when the package is imported, which is
+when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
+"""
+
+from fairseq_outlayers.compat import (
+    atomic_checkpoint,
+    clear_errors,
+    dropped_tail,
+    quiet_start,
+    safe_checkpoints,
+)
+from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+
+MENDS = (clear_errors, quiet_start, safe_checkpoints, dropped_tail, atomic_checkpoint)
+
+__all__ = ["MENDS", "apply", "register_dictionary"]
+
+
+def apply() -> None:
+    """Put every mend in place. Calling it again changes nothing."""
+    for mend in MENDS:
+        mend.apply()

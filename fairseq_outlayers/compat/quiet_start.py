@@ -1,0 +1,38 @@
+"""Take away the warnings that every run prints and no user can act on.
+
+fairseq 0.12 speaks to hydra 1.0 and to an older PyTorch, so that each command starts with some 25
+lines of notices about interfaces that fairseq, not its user, would have to change. The mend ignores
+exactly these messages, by their text; every other warning is still shown.
+
+One line comes too early for a ``--user-dir``: fairseq prints "Please install tensorboardX" while it
+is itself being imported (fairseq/tasks/text_to_speech.py). It is silenced where this package is
+imported first.
+"""
+
+import logging
+import warnings
+
+# Regular expressions for the beginning of a message, after any white space.
+MESSAGES = (
+    # fairseq/dataclass/initialize.py and fairseq/dataclass/utils.py, through hydra
+    r"hydra\.experimental\.(initialize|compose)\(\) is no longer experimental",
+    r"The version_base parameter is not specified",
+    r"In 'config': Usage of deprecated keyword in package header",
+    r"'config' is validated against ConfigStore schema with the same name",
+    r"The strict flag in the compose API is deprecated",
+    # fairseq/data/iterators.py pins memory on machines without an accelerator too
+    r"'pin_memory' argument is set as true but no accelerator is found",
+    # fairseq/tasks/fairseq_task.py, in every training step
+    r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
+    # torch 2.13, once, when a sparse tensor is made, as row-sparse gradients are
+    r"Sparse invariant checks are implicitly disabled",
+)
+
+
+def apply() -> None:
+    """Ignore these messages, fairseq's line about tensorboardX and hydra's debugging lines."""
+    for message in MESSAGES:
+        warnings.filterwarnings("ignore", message=rf"\s*{message}")
+    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
+    # fairseq/models/wav2vec/wav2vec2_classification.py turns debugging on for everybody.
+    logging.getLogger("hydra").setLevel(logging.INFO)

@@ -1,0 +1,23 @@
+"""Replace a function of fairseq's exactly once."""
+
+from typing import Any, Callable
+
+MARK = "_replaced_by_outlayers"
+
+
+def replace_once(
+    owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    """Set ``owner.name`` to ``make(the function there)``, unless that has been done before.
+
+    Args:
+        owner: a module, or a class that keeps the function as a static method.
+        name: the function's name in it.
+        make: takes the function that is there and returns the one to put in its place.
+    """
+    original = getattr(owner, name)
+    if hasattr(original, MARK):
+        return
+    replacement = make(original)
+    setattr(replacement, MARK, original)
+    setattr(owner, name, staticmethod(replacement) if isinstance(owner, type) else replacement)

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# The table of everything in the ledger, with fairseq's own model as the row to compare with.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+step "report"
+# shellcheck disable=SC2086 # SEEDS is a list
+"$PYTHON" recipes/report.py "$LEDGER" --title "Multi30k en-de: baseline" \
+  --arms stock_lstm luong_linear luong_tied transformer_linear transformer_tied --seeds $SEEDS

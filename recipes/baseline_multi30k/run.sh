@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# All steps of this recipe, one after the other; settings.sh lists what the environment can change.
+set -euo pipefail
+
+here=$(dirname "${BASH_SOURCE[0]}")
+"$here/00_prepare.sh"
+arms=0
+"$here/10_arms.sh" || arms=$?
+"$here/90_report.sh"
+exit "$arms"

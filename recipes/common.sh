@@ -1,0 +1,147 @@
+# Sourced by every step of every recipe; not run by itself. What it gives:
+#
+#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are (WORK and RESULTS can be overridden)
+#   step MESSAGE                          announce a step
+#   made FILE...                          say which file a step made
+#   newer FILE THAN...                    does FILE exist, newer than all the others?
+#   download / tokenize / segment_bpe / binarize    data_prep and fairseq-preprocess, where needed
+#   run_arm NAME WORDS -- TRAIN-OPTIONS   train, translate, score, add to the ledger (see arm.py)
+#   within_budget                         is there time for another arm?
+#
+# Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
+# TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that the ledger holds),
+# SEED, GENERATE (options for fairseq-generate), THREADS (of torch; default: as many as cores).
+set -euo pipefail
+
+RECIPE=$(basename "$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)")
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+WORK=${WORK:-work/$RECIPE}
+RESULTS=${RESULTS:-results/$RECIPE}
+LEDGER=$RESULTS/ledger.jsonl
+TIME_BUDGET=${TIME_BUDGET:-}
+SEED=${SEED:-1}
+GENERATE=${GENERATE:---beam 5}
+ARM_OPTIONS=() # for arm.py; a recipe sets --data, --reference and so on
+if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
+
+die() {
+  printf '%s: %s\n' "$RECIPE" "$*" >&2
+  exit 1
+}
+
+step() { printf '\n== %s\n' "$*"; }
+
+made() { printf '  %s\n' "$@"; }
+
+# The Python that fairseq is installed in, as an absolute path.
+find_python() {
+  local candidate path
+  for candidate in "${OUTLAYERS_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}" \
+    .venv/bin/python python3; do
+    path=$(command -v "${candidate:-/nowhere}") || path=
+    if [[ -n $path ]] && "$path" - <<<'import importlib.util as i
+raise SystemExit(not (i.find_spec("fairseq") and i.find_spec("sacrebleu")))' 2>/dev/null; then
+      [[ $path == /* ]] || path=$ROOT/$path
+      printf '%s\n' "$path"
+      return
+    fi
+    # One that was asked for by name must not be replaced silently.
+    [[ -z $candidate || $candidate != "${OUTLAYERS_PYTHON:-}" ]] ||
+      die "OUTLAYERS_PYTHON=$candidate has no fairseq"
+  done
+  die "found no Python with fairseq; run 'make setup', or name one in OUTLAYERS_PYTHON"
+}
+
+PYTHON=$(find_python)
+PATH=$(dirname "$PYTHON"):$PATH
+export PATH
+
+newer() {
+  local file=$1 other
+  shift
+  [[ -e $file ]] || return 1
+  for other in "$@"; do
+    [[ $file -nt $other ]] || return 1
+  done
+}
+
+# download NAME DIR
+download() {
+  step "data set $1"
+  "$PYTHON" data_prep/download.py "$1" --out "$2"
+}
+
+# tokenize INPUT-PREFIX OUTPUT-PREFIX SOURCE TARGET [OPTIONS...]
+tokenize() {
+  local input=$1 output=$2 languages=("$3" "$4")
+  shift 4
+  if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
+    newer "$output.${languages[1]}" "$input.${languages[1]}"; then
+    made "$output.${languages[0]} (there already)"
+    return
+  fi
+  "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
+    --languages "${languages[@]}" "$@"
+}
+
+# segment_bpe INPUT-FOLDER OUTPUT-FOLDER MERGES SOURCE TARGET: joint BPE of train, valid and test.
+segment_bpe() {
+  local input=$1 output=$2 merges=$3 languages=("$4" "$5") split
+  step "BPE with $merges merges"
+  mkdir -p "$output"
+  if ! newer "$output/codes" "$input/train.$4" "$input/train.$5"; then
+    "$PYTHON" data_prep/segment.py learn --merges "$merges" --output "$output/codes" \
+      --inputs "$input/train.$4" "$input/train.$5"
+  fi
+  for split in train valid test; do
+    if ! newer "$output/$split.$5" "$output/codes" "$input/$split.$4" "$input/$split.$5"; then
+      "$PYTHON" data_prep/segment.py apply --codes "$output/codes" --input "$input/$split" \
+        --output "$output/$split" --languages "${languages[@]}"
+    fi
+  done
+  made "$output"
+}
+
+# binarize SOURCE TARGET TRAIN-PREFIX VALID-PREFIX TEST-PREFIX DESTINATION [OPTIONS...]
+#
+# --padding-factor 1: fairseq would else round the dictionary up with made-up words, and every
+# one of them would be a class of the softmax.
+binarize() {
+  local source=$1 target=$2 train=$3 valid=$4 test=$5 destination=$6
+  shift 6
+  step "binarize into $destination"
+  if newer "$destination/preprocess.log" "$train.$source" "$train.$target" "$valid.$source" \
+    "$valid.$target" "$test.$source" "$test.$target"; then
+    made "$destination (there already)"
+    return
+  fi
+  # Elsewhere first: fairseq-preprocess refuses to overwrite, and half a folder must not count.
+  rm -rf "$destination" "$destination.partial"
+  mkdir -p "$(dirname "$destination")"
+  local log=$destination.log
+  if ! fairseq-preprocess --source-lang "$source" --target-lang "$target" --padding-factor 1 \
+    --trainpref "$train" --validpref "$valid" --testpref "$test" \
+    --destdir "$destination.partial" "$@" >"$log" 2>&1; then
+    tail -n 12 "$log" >&2
+    die "fairseq-preprocess failed; the whole of its messages: $log"
+  fi
+  touch "$destination.partial/preprocess.log"
+  mv "$destination.partial" "$destination"
+  made "$destination" "$log"
+}
+
+within_budget() { [[ -z $TIME_BUDGET ]] || ((SECONDS < TIME_BUDGET)); }
+
+# run_arm NAME WORDS -- TRAIN-OPTIONS...
+run_arm() {
+  local name=$1 words=$2
+  shift 2
+  [[ ${1:-} == -- ]] || die "run_arm $name: expected -- before the options of fairseq-train"
+  if ! within_budget; then
+    printf '  not started, %s s of TIME_BUDGET=%s are gone: %s\n' "$SECONDS" "$TIME_BUDGET" "$name"
+    return 0
+  fi
+  "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
+    --seed "$SEED" --generate "$GENERATE" ${FORCE:+--force} "${ARM_OPTIONS[@]}" "$@"
+}

@@ -1,0 +1,46 @@
+"""Package metadata. README.md says how to install; `make setup` does it in the right order."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+README = Path(__file__).parent / "README.md"
+
+setup(
+    name="fairseq-outlayers",
+    version="0.1.0",
+    description="Better, larger and cheaper output layers for fairseq, as a --user-dir plugin",
+    long_description=README.read_text(encoding="utf-8") if README.exists() else "",
+    long_description_content_type="text/markdown",
+    license="MIT",
+    python_requires=">=3.11",
+    packages=find_packages(include=["fairseq_outlayers", "fairseq_outlayers.*"]),
+    install_requires=[
+        # No upper bound and no build tag: a torch that is already there, CPU build or not,
+        # satisfies this, so that `pip install .` in a prepared environment fetches nothing big.
+        # 2.6 is the first release that loads checkpoints with weights_only=True.
+        "torch>=2.6",
+        # Where it is missing, install it beforehand with --no-build-isolation (see CONTRIBUTING):
+        # otherwise pip fetches a second torch, gigabytes of CUDA included, to compile it.
+        "fairseq-fixed==0.12.3.1",
+        "numpy",
+        "sacrebleu>=2.3",
+        "sacremoses",
+        "sentencepiece",
+        "subword-nmt",
+        "tqdm",
+    ],
+    extras_require={
+        "align": ["eflomal"],
+        "embed": ["gensim"],
+        "subword": ["pyphen", "morfessor"],
+        "report": ["matplotlib"],
+        "dev": ["pytest", "pytest-xdist", "ruff", "mypy"],
+    },
+    classifiers=[
+        "License :: OSI Approved :: MIT License",
+        "Operating System :: POSIX",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)

@@ -1,0 +1,30 @@
+import sys
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.data import data_utils
+from fairseq.file_io import PathManager
+
+from fairseq_outlayers import compat
+from fairseq_outlayers.compat.replacing import MARK
+
+
+def replaced():
+    return {
+        "excepthook": sys.excepthook,
+        "torch.load": torch.load,
+        "load_checkpoint_to_cpu": checkpoint_utils.load_checkpoint_to_cpu,
+        "load_ema_from_checkpoint": checkpoint_utils.load_ema_from_checkpoint,
+        "torch_persistent_save": checkpoint_utils.torch_persistent_save,
+        "PathManager.copy": PathManager.copy,
+        "batch_by_size": data_utils.batch_by_size,
+    }
+
+
+def test_importing_the_package_mends_each_function_once_and_applying_again_changes_nothing():
+    before = replaced()
+    assert [name for name, function in before.items() if not hasattr(function, MARK)] == []
+    compat.apply()
+    assert replaced() == before
+    for name, function in before.items():
+        assert not hasattr(getattr(function, MARK), MARK), name
