@@ -15,6 +15,7 @@ from typing import NoReturn, TextIO, TypeVar
 from tqdm import tqdm
 
 Item = TypeVar("Item")
+tqdm.monitor_interval = 0  # no thread of its own: a process with threads should not fork
 QUIET_SECONDS = 20.0  # off a terminal, progress is shown only after, and every, so many seconds
 
 

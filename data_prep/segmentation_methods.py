@@ -65,7 +65,7 @@ class SubwordNmt:
         from subword_nmt import learn_bpe
 
         codes, notes = io.StringIO(), io.StringIO()
-        # Its own progress bar is never quiet, and its notes would break up our one-line errors.
+        # Its notes would break up our one-line errors; its progress bar has to get past that.
         learn_bpe.tqdm = functools.partial(merging_progress, file=sys.stderr)
         size = merges or vocabulary_size
         try:

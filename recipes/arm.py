@@ -66,6 +66,11 @@ def setting_of(arguments: argparse.Namespace) -> dict:
     }
 
 
+def find_fairseq_commands() -> None:
+    """They lie beside the Python that runs this, whether or not its folder is on the PATH."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
 def relative(command: list[str]) -> str:
     """A command line to copy, with paths as seen from the checkout."""
     return shlex.join(command).replace(f"{ledger.ROOT}/", "")
@@ -167,8 +172,7 @@ def main(arguments: list[str]) -> int:
     if known and not options.force:
         print(f"  in the ledger since {known['date'][:10]}: {options.name}, seed {options.seed}")
         return 0
-    # fairseq's commands lie beside the Python that runs this, whether or not it is on the PATH.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    find_fairseq_commands()
     commit = ledger.commit()  # now: the tree may change while the arm trains
     try:
         with ledger.locked(arm.folder, wait=False):

@@ -124,7 +124,10 @@ def compare_with_first(rows: Sequence[Row]) -> list[str]:
             continue
         others = {}
         for row in rows[1:]:
-            found = translations(row.entries[seed], kind) if seed in row.entries else None
+            if seed not in row.entries:
+                problems.append(f"{row.label}: no seed {seed} to compare")
+                continue
+            found = translations(row.entries[seed], kind)
             if found is None:
                 problems.append(f"{row.label}, seed {seed}: no hypotheses on this machine")
             elif found[1] != first[1]:

@@ -9,14 +9,15 @@ from fairseq_outlayers.compat import (
     atomic_checkpoint,
     clear_errors,
     dropped_tail,
+    numpy_names,
     quiet_start,
     safe_checkpoints,
 )
-from fairseq_outlayers.compat.dictionary_hash import register_dictionary
+from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
 
-MENDS = (clear_errors, quiet_start, safe_checkpoints, dropped_tail, atomic_checkpoint)
+MENDS = (clear_errors, quiet_start, safe_checkpoints, numpy_names, dropped_tail, atomic_checkpoint)
 
-__all__ = ["MENDS", "apply", "register_dictionary"]
+__all__ = ["MENDS", "apply", "register_dictionaries"]
 
 
 def apply() -> None:

@@ -41,7 +41,7 @@ def register_dictionary(
     from before there was one, loads with a warning.
 
     Args:
-        module: usually the whole model; call it at the end of ``build_model``.
+        module: the encoder or decoder that has the dictionary, or the whole model.
         side: "source" or "target"; the buffer is called ``source_dictionary_version``.
         dictionary: with all its symbols; it must not grow between training and loading.
         language: "de" lets messages name ``dict.de.txt``.
@@ -49,6 +49,21 @@ def register_dictionary(
     comparison = _Comparison(side, f"dict.{language}.txt" if language else "dict.*.txt")
     module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
     module.register_load_state_dict_pre_hook(comparison)
+
+
+def register_dictionaries(model: Any, task: Any) -> None:
+    """:func:`register_dictionary` for each side that a model has; every model of ours calls this.
+
+    Args:
+        model: with a ``decoder``, and an ``encoder`` unless it is a language model.
+        task: has the dictionaries, and the languages if it is a translation task.
+    """
+    options = getattr(task, "cfg", None)
+    if hasattr(model, "encoder"):
+        language = getattr(options, "source_lang", None) or ""
+        register_dictionary(model.encoder, "source", task.source_dictionary, language)
+    language = getattr(options, "target_lang", None) or ""
+    register_dictionary(model.decoder, "target", task.target_dictionary, language)
 
 
 def fingerprint(dictionary: Dictionary) -> int:

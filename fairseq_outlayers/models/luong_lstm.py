@@ -16,7 +16,7 @@ from fairseq.models import (
 )
 from torch import Tensor
 
-from fairseq_outlayers.compat import register_dictionary
+from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.input_feeding_decoder import DecoderState, InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
@@ -48,6 +48,10 @@ class LuongLSTMConfig(OutputLayerConfig, FairseqDataclass):
         default=0.3,
         metadata={"help": "dropout between LSTM layers and on the attentional state"},
     )
+    embedding_dropout: float = field(
+        default=0.0,
+        metadata={"help": "dropout on source and target embeddings; none in Pappas et al. (2018)"},
+    )
     init_range: float = field(
         default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
     )
@@ -61,6 +65,7 @@ class LuongDecoder(FairseqIncrementalDecoder):
         embedding: ``(V, d)``.
         recurrence: the LSTM layers with their attention.
         output_projection: scores classes from the attentional state.
+        dropout: on the embeddings.
     """
 
     def __init__(
@@ -69,12 +74,13 @@ class LuongDecoder(FairseqIncrementalDecoder):
         embedding: nn.Embedding,
         recurrence: InputFeedingDecoder,
         output_projection: OutputLayer,
+        dropout: float = 0.0,
     ):
         super().__init__(dictionary)
         self.embed_tokens = embedding
+        self.dropout = nn.Dropout(dropout)
         self.recurrence = recurrence
         self.output_projection = output_projection
-        register_dictionary(self, "target", dictionary)
 
     def forward(
         self,
@@ -110,7 +116,7 @@ class LuongDecoder(FairseqIncrementalDecoder):
         else:
             keys, state = cached["keys"], DecoderState.from_tensors(cached)
         attend = attention.over(keys, encoder_out.states, encoder_out.padding_mask)
-        embedded = self.embed_tokens(prev_output_tokens)
+        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
         features, weights, state = self.recurrence(embedded, state, attend)
         if incremental_state is not None:
             cached = {"keys": keys, **state.as_tensors()}
@@ -136,7 +142,10 @@ class LuongDecoder(FairseqIncrementalDecoder):
 
 @register_model("luong_lstm", dataclass=LuongLSTMConfig)
 class LuongLSTM(FairseqEncoderDecoderModel):
-    """See the module's docstring."""
+    """Attentional LSTM with input feeding, the base model of Pappas et al. (2018).
+
+    LSTM encoder, general attention, input feeding, any output layer on the attentional state.
+    """
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "LuongLSTM":
@@ -155,13 +164,14 @@ class LuongLSTM(FairseqEncoderDecoderModel):
         recurrence = InputFeedingDecoder(cfg.embed_dim, size, cfg.decoder_layers, cfg.dropout)
         output_layer = build_output_layer(cfg, target_embedding, size, target)
         model = cls(
-            LSTMEncoder(source, source_embedding, lstm),
-            LuongDecoder(target, target_embedding, recurrence, output_layer),
+            LSTMEncoder(source, source_embedding, lstm, cfg.embedding_dropout),
+            LuongDecoder(target, target_embedding, recurrence, output_layer, cfg.embedding_dropout),
         )
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
         for embedding in (source_embedding, target_embedding):
             nn.init.zeros_(embedding.weight[embedding.padding_idx].detach())
+        register_dictionaries(model, task)
         return model
 
     def forward(

@@ -18,7 +18,7 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerDecoderBase, TransformerModel
 from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerLanguageModelConfig
 
-from fairseq_outlayers.compat import register_dictionary
+from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 
@@ -37,7 +37,7 @@ class OutlayersTransformer(TransformerModel):
         check_options(args)
         model = super().build_model(args, task)
         install_output_layer(model.decoder, args, task.target_dictionary)
-        register_dictionary(model.encoder, "source", task.source_dictionary)
+        register_dictionaries(model, task)
         return model
 
 
@@ -55,6 +55,7 @@ class OutlayersTransformerLM(TransformerLanguageModel):
         check_options(args)
         model = super().build_model(args, task)
         install_output_layer(model.decoder, args, task.target_dictionary)
+        register_dictionaries(model, task)
         return model
 
 
@@ -81,7 +82,6 @@ def install_output_layer(decoder: TransformerDecoderBase, args: Any, dictionary:
     )
     # fairseq would look for the weight of its own tied projection in checkpoints; ours has none.
     decoder.share_input_output_embed = False
-    register_dictionary(decoder, "target", dictionary)
 
 
 def has_adaptive_softmax(arch: str) -> bool:

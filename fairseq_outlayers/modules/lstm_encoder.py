@@ -6,7 +6,6 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
-from fairseq_outlayers.compat import register_dictionary
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.padding import padding_first, take_positions
 
@@ -29,23 +28,31 @@ class LSTMEncoder(FairseqEncoder):
         dictionary: the source dictionary.
         embedding: ``(V_source, d)``.
         lstm: layers over left-padded batches.
+        dropout: on the embeddings.
     """
 
-    def __init__(self, dictionary: Any, embedding: nn.Embedding, lstm: LeftPaddedLSTM):
+    def __init__(
+        self,
+        dictionary: Any,
+        embedding: nn.Embedding,
+        lstm: LeftPaddedLSTM,
+        dropout: float = 0.0,
+    ):
         super().__init__(dictionary)
+        self.dropout = nn.Dropout(dropout)
         self.embed_tokens = embedding
         self.lstm = lstm
-        register_dictionary(self, "source", dictionary)
 
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> EncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         if not padding_mask[:, -1].any():
-            states, hiddens, cells = self.lstm(self.embed_tokens(src_tokens), padding_mask)
+            embedded = self.dropout(self.embed_tokens(src_tokens))
+            states, hiddens, cells = self.lstm(embedded, padding_mask)
             return EncoderOut(states, padding_mask, hiddens, cells)
         # The LSTM wants the padding in front; attention wants the order of the tokens given.
         order = padding_first(padding_mask)
-        embedded = self.embed_tokens(src_tokens.gather(1, order))
+        embedded = self.dropout(self.embed_tokens(src_tokens.gather(1, order)))
         states, hiddens, cells = self.lstm(embedded, padding_mask.gather(1, order))
         return EncoderOut(take_positions(states, order.argsort(1)), padding_mask, hiddens, cells)
 

@@ -3,7 +3,7 @@
 #   SEGMENTATION=words   words (18.7k German types) or bpe
 #   BPE_MERGES=8000      joint merges, with SEGMENTATION=bpe
 #   SEEDS="1"            one run of every arm for each
-#   EPOCHS=12  MAX_TOKENS=2000  DIM=256  LAYERS=2  DROPOUT=0.3  LR=0.001  CLIP=5  BEAM=5
+#   EPOCHS=10  MAX_TOKENS=2000  DIM=256  LAYERS=2  DROPOUT=0.3  LR=0.001  CLIP=5  BEAM=5
 #   ARMS="..."           which arms, in order of priority (default: all of them)
 #   SPEED_UPDATES=40  SPEED_ROUNDS=3     of step 80
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA, WORK, RESULTS.
@@ -11,7 +11,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SEGMENTATION:=words}" "${BPE_MERGES:=8000}" "${SEEDS:=1}"
-: "${EPOCHS:=12}" "${MAX_TOKENS:=2000}" "${DIM:=256}" "${LAYERS:=2}" "${DROPOUT:=0.3}"
+: "${EPOCHS:=10}" "${MAX_TOKENS:=2000}" "${DIM:=256}" "${LAYERS:=2}" "${DROPOUT:=0.3}"
 : "${LR:=0.001}" "${CLIP:=5}" "${BEAM:=5}"
 : "${SPEED_UPDATES:=40}" "${SPEED_ROUNDS:=3}"
 
@@ -38,7 +38,8 @@ COMMON=(--source-lang "$SOURCE" --target-lang "$TARGET" --optimizer adam --lr "$
 # Halve the learning rate after an epoch without progress on the validation set.
 HALVING=(--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0)
 LUONG=("${COMMON[@]}" "${HALVING[@]}" --arch luong_lstm --embed-dim "$DIM" --hidden-size "$DIM"
-  --encoder-layers "$LAYERS" --decoder-layers "$LAYERS" --criterion full_softmax)
+  --encoder-layers "$LAYERS" --decoder-layers "$LAYERS" --embedding-dropout "$DROPOUT"
+  --criterion full_softmax)
 STOCK=("${COMMON[@]}" "${HALVING[@]}" --arch lstm
   --encoder-embed-dim "$DIM" --encoder-hidden-size "$DIM" --encoder-layers "$LAYERS"
   --decoder-embed-dim "$DIM" --decoder-hidden-size "$DIM" --decoder-out-embed-dim "$DIM"

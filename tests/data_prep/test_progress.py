@@ -6,6 +6,7 @@ import time
 import pytest
 
 import common
+import segment
 
 
 class Stream(io.StringIO):
@@ -34,3 +35,11 @@ def test_long_work_is_shown_elsewhere_too(monkeypatch):
     stream = Stream(terminal=False)
     work(stream)
     assert "working" in stream.getvalue()
+
+
+def test_long_learning_shows_its_merges(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(common, "QUIET_SECONDS", 0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("low lower lowest\n" * 3)
+    segment.main(["learn", "--inputs", "text", "--merges", "3", "--output", "codes"])
+    assert "merging" in capsys.readouterr().err

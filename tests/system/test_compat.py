@@ -4,8 +4,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,25 +11,11 @@ import torch
 from fairseq import checkpoint_utils
 
 from tests.system import kill_at_save
+from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
 
-ROOT = Path(__file__).parents[2]
-PLUGIN = ROOT / "fairseq_outlayers"
 TEST_SENTENCES = 21  # two more batches of 8, and 5 sentences that stock fairseq drops
-
-
-def run(command, *options, **environment):
-    """Run a command of fairseq's as its console script does; stdout and stderr as text."""
-    inherited = {key: value for key, value in os.environ.items() if key != "OUTLAYERS_TRACEBACK"}
-    return subprocess.run(
-        [sys.executable, "-m", f"fairseq_cli.{command}", *map(str, options)],
-        env={**inherited, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def train(data, save_dir, *options, user_dir=PLUGIN, **environment):
@@ -63,13 +47,12 @@ def write_text(folder):
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     write_text(folder)
-    result = run(
+    succeed(
         "preprocess",
         *["--source-lang", "xx", "--target-lang", "yy", "--destdir"],
         folder / "bin",
         *(f"--{split}pref={folder / split}" for split in ("train", "valid", "test")),
     )
-    assert result.returncode == 0, result.stderr
     return folder / "bin"
 
 

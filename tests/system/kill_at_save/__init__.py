@@ -6,17 +6,17 @@ without a chance to clean up. The process itself then goes on as if nothing had 
 """
 
 import contextlib
-import functools
 import os
 import resource
 import shutil
 import signal
+from functools import partial, wraps
 from pathlib import Path
 
 SWITCH = "KILL_AT_SAVE"
 
 
-def kill(*_):
+def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -29,7 +29,7 @@ def kill_at_byte(size):
 
 def replace(owner, name, make):
     stock = getattr(owner, name)
-    replacement = functools.wraps(stock)(make(stock))
+    replacement = wraps(stock)(make(stock))
     setattr(owner, name, staticmethod(replacement) if isinstance(owner, type) else replacement)
 
 
@@ -63,41 +63,30 @@ def without_links():
     replace(os, "link", make)
 
 
-def in_first_file(size):
-    kill_at_byte(size)
-
-
-def in_copy(number, size):
-    from fairseq.file_io import PathManager
-
-    without_links()
-    nth_call(PathManager, "copy", number, before=functools.partial(kill_at_byte, size))
-
-
 def around_copy(number, **moment):
     from fairseq.file_io import PathManager
 
     nth_call(PathManager, "copy", number, **moment)
 
 
+def in_copy(number, size):
+    without_links()
+    around_copy(number, before=partial(kill_at_byte, size))
+
+
 KILLS = {
-    **{f"first-file-byte-{size}": (in_first_file, size) for size in (1, 999, 30_000, 50_000)},
-    **{f"copy-1-byte-{size}": (in_copy, 1, size) for size in (1, 999, 30_000, 50_000)},
-    **{f"copy-2-byte-{size}": (in_copy, 2, size) for size in (1, 30_000, 50_000)},
+    **{f"first-file-byte-{size}": partial(kill_at_byte, size) for size in (1, 999, 30_000, 50_000)},
+    **{f"copy-1-byte-{size}": partial(in_copy, 1, size) for size in (1, 999, 30_000, 50_000)},
+    **{f"copy-2-byte-{size}": partial(in_copy, 2, size) for size in (1, 30_000, 50_000)},
     **{
-        f"{moment}-rename-{number}": (nth_call, os, "replace", number, {moment: kill})
+        f"{moment}-rename-{number}": partial(nth_call, os, "replace", number, **{moment: kill})
         for number in (1, 2, 3)
         for moment in ("before", "after")
     },
-    "after-link-1": (nth_call, os, "link", 1, {"after": kill}),
-    "before-copy-1": (around_copy, 1, {"before": kill}),
-    "after-copy-2": (around_copy, 2, {"after": kill}),
+    "after-link-1": partial(nth_call, os, "link", 1, after=kill),
+    "before-copy-1": partial(around_copy, 1, before=kill),
+    "after-copy-2": partial(around_copy, 2, after=kill),
 }
-
-
-def arm(function, *arguments):
-    options = arguments[-1] if isinstance(arguments[-1], dict) else {}
-    function(*(argument for argument in arguments if argument is not options), **options)
 
 
 def folder_of(save_dir, name):
@@ -111,7 +100,7 @@ def die_in_a_child(name, save, cfg):
     if child == 0:
         with contextlib.suppress(BaseException):
             cfg.save_dir = folder
-            arm(*KILLS[name])
+            KILLS[name]()
             save()
         os._exit(0)  # not reached if the moment came
     _, status = os.waitpid(child, 0)
@@ -128,7 +117,7 @@ def install():
         def save_checkpoint(cfg, *arguments):
             if next(calls) == 2:
                 for name in KILLS:
-                    die_in_a_child(name, functools.partial(stock, cfg, *arguments), cfg)
+                    die_in_a_child(name, partial(stock, cfg, *arguments), cfg)
             return stock(cfg, *arguments)
 
         return save_checkpoint

@@ -9,7 +9,8 @@ from fairseq.data import Dictionary
 from fairseq.models.ema.ema import EMA
 from torch import nn
 
-from fairseq_outlayers.compat import dictionary_hash, register_dictionary
+from fairseq_outlayers.compat import dictionary_hash
+from fairseq_outlayers.compat.dictionary_hash import register_dictionary
 from fairseq_outlayers.errors import UserError
 
 WORDS = ("der", "die", "und", "Haus")

@@ -5,7 +5,7 @@ from fairseq.data import Dictionary, LanguagePairDataset, ListDataset, data_util
 
 from fairseq_outlayers.compat.replacing import MARK
 
-STOCK = getattr(data_utils.batch_by_size, MARK)
+STOCK = getattr(data_utils.batch_by_size, MARK, data_utils.batch_by_size)
 
 
 def batches_of(sizes, function=None, **limits):

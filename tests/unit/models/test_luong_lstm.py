@@ -124,6 +124,21 @@ def test_dropout_acts_between_layers_and_on_the_output_only_in_training(task):
     assert first.eq(0).sum().item() == 0
 
 
+@pytest.mark.parametrize("left_pad", [True, False])
+def test_embedding_dropout_acts_on_both_sides_only_in_training(task, left_pad):
+    model = make_model("luong_lstm", task, embedding_dropout=0.5).train()
+    batch = make_batch(task, LENGTHS, left_pad)["net_input"]
+    source, _ = batch["src_tokens"], batch["src_lengths"]
+    assert not torch.equal(model.encoder(source).states, model.encoder(source).states)
+    fixed = model.encoder.eval()(source)
+    assert torch.equal(fixed.states, model.encoder(source).states)
+    features = [model.decoder(batch["prev_output_tokens"], fixed)[0] for _ in range(2)]
+    assert not torch.equal(*features)
+    model.eval()
+    features = [model.decoder(batch["prev_output_tokens"], fixed)[0] for _ in range(2)]
+    assert torch.equal(*features)
+
+
 def test_shared_embeddings_are_one_table():
     task = make_task()
     task.target_dictionary = task.source_dictionary

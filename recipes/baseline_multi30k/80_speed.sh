@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Training speed and memory of the arms, taking turns: a few updates each, round after round.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+step "speed, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
+groups=()
+for name in stock_lstm luong_linear luong_tied; do
+  define_arm "$name"
+  groups+=(-- "$name" "${OPTIONS[@]}")
+done
+"$PYTHON" recipes/speed.py --data "$BIN" --runs "$WORK/speed" --output "$RESULTS/speed.json" \
+  --rounds "$SPEED_ROUNDS" --updates "$SPEED_UPDATES" "${groups[@]}"

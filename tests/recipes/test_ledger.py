@@ -1,0 +1,125 @@
+"""A ledger never loses a line, never shows half of one, and knows which arms it holds."""
+
+import json
+import multiprocessing
+import os
+import subprocess
+
+import pytest
+
+import ledger
+
+
+def entry(arm="tied", seed=1, setting=None, **more):
+    setting = setting or {"train": "--lr 1"}
+    key = ledger.setting_key(setting)
+    return {"arm": arm, "seed": seed, "setting": setting, "key": key, **more}
+
+
+def append_ten(path, worker):
+    for number in range(10):
+        ledger.append(path, entry(arm=f"{worker}-{number}", filler="x" * 5000))
+
+
+def test_an_arm_is_found_by_name_setting_and_seed_together(tmp_path):
+    path = tmp_path / "results" / "ledger.jsonl"
+    assert ledger.find(path, "tied", {"train": "--lr 1"}, 1) is None
+    ledger.append(path, entry())
+    assert ledger.find(path, "tied", {"train": "--lr 1"}, 1)["arm"] == "tied"
+    assert ledger.find(path, "linear", {"train": "--lr 1"}, 1) is None
+    assert ledger.find(path, "tied", {"train": "--lr 2"}, 1) is None
+    assert ledger.find(path, "tied", {"train": "--lr 1"}, 2) is None
+
+
+def test_the_newest_line_of_an_arm_is_found(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    for number in (1, 2):
+        ledger.append(path, entry(number=number))
+    assert ledger.find(path, "tied", {"train": "--lr 1"}, 1)["number"] == 2
+
+
+def test_a_setting_key_ignores_the_order_of_its_entries():
+    assert ledger.setting_key({"a": 1, "b": 2}) == ledger.setting_key({"b": 2, "a": 1})
+    assert ledger.setting_key({"a": 1, "b": 2}) != ledger.setting_key({"a": 2, "b": 1})
+
+
+def test_a_fingerprint_follows_contents_and_not_the_folder(tmp_path):
+    for folder, text in (("one", "x"), ("two", "x"), ("three", "y")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "dict.de.txt").write_text(text)
+    one, two, three = ([tmp_path / f / "dict.de.txt"] for f in ("one", "two", "three"))
+    assert ledger.fingerprint(one) == ledger.fingerprint(two) != ledger.fingerprint(three)
+
+
+def test_concurrent_appends_lose_no_line(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=append_ten, args=(path, n)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    arms = [line["arm"] for line in ledger.read(path)]
+    assert sorted(arms) == sorted(f"{w}-{n}" for w in range(4) for n in range(10))
+
+
+def test_an_append_that_fails_leaves_the_ledger_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "ledger.jsonl"
+    ledger.append(path, entry())
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        ledger.append(path, entry(arm="linear"))
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.jsonl"]
+
+
+def test_a_missing_last_line_feed_joins_no_lines(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(json.dumps(entry(arm="by hand")))
+    ledger.append(path, entry())
+    assert [line["arm"] for line in ledger.read(path)] == ["by hand", "tied"]
+
+
+@pytest.mark.parametrize("broken", ['{"arm": "ti', "[1, 2]"])
+def test_a_broken_line_is_named(tmp_path, broken):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(json.dumps(entry()) + "\n" + broken + "\n")
+    with pytest.raises(ValueError, match=r"ledger\.jsonl:2: not "):
+        ledger.read(path)
+
+
+def test_a_second_process_cannot_take_a_run_folder(tmp_path):
+    with (
+        ledger.locked(tmp_path / "run"),
+        pytest.raises(BlockingIOError),
+        ledger.locked(tmp_path / "run", wait=False),
+    ):
+        pass
+    with ledger.locked(tmp_path / "run", wait=False):
+        pass
+
+
+def test_the_commit_says_dirty_except_for_results(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ["-c", "user.name=n", "-c", "user.email=e"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+
+    git("init", "--quiet")
+    (tmp_path / "code.py").write_text("1")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "first")
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    clean = ledger.commit()
+    assert len(clean) == 12
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "ledger.jsonl").write_text("{}")
+    assert ledger.commit() == clean
+    (tmp_path / "code.py").write_text("2")
+    assert ledger.commit() == f"{clean}+dirty"
+
+
+def test_a_folder_outside_git_has_no_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert ledger.commit() == "unknown"

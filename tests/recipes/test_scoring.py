@@ -1,0 +1,101 @@
+"""Scores belong to complete translations in corpus order, and agree with sacreBLEU's command."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import scoring
+
+REFERENCES = [
+    "a man walks his dog .",
+    "two women sit .",
+    "the child plays with a ball .",
+    "a cat .",
+]
+HYPOTHESES = ["a man walks a dog .", "two women are sitting .", "a child plays .", "cat ."]
+
+
+def generate_output(tmp_path, numbered, name="generate.out"):
+    lines = ["2026 | INFO | something"]
+    for number, text in numbered:
+        lines += [f"S-{number}\tsource", f"T-{number}\ttarget", f"H-{number}\t-0.5\t{text} @@"]
+        lines += [f"D-{number}\t-0.5\t{text}", f"P-{number}\t-0.1 -0.2"]
+    lines.append("Generate test with beam=5: BLEU4 = 1.00")
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_hypotheses_come_back_in_corpus_order(tmp_path):
+    order = [10, 2, 0, 1, 9, 3, 8, 4, 7, 5, 6]
+    path = generate_output(tmp_path, [(number, f"text {number}") for number in order])
+    found = scoring.hypotheses_in_corpus_order(path, 11)
+    assert found == [f"text {number}" for number in range(11)]
+
+
+def test_of_several_hypotheses_the_first_counts(tmp_path):
+    path = generate_output(tmp_path, [(0, "best"), (0, "second"), (1, "only")])
+    assert scoring.hypotheses_in_corpus_order(path, 2) == ["best", "only"]
+
+
+def test_an_empty_hypothesis_is_a_hypothesis(tmp_path):
+    path = generate_output(tmp_path, [(0, ""), (1, "a\u2028b")])
+    assert scoring.hypotheses_in_corpus_order(path, 2) == ["", "a\u2028b"]
+
+
+def test_missing_hypotheses_are_counted_and_named(tmp_path):
+    path = generate_output(tmp_path, [(0, "x"), (2, "y"), (5, "z")])
+    with pytest.raises(
+        scoring.IncompleteTranslation,
+        match=r"holds 3 hypotheses for 6 references \(3 sentences missing, the first: 1, 3, 4;",
+    ):
+        scoring.hypotheses_in_corpus_order(path, 6)
+
+
+def test_more_hypotheses_than_references_are_refused(tmp_path):
+    path = generate_output(tmp_path, [(0, "x"), (1, "y")])
+    with pytest.raises(scoring.IncompleteTranslation, match="holds 2 hypotheses for 1 references"):
+        scoring.hypotheses_in_corpus_order(path, 1)
+
+
+@pytest.mark.parametrize(("tokenised", "flag"), [(True, "none"), (False, "13a")])
+def test_scores_equal_those_of_the_sacrebleu_command(tmp_path, tokenised, flag):
+    for name, lines in (("ref", REFERENCES), ("hyp", HYPOTHESES)):
+        scoring.write_lines(tmp_path / name, lines)
+    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-m", "bleu", "chrf"]
+    command += ["-tok", flag, "-lc", "--chrf-lowercase", "-w", "8", "-f", "json", "--force"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    bleu, chrf = json.loads(shown.stdout)
+    figures = scoring.score(HYPOTHESES, REFERENCES, tokenised=tokenised, lowercase=True)
+    suffix = "_tokenised" if tokenised else ""
+    assert figures[f"bleu{suffix}"] == pytest.approx(bleu["score"], abs=1e-7)
+    assert figures[f"chrf{suffix}"] == pytest.approx(chrf["score"], abs=1e-7)
+    assert figures[f"bleu{suffix}_signature"] == bleu["signature"]
+    assert figures[f"chrf{suffix}_signature"] == chrf["signature"]
+
+
+def test_tokenised_scores_carry_another_name_than_plain_ones():
+    tokenised = scoring.score(HYPOTHESES, REFERENCES, tokenised=True)
+    plain = scoring.score(HYPOTHESES, REFERENCES, tokenised=False)
+    assert not set(tokenised) & set(plain)
+
+
+def test_hypotheses_and_references_must_be_as_many():
+    with pytest.raises(ValueError, match="3 hypotheses, 4 references"):
+        scoring.score(HYPOTHESES[:3], REFERENCES, tokenised=True)
+    with pytest.raises(ValueError, match="0 hypotheses, 0 references"):
+        scoring.score([], [], tokenised=True)
+
+
+def test_detokenising_undoes_tokens():
+    assert scoring.detokenize(["ein mann , der läuft ."], "de") == ["ein mann, der läuft."]
+
+
+def test_lines_end_at_line_feeds_only(tmp_path):
+    path = tmp_path / "text"
+    scoring.write_lines(path, ["a\u2028b", "", "c\x85d"])
+    assert scoring.read_lines(path) == ["a\u2028b", "", "c\x85d"]
+    path.write_text("")
+    assert scoring.read_lines(path) == []

@@ -1,0 +1,173 @@
+"""`make setup` explains what is missing, and never takes a broken environment for a whole one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Stands in for Python: answers the questions about itself, and makes "environments" whose Python
+# is this same script. Its pip notes each call, fails or hangs at the call named in the folder.
+FAKE_PYTHON = r"""#!/usr/bin/env bash
+here=$(cd "$(dirname "$0")" && pwd)
+case "$*" in
+  *version_info*) [[ ! -e $HOME/old ]] ;;
+  *--version*) if [[ -e $HOME/old ]]; then echo "Python 3.9.1"; else echo "Python 3.11.7"; fi ;;
+  *sysconfig*) echo "$HOME/include" ;;
+  *importlib.metadata*) echo "torch==2.13.0+cpu" ;;
+  "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo venv >>"$HOME/calls" ;;
+  "-m pip "*)
+    echo "pip $*" >>"$HOME/calls"
+    if [[ -e $HOME/fail && "$*" == *$(cat "$HOME/fail")* ]]; then
+      echo "ERROR: no network" >&2
+      exit 1
+    fi
+    if [[ -e $HOME/hang && "$*" == *$(cat "$HOME/hang")* ]]; then
+      touch "$HOME/hanging"
+      exec sleep 60
+    fi
+    ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A copy of the files that set-up reads, and a Python that only pretends."""
+    for name in ("Makefile", "constraints.txt", "setup.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "setup", tmp_path / ".ci" / "setup")
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "Python.h").touch()
+    python = tmp_path / "python"
+    python.write_text(FAKE_PYTHON)
+    python.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MAKEFLAGS", raising=False)
+    return tmp_path
+
+
+def make(checkout, *more, target="setup"):
+    command = ["make", target, f"PYTHON={checkout / 'python'}", *more]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True)
+
+
+def calls(checkout):
+    """What was installed since the last look."""
+    path = checkout / "calls"
+    found = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return found
+
+
+def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
+    assert make(checkout).returncode == 0
+    venv, torch, tools, fairseq, ours = calls(checkout)
+    assert venv == "venv"
+    assert torch.endswith("torch==2.13.0")
+    assert "setuptools<81" in tools
+    assert "--no-build-isolation fairseq-fixed==0.12.3.1" in fairseq
+    assert "--no-build-isolation --editable .[dev]" in ours
+    assert all("-c .venv/torch.txt -c constraints.txt" in call for call in (tools, fairseq, ours))
+    assert (checkout / ".venv" / "torch.txt").read_text() == "torch==2.13.0+cpu\n"
+
+
+def test_a_second_set_up_installs_nothing(checkout):
+    make(checkout)
+    calls(checkout)
+    assert make(checkout).returncode == 0
+    assert calls(checkout) == []
+
+
+@pytest.mark.parametrize("changed", ["constraints.txt", "setup.py"])
+def test_changed_requirements_are_installed_into_the_same_environment(checkout, changed):
+    make(checkout)
+    calls(checkout)
+    future = time.time() + 10
+    os.utime(checkout / changed, (future, future))
+    make(checkout)
+    assert len(calls(checkout)) == 4
+
+
+def test_another_torch_starts_a_fresh_environment(checkout):
+    make(checkout)
+    calls(checkout)
+    result = make(checkout, "TORCH=torch==2.9.0")
+    assert "another torch is wanted (torch==2.9.0)" in result.stdout
+    assert calls(checkout)[0] == "venv"
+
+
+def test_a_failed_step_is_shown_and_tried_again(checkout):
+    (checkout / "fail").write_text("fairseq-fixed")
+    result = make(checkout)
+    assert result.returncode != 0
+    assert "ERROR: no network" in result.stderr
+    assert "pip could not install fairseq (3/4)" in result.stderr
+    calls(checkout)
+    (checkout / "fail").unlink()
+    assert make(checkout).returncode == 0
+    assert len(calls(checkout)) == 4  # the environment itself was whole
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_set_up_starts_anew(checkout, how):
+    (checkout / "hang").write_text("fairseq-fixed")
+    command = ["make", "setup", f"PYTHON={checkout / 'python'}"]
+    running = subprocess.Popen(
+        command, cwd=checkout, start_new_session=True, stdout=subprocess.DEVNULL, stderr=-1
+    )
+    for _ in range(200):
+        if (checkout / "hanging").exists():
+            break
+        time.sleep(0.05)
+    os.killpg(running.pid, how)
+    running.communicate(timeout=20)
+    assert running.returncode != 0
+    (checkout / "hang").unlink()
+    calls(checkout)
+    result = make(checkout)
+    assert result.returncode == 0
+    assert "an earlier set-up was interrupted" in result.stdout
+    assert len(calls(checkout)) == 5
+
+
+def test_an_old_python_is_named(checkout):
+    (checkout / "old").touch()
+    result = make(checkout)
+    assert result.returncode != 0
+    assert "is Python 3.9.1, but 3.11 or newer is needed" in result.stderr
+    assert calls(checkout) == []
+
+
+def test_missing_headers_are_named(checkout):
+    (checkout / "include" / "Python.h").unlink()
+    result = make(checkout)
+    assert result.returncode != 0
+    assert f"no {checkout}/include/Python.h" in result.stderr
+
+
+def test_a_missing_compiler_is_named(checkout, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    result = make(checkout)
+    assert "no C/C++ compiler 'no-such-compiler'" in result.stderr
+
+
+def test_an_environment_of_somebody_else_is_not_touched(checkout):
+    (checkout / "mine").mkdir()
+    (checkout / "mine" / "precious").touch()
+    result = make(checkout, "VENV=mine")
+    assert "'mine' exists and was not made by make setup" in result.stderr
+    make(checkout, "VENV=mine", target="clean")
+    assert (checkout / "mine" / "precious").exists()
+
+
+def test_help_is_the_default_and_names_every_target(checkout):
+    shown = subprocess.run(["make"], cwd=checkout, capture_output=True, text=True).stdout
+    for target in ("setup", "demo", "test", "check", "format", "system", "clean", "help"):
+        assert f"make {target} " in shown

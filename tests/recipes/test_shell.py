@@ -1,0 +1,108 @@
+"""The shell scripts parse and stop at errors; their shared functions do what they say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted([*ROOT.glob("recipes/**/*.sh"), ROOT / ".ci" / "run", ROOT / ".ci" / "setup"])
+NAMES = [str(path.relative_to(ROOT)) for path in SCRIPTS]
+SOURCED = {"common.sh", "settings.sh"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)
+def test_a_script_parses_and_stops_at_errors(script):
+    subprocess.run(["bash", "-n", script], check=True)
+    assert re.search(r"^set -euo pipefail$", script.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)
+def test_scripts_to_run_are_executable_and_scripts_to_source_are_not(script):
+    runs = script.name not in SOURCED
+    assert os.access(script, os.X_OK) == runs
+    assert script.read_text().startswith("#!/usr/bin/env bash\n") == runs
+
+
+def bash(script, **environment):
+    """Run a few lines after common.sh, in the environment of this test."""
+    environment = {"OUTLAYERS_PYTHON": sys.executable, **environment}
+    command = ["bash", "-c", f"source recipes/common.sh\n{script}"]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def preprocess(tmp_path):
+    """A corpus in a folder with a space in its name, and a stand-in for fairseq-preprocess.
+
+    Returns what `bash` needs in its environment to call the stand-in.
+    """
+    folder = tmp_path / "with space"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        for language in ("src", "tgt"):
+            path = folder / f"{split}.{language}"
+            path.write_text("text\n")
+            os.utime(path, (1e9, 1e9))
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    python = binaries / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    command = binaries / "fairseq-preprocess"
+    command.write_text(
+        "#!/usr/bin/env bash\n"
+        'while [[ $1 != --destdir ]]; do echo "$1"; shift; done\n'
+        'mkdir -p "$2" && touch "$2/dict.src.txt"; [[ -z ${BROKEN:-} ]] || exit 1\n'
+    )
+    for path in (python, command):
+        path.chmod(0o755)
+    return {"OUTLAYERS_PYTHON": str(python), "TEXT": str(folder)}
+
+
+BINARIZE = 'binarize src tgt "$TEXT/train" "$TEXT/valid" "$TEXT/test" "$TEXT/bin"'
+
+
+def test_binarizing_pads_no_dictionary_and_is_not_repeated(preprocess, tmp_path):
+    assert bash(BINARIZE, **preprocess).returncode == 0
+    log = (tmp_path / "with space" / "bin.log").read_text()
+    assert "--padding-factor\n1\n" in log
+    assert "there already" in bash(BINARIZE, **preprocess).stdout
+    (tmp_path / "with space" / "valid.tgt").write_text("other\n")
+    assert "there already" not in bash(BINARIZE, **preprocess).stdout
+
+
+def test_binarizing_that_failed_leaves_nothing_that_counts(preprocess, tmp_path):
+    failed = bash(BINARIZE, **preprocess, BROKEN="1")
+    assert failed.returncode == 1
+    assert "fairseq-preprocess failed" in failed.stderr
+    assert not (tmp_path / "with space" / "bin").exists()
+    assert bash(BINARIZE, **preprocess).returncode == 0
+
+
+def test_a_python_asked_for_by_name_is_never_replaced_by_another():
+    result = bash("echo $PYTHON", OUTLAYERS_PYTHON="/bin/true-not-here")
+    assert result.returncode == 1
+    assert "OUTLAYERS_PYTHON=/bin/true-not-here has no fairseq" in result.stderr
+
+
+def test_no_arm_starts_after_the_time_budget():
+    script = "SECONDS=100; run_arm tied words -- --lr 1"
+    result = bash(script, TIME_BUDGET="60", LEDGER="/nowhere")
+    assert result.returncode == 0, result.stderr
+    assert "not started" in result.stdout
+    assert "TIME_BUDGET=60" in result.stdout
+
+
+def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_path):
+    for age, name in enumerate(("made", "first", "second")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    script = f"cd {tmp_path}; newer made first second; ! newer first made; ! newer none made"
+    assert bash(script).returncode == 0
+    (tmp_path / "second").touch()
+    assert bash(f"cd {tmp_path}; newer made first second").returncode == 1

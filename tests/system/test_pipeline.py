@@ -1,0 +1,210 @@
+"""Train, save, reload and decode: the whole way through fairseq's commands, on a toy task.
+
+The task is to write a sentence backwards in capital letters, which a translation model can learn
+within seconds and cannot get right without encoder, attention, decoder and output layer.
+"""
+
+import random
+import re
+
+import pytest
+import torch
+
+from tests.system.commands import PLUGIN, run, succeed
+
+pytestmark = pytest.mark.system
+
+LETTERS = "abcdefgh"
+SIZES = {"train": 3000, "valid": 53, "test": 53}  # 53 is no multiple of 8
+
+LSTM = ["--arch", "luong_lstm", "--embed-dim", 48, "--hidden-size", 48, "--dropout", 0]
+TRANSFORMER = ["--arch", "transformer_tiny_outlayers", "--dropout", 0]
+TRAINING = (
+    f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.005 --clip-norm 1 --max-tokens 1500 "
+    "--num-workers 0 --no-epoch-checkpoints --log-format json --log-interval 10"
+).split()
+
+
+def backwards(words):
+    return [word.upper() for word in reversed(words)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backwards")
+    generator = random.Random(1)
+    for split, size in SIZES.items():
+        rows = [generator.choices(LETTERS, k=generator.randint(2, 6)) for _ in range(size)]
+        for side, lines in (("xx", rows), ("yy", map(backwards, rows))):
+            text = "".join(" ".join(words) + "\n" for words in lines)
+            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
+    prefixes = [f"--{split}pref={folder / split}" for split in SIZES]
+    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
+    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
+    # For the language models: the target side alone.
+    prefixes = [f"--{split}pref={folder / split}.yy" for split in SIZES]
+    succeed("preprocess", "--only-source", *prefixes, "--destdir", folder / "lm")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    """A tied luong_lstm that has learnt the task."""
+    save_dir = data / "trained"
+    succeed("train", data / "bin", *TRAINING, *LSTM, "--output-layer", "tied",
+            "--criterion", "full_softmax", "--max-epoch", 5, "--lr", 0.01, "--max-tokens", 200,
+            "--save-dir", save_dir)  # fmt: skip
+    return save_dir / "checkpoint_last.pt"
+
+
+def translations(output):
+    """Hypotheses by sentence number."""
+    return {int(n): text for n, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", output, re.MULTILINE)}
+
+
+def generate(data, checkpoint, *options):
+    common = ["--user-dir", PLUGIN, "--cpu", "--num-workers", 0, "--path", checkpoint]
+    return succeed("generate", data / "bin", *common, *options).stdout
+
+
+def test_a_trained_model_writes_every_test_sentence_backwards(data, trained):
+    output = translations(generate(data, trained, "--beam", 3))
+    references = (data / "test.yy").read_text(encoding="utf-8").splitlines()
+    assert sorted(output) == list(range(SIZES["test"]))
+    right = sum(output[n] == reference for n, reference in enumerate(references))
+    assert right >= 0.9 * SIZES["test"]
+
+
+def test_hypotheses_do_not_depend_on_batch_size_or_padding(data, trained):
+    one_by_one = translations(generate(data, trained, "--beam", 3, "--max-sentences", 1))
+    together = generate(data, trained, "--beam", 3, "--max-sentences", 64)
+    assert translations(together) == one_by_one
+    right_padded = generate(data, trained, "--beam", 3, "--left-pad-source")
+    assert translations(right_padded) == one_by_one
+
+
+def test_interactive_translates_what_it_reads(data, trained):
+    options = ["--user-dir", PLUGIN, "--cpu", "--path", trained, "--beam", 3]
+    result = succeed("interactive", data / "bin", *options, stdin="a b c\nh g\n")
+    assert list(translations(result.stdout).values()) == ["C B A", "G H"]
+
+
+def test_alignments_name_positions_of_the_source_as_written(data, trained):
+    output = generate(data, trained, "--beam", 3, "--print-alignment", "hard")
+    pairs = re.findall(r"^A-(\d+)\t(.*)$", output, re.MULTILINE)
+    assert len(pairs) == SIZES["test"]
+    # Written backwards: target position t comes from source position length - 1 - t.
+    expected = right = 0
+    sources = (data / "test.xx").read_text(encoding="utf-8").splitlines()
+    for number, alignment in pairs:
+        length = len(sources[int(number)].split())
+        for source, target in (map(int, pair.split("-")) for pair in alignment.split()):
+            expected += 1
+            right += source == length - 1 - target
+    assert right >= 0.7 * expected > 0
+
+
+def test_an_ensemble_of_a_model_with_itself_decodes_like_the_model(data, trained):
+    alone = translations(generate(data, trained, "--beam", 3))
+    assert translations(generate(data, f"{trained}:{trained}", "--beam", 3)) == alone
+
+
+def final_parameters(save_dir):
+    state = torch.load(save_dir / "checkpoint_last.pt", weights_only=False)  # made by this test
+    return state["model"]
+
+
+@pytest.fixture(scope="module")
+def staircase(tmp_path_factory):
+    """Sentences of all different lengths.
+
+    fairseq breaks ties in length by a seed that depends on the epoch in which a run was started;
+    without ties, a resumed run sees the batches of the run that it continues.
+    """
+    folder = tmp_path_factory.mktemp("staircase")
+    for side in ("xx", "yy"):
+        for split in ("train", "valid"):
+            words = [letter * (1 + number % 3) for number, letter in enumerate(LETTERS * 5)]
+            lines = [" ".join(words[:length]) for length in range(1, 41)]
+            (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    prefixes = [f"--{split}pref={folder / split}" for split in ("train", "valid")]
+    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
+    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
+    return folder / "bin"
+
+
+@pytest.mark.parametrize("arch", [LSTM, TRANSFORMER], ids=["luong_lstm", "transformer"])
+def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch):
+    options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", "full_softmax",
+               "--label-smoothing", 0.1, "--dropout", 0.2, "--max-tokens", 200]  # fmt: skip
+    straight, broken = tmp_path / "straight", tmp_path / "broken"
+    succeed("train", staircase, *options, "--max-epoch", 2, "--save-dir", straight)
+    succeed("train", staircase, *options, "--max-epoch", 1, "--save-dir", broken)
+    halfway = final_parameters(broken)
+    succeed("train", staircase, *options, "--max-epoch", 2, "--save-dir", broken)
+    expected = final_parameters(straight)
+    for name, tensor in final_parameters(broken).items():
+        assert torch.equal(tensor, expected[name]), name
+    assert any(not torch.equal(tensor, halfway[name]) for name, tensor in expected.items())
+
+
+def last_statistic(log, tag, name):
+    values = re.findall(rf'\| {tag} \| .*"{name}": "([\d.]+)"', log)
+    return float(values[-1])
+
+
+def test_the_language_models_perplexity_is_the_same_in_training_and_eval_lm(data, tmp_path):
+    options = ["--task", "language_modeling", "--sample-break-mode", "eos", "--arch",
+               "transformer_lm_outlayers", "--decoder-embed-dim", 32, "--decoder-input-dim", 32,
+               "--decoder-output-dim", 32, "--decoder-ffn-embed-dim", 32, "--decoder-layers", 1,
+               "--decoder-attention-heads", 2, "--output-layer", "tied", "--criterion",
+               "full_softmax", "--max-epoch", 2, "--save-dir", tmp_path]  # fmt: skip
+    log = succeed("train", data / "lm", *TRAINING, *options).stdout
+    evaluated = succeed(
+        "eval_lm", data / "lm", "--user-dir", PLUGIN, "--path", tmp_path / "checkpoint_last.pt",
+        "--gen-subset", "valid", "--sample-break-mode", "eos", "--max-tokens", 500, "--cpu"
+    )  # fmt: skip
+    perplexity = float(re.findall(r"Perplexity: ([\d.]+)", evaluated.stdout + evaluated.stderr)[-1])
+    assert perplexity == pytest.approx(last_statistic(log, "valid", "valid_ppl"), abs=0.02)
+    assert 1 < perplexity < len(LETTERS) + 4
+
+
+def test_stock_criterions_train_our_models(data, tmp_path):
+    for criterion in ("cross_entropy", "label_smoothed_cross_entropy"):
+        log = succeed("train", data / "bin", *TRAINING, *LSTM, "--criterion", criterion,
+                      "--max-epoch", 2, "--max-tokens", 200, "--save-dir", tmp_path / criterion).stdout  # fmt: skip
+        losses = re.findall(r'\| valid \| .*"valid_loss": "([\d.]+)"', log)
+        assert float(losses[1]) < float(losses[0])
+
+
+def test_hydra_trains_the_same_model(data, tmp_path):
+    overrides = [
+        f"common.user_dir={PLUGIN}", "common.cpu=true", "task=translation", f"task.data={data}/bin",
+        "task.source_lang=xx", "task.target_lang=yy", "+model._name=luong_lstm",
+        "+model.output_layer=tied", "+model.embed_dim=16", "+model.hidden_size=16",
+        "++criterion._name=full_softmax", "+criterion.label_smoothing=0.1", "+optimizer._name=adam",
+        "optimization.lr=[0.01]", "dataset.max_tokens=1500", "dataset.num_workers=0",
+        "optimization.max_update=3", f"checkpoint.save_dir={tmp_path}", f"hydra.run.dir={tmp_path}",
+    ]  # fmt: skip
+    succeed("hydra_train", *overrides)
+    state = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)  # made by this test
+    assert state["model"]["decoder.embed_tokens.weight"].size(1) == 16
+    assert "decoder.output_projection.bias" in state["model"]
+    assert state["cfg"]["criterion"]["label_smoothing"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--output-layer", "tied", "--hidden-size", 32], "48 dimensions and the states 32"),
+        (["--label-smoothing", 1.5], "--label-smoothing 1.5"),
+        (["--output-layer", "untied"], "invalid choice: 'untied'"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):
+    result = run("train", data / "bin", *TRAINING, *LSTM, "--criterion", "full_softmax", *options,
+                 "--save-dir", tmp_path / "none")  # fmt: skip
+    assert result.returncode != 0
+    assert said in result.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.rglob("*.pt"))

@@ -1,0 +1,75 @@
+"""fairseq's Transformers with our output layers against the stock ones."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models.transformer import TransformerModel
+
+from fairseq_outlayers.errors import UserError
+from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
+
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+
+
+def stock_transformer(task, **options):
+    args = SimpleNamespace(**TRANSLATION_ARCHITECTURES["transformer_outlayers"], **options)
+    ARCH_CONFIG_REGISTRY["transformer"](args)
+    return TransformerModel.build_model(args, task).double().eval()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_without_bias_and_with_the_same_weights_logits_equal_the_stock_models(task, tied):
+    stock = stock_transformer(task, share_decoder_input_output_embed=tied)
+    layer = "tied" if tied else "linear"
+    ours = make_model("transformer_outlayers", task, output_layer=layer, no_class_bias=True).eval()
+    state = stock.state_dict()
+    if tied:
+        del state["decoder.output_projection.weight"]  # the embeddings, saved a second time
+    missing, unexpected = ours.load_state_dict(state, strict=False)
+    assert not unexpected
+    assert all(name.endswith("dictionary_version") for name in missing)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    torch.testing.assert_close(ours(**batch)[0], stock(**batch)[0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["transformer_iwslt_de_en", "transformer_wmt_en_de_big"])
+def test_named_sizes_have_a_twin_with_the_same_dimensions(name):
+    stock, ours = SimpleNamespace(), SimpleNamespace()
+    ARCH_CONFIG_REGISTRY[name](stock)
+    ARCH_CONFIG_REGISTRY[f"{name}_outlayers"](ours)
+    assert vars(stock) == vars(ours)
+    assert ARCH_MODEL_REGISTRY[f"{name}_outlayers"] is ARCH_MODEL_REGISTRY["transformer_outlayers"]
+
+
+def test_sizes_with_an_adaptive_softmax_have_no_twin():
+    assert "transformer_lm_gpt2_small_outlayers" in ARCH_MODEL_REGISTRY
+    assert "transformer_lm_baevski_wiki103" in ARCH_MODEL_REGISTRY
+    assert "transformer_lm_baevski_wiki103_outlayers" not in ARCH_MODEL_REGISTRY
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"adaptive_softmax_cutoff": "4,8"}, "--adaptive-softmax-cutoff 4,8"),
+        ({"share_decoder_input_output_embed": True}, "pass --output-layer tied"),
+        ({"share_all_embeddings": True}, "pass --output-layer tied"),
+        ({"output_layer": "tied", "decoder_output_dim": 4}, "8 dimensions and the states 4"),
+    ],
+)
+def test_contradicting_options_are_refused_by_name(task, options, said):
+    with pytest.raises(UserError, match=said):
+        make_model("transformer_outlayers", task, **options)
+
+
+def test_an_embedding_that_is_no_table_cannot_be_tied(task):
+    task.source_dictionary = task.target_dictionary
+    options = {
+        "character_embeddings": True,
+        "character_filters": "[(1, 4)]",
+        "character_embedding_dim": 4,
+    }
+    with pytest.raises(UserError, match="CharacterTokenEmbedder"):
+        make_model("transformer_lm_outlayers", task, output_layer="tied", **options)
+    make_model("transformer_lm_outlayers", task, output_layer="linear", **options)
