@@ -24,6 +24,9 @@ SEED=${SEED:-1}
 GENERATE=${GENERATE:---beam 5}
 ARM_OPTIONS=() # for arm.py; a recipe sets --data, --reference and so on
 if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
+# torch's threads else burn the processor while they wait for each other: with two other programs
+# on a 2-core machine that made training four times slower.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 die() {
   printf '%s: %s\n' "$RECIPE" "$*" >&2

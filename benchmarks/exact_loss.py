@@ -1,0 +1,168 @@
+"""Time and memory of the exact softmax loss, forward and backward.
+
+    python benchmarks/exact_loss.py --classes 8000 32000 --positions 2000 --dimensions 256
+
+Arms: ours (``losses.full_nll``), plain (``F.cross_entropy`` of all logits), fairseq
+(log-probabilities in float32, then ``F.nll_loss``), and the last two with label smoothing. Prints
+the ratio to plain over the rounds: median, smallest and largest. Memory is how far one pass raises
+the peak of a fresh process (Linux).
+"""
+
+import argparse
+import json
+import multiprocessing
+import platform
+import random
+import time
+from collections.abc import Callable
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from statistics import median
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.losses import full_nll, smoothing_term
+
+SMOOTHING = 0.1
+Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def plain(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    return F.cross_entropy(F.linear(context, embeddings, bias), targets, reduction="sum")
+
+
+def fairseq(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    logits = F.linear(context, embeddings, bias)
+    log_probabilities = F.log_softmax(logits, dim=-1, dtype=torch.float32)
+    return F.nll_loss(log_probabilities, targets, reduction="sum")
+
+
+def fairseq_smoothed(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    logits = F.linear(context, embeddings, bias)
+    log_probabilities = F.log_softmax(logits, dim=-1, dtype=torch.float32)
+    nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
+    share = SMOOTHING / (logits.size(1) - 1)
+    return (1 - SMOOTHING - share) * nll - share * log_probabilities.sum()
+
+
+def ours_smoothed(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    scored = (context, targets, embeddings, bias)
+    return full_nll(*scored) + smoothing_term(*scored, smoothing=SMOOTHING).sum()
+
+
+ARMS: dict[str, Loss] = {
+    "plain": plain,
+    "ours": full_nll,
+    "fairseq": fairseq,
+    "ours, smoothed": ours_smoothed,
+    "fairseq, smoothed": fairseq_smoothed,
+}
+
+
+def make_inputs(positions: int, classes: int, dimensions: int) -> tuple[Tensor, ...]:
+    """Random states, targets, class embeddings and bias."""
+    generator = torch.Generator().manual_seed(0)
+    context = torch.randn(positions, dimensions, generator=generator).requires_grad_()
+    embeddings = (0.1 * torch.randn(classes, dimensions, generator=generator)).requires_grad_()
+    targets = torch.randint(classes, (positions,), generator=generator)
+    return context, targets, embeddings, torch.zeros(classes, requires_grad=True)
+
+
+def seconds(loss: Loss, inputs: tuple[Tensor, ...]) -> float:
+    """One forward and backward pass."""
+    for tensor in inputs:
+        tensor.grad = None
+    start = time.perf_counter()
+    loss(*inputs).backward()
+    return time.perf_counter() - start
+
+
+def _resident_kilobytes(line: str) -> int:
+    """``VmRSS``, what is resident now, or ``VmHWM``, its peak."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{line}:")[1].split()[0])
+
+
+def _peak_megabytes(name: str, shape: tuple[int, ...], threads: int, answer: SimpleQueue) -> None:
+    torch.set_num_threads(threads)
+    inputs = make_inputs(*shape)
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak that importing made
+    before = _resident_kilobytes("VmRSS")
+    seconds(ARMS[name], inputs)
+    answer.put((_resident_kilobytes("VmHWM") - before) / 1024)
+
+
+def peak_megabytes(name: str, shape: tuple[int, ...], threads: int) -> float:
+    """How far one pass raises the peak memory of a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.SimpleQueue()
+    process = context.Process(target=_peak_megabytes, args=(name, shape, threads, answer))
+    process.start()
+    process.join()
+    return answer.get()
+
+
+def compare(shape: tuple[int, ...], rounds: int, threads: int) -> list[dict]:
+    """A row an arm: ratios to plain, round by round, seconds and megabytes."""
+    inputs = make_inputs(*shape)
+    times: dict[str, list[float]] = {name: [] for name in ARMS}
+    order = list(ARMS)
+    shuffler = random.Random(0)
+    for number in range(rounds + 1):
+        shuffler.shuffle(order)
+        for name in order:
+            taken = seconds(ARMS[name], inputs)
+            if number > 0:  # the first round warms up
+                times[name].append(taken)
+    return [
+        {
+            "classes": shape[1],
+            "arm": name,
+            "seconds": median(taken),
+            "ratios": sorted(t / p for t, p in zip(taken, times["plain"], strict=True)),
+            "megabytes": peak_megabytes(name, shape, threads),
+        }
+        for name, taken in times.items()
+    ]
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--classes", type=int, nargs="+", default=[8000, 32000])
+    parser.add_argument("--positions", type=int, default=2000)
+    parser.add_argument("--dimensions", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    rows = []
+    print("| classes | loss | seconds | time / plain (min to max) | peak memory, MB |")
+    print("|---|---|---|---|---|")
+    for classes in options.classes:
+        shape = (options.positions, classes, options.dimensions)
+        for row in compare(shape, options.rounds, options.threads):
+            rows.append(row)
+            low, middle, high = row["ratios"][0], median(row["ratios"]), row["ratios"][-1]
+            spread = f"{middle:.2f} ({low:.2f} to {high:.2f})"
+            cells = (f"{classes:,}", row["arm"], f"{row['seconds']:.3f}", spread)
+            print("|", " | ".join(cells), f"| {row['megabytes']:,.0f} |", flush=True)
+    facts = {
+        "positions": options.positions,
+        "dimensions": options.dimensions,
+        "threads": options.threads,
+        "processor": platform.processor() or platform.machine(),
+        "torch": torch.__version__,
+    }
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")
+    print(options.output)
+
+
+if __name__ == "__main__":
+    main()
