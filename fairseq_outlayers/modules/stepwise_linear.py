@@ -24,12 +24,17 @@ class StepwiseLinear:
 
     def __init__(self, weight: Tensor):
         self._notes: Notes = []
+        # Autocast does not reach into backward passes of our own: choose the type here.
+        device = weight.device.type
+        if torch.is_autocast_enabled(device):
+            weight = weight.to(torch.get_autocast_dtype(device))
         self._weight = weight.detach()
         # Depends on the weight and feeds every step, so its backward runs after all of theirs.
         self._gate = _Gather.apply(weight, self._notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """``(B, in) -> (B, out)``."""
+        inputs = inputs.to(self._weight.dtype)
         return _Step.apply(inputs, self._weight, self._gate, self._notes)
 
 
@@ -65,5 +70,6 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, Tensor, None]:
         inputs, weight = ctx.saved_tensors
-        ctx.notes.append((inputs, gradient))
+        if ctx.needs_input_grad[2]:  # not if the weight is frozen
+            ctx.notes.append((inputs, gradient))
         return _times(gradient, weight), None, gradient.new_zeros(()), None

@@ -1,7 +1,10 @@
 """What every model with every output layer must do."""
 
+import copy
+
 import pytest
 import torch
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -37,6 +40,30 @@ def test_incremental_decoding_equals_full_decoding(task, arch, output_layer):
         torch.testing.assert_close(
             logits[real, -1], full[real, step], rtol=tolerance, atol=tolerance
         )
+
+
+@each_layer
+@each_translator
+@pytest.mark.parametrize("precision", ["autocast", "half"])
+def test_low_precision_gives_the_loss_and_gradient_up_to_rounding(
+    task, arch, output_layer, precision
+):
+    batch = make_batch(task, LENGTHS)
+    criterion = CRITERION_REGISTRY["full_softmax"](task, 0.1, False, 0, False)
+
+    def loss_and_gradient(model, autocast):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            loss, _, _ = criterion(model, batch)
+        loss.backward()
+        return loss, torch.cat([p.grad.float().flatten() for p in model.parameters()])
+
+    model = make_model(arch, task, output_layer=output_layer).float()
+    low = copy.deepcopy(model).bfloat16() if precision == "half" else copy.deepcopy(model)
+    expected, expected_gradient = loss_and_gradient(model, autocast=False)
+    loss, gradient = loss_and_gradient(low, autocast=precision == "autocast")
+    # bfloat16 keeps 8 bits; some ten roundings follow each other.
+    assert abs(loss - expected) <= 2**-7 * expected
+    assert (gradient - expected_gradient).norm() <= 0.1 * expected_gradient.norm()
 
 
 @each_layer

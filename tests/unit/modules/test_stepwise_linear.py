@@ -50,3 +50,12 @@ def test_inputs_that_need_no_gradient_still_give_the_weight_its_own():
     weight = torch.randn(OUT, IN, requires_grad=True)
     StepwiseLinear(weight)(torch.ones(B, IN)).sum().backward()
     torch.testing.assert_close(weight.grad, torch.full_like(weight, B))
+
+
+def test_a_frozen_weight_gets_no_gradient_and_inputs_keep_theirs():
+    weight, inputs = torch.randn(OUT, IN), torch.randn(B, IN, requires_grad=True)
+    linear = StepwiseLinear(weight)
+    linear(inputs).sum().backward()
+    assert weight.grad is None
+    torch.testing.assert_close(inputs.grad, weight.sum(0).expand(B, IN))
+    assert linear._notes == []  # nothing is held on to
