@@ -6,7 +6,7 @@ an ``(N, V)`` table of log-probabilities never exists.
 Sizes: ``N`` positions (padding removed), ``V`` classes, ``D`` dimensions.
 """
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
@@ -47,6 +47,7 @@ def full_nll(
     if chunk_size <= 0:
         on_cpu = context.device.type == "cpu"
         chunk_size = CHUNK_SIZE_ON_CPU if on_cpu else CHUNK_SIZE_ON_ACCELERATOR
+    context, class_embeddings, class_bias = _in_autocast_type(context, class_embeddings, class_bias)
     if reduction == "sum" and _has_linear_cross_entropy and len(targets) > 0:
         return F.linear_cross_entropy(
             context,
@@ -73,6 +74,15 @@ def _nll_of_chunk(
     if not torch.is_grad_enabled():
         return nll(context, class_embeddings, class_bias)
     return checkpoint(nll, context, class_embeddings, class_bias, use_reentrant=False)
+
+
+def _in_autocast_type(*tensors: Optional[Tensor]) -> Any:
+    """What autocast does for a linear layer, which it does not do for this loss."""
+    device = next(tensor.device.type for tensor in tensors if tensor is not None)
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(None if tensor is None else tensor.to(dtype) for tensor in tensors)
 
 
 def _at_least_float32(tensor: Tensor) -> Tensor:

@@ -13,6 +13,8 @@ from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MO
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
+
 OURS = "fairseq_outlayers."
 
 # The option that selects, fairseq's registry of classes, and its registry of dataclasses.
@@ -28,51 +30,70 @@ HEAD = """# Options
 Every option that this package adds to fairseq's. Written by `python -m fairseq_outlayers options`.
 Options of fairseq's own that an architecture inherits are not repeated here.
 """
+TABLE = ["| option | values | default | meaning |", "|---|---|---|---|"]
 
 
 def options_page() -> str:
-    """Markdown: for each registered part of ours its options, with default and meaning."""
-    lines = [HEAD]
+    """Markdown: the parts of ours by kind, and each part's options with default and meaning."""
+    lines = [HEAD, *_output_layers()]
     for title, selector, classes, dataclasses in KINDS:
         parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
         if parts:
             lines.append(f"## {title}\n")
         for name in parts:
-            lines += _section(selector, name, classes[name], dataclasses.get(name))
+            lines += _section(selector, name, classes, dataclasses)
     return "\n".join(lines)
 
 
-def _section(selector: str, name: str, part: Any, dataclass: Any) -> Iterator[str]:
-    yield f"### `{selector} {name}`\n"
-    summary = (part.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-    if summary:
-        yield " ".join(summary.split()) + "\n"
-    sizes = [arch for arch in ARCH_MODEL_INV_REGISTRY.get(name, []) if arch != name]
-    if selector == "--arch" and sizes:
-        yield "Named sizes: " + ", ".join(f"`{size}`" for size in sorted(sizes)) + "\n"
-    rows = list(_rows(part, dataclass))
-    if rows:
-        yield "| option | values | default | meaning |"
-        yield "|---|---|---|---|"
-        yield from rows
-    else:
-        yield "No options of its own."
+def _output_layers() -> Iterator[str]:
+    yield "## Output layers\n"
+    yield "For every architecture below.\n"
+    yield "| `--output-layer` | what it computes |"
+    yield "|---|---|"
+    for name, layer in OUTPUT_LAYERS.items():
+        yield f"| `{name}` | {_summary(layer)} |"
+    yield ""
+    yield from TABLE
+    yield from map(_row, _actions(None, OutputLayerConfig))
     yield ""
 
 
-def _rows(part: Any, dataclass: Any) -> Iterator[str]:
-    """One table row an option of ours, in the order of definition."""
-    stock = _stock_options(part, dataclass)
-    for action in _actions(part, dataclass):
-        if action.dest in stock or not action.option_strings:
-            continue
-        if action.choices:
-            values = ", ".join(f"`{choice}`" for choice in action.choices)
-        else:
-            values = getattr(action.type, "__name__", "flag")
-        unset = action.default is None or action.default is False
-        default = "" if unset else f"`{action.default}`"
-        yield f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
+def _section(
+    selector: str, name: str, classes: Dict[str, Any], dataclasses: Dict[str, Any]
+) -> Iterator[str]:
+    part, dataclass = classes[name], dataclasses.get(name)
+    yield f"### `{selector} {name}`\n"
+    yield _summary(part) + "\n"
+    twins = [arch for arch in ARCH_MODEL_INV_REGISTRY.get(name, []) if arch != name]
+    if selector == "--arch" and twins:
+        yield "Named sizes: " + ", ".join(f"`{twin}`" for twin in sorted(twins)) + "\n"
+    base = next((n for n, c in classes.items() if c in part.__mro__[1:] and n in dataclasses), None)
+    if base is not None and part.__module__ == classes[base].__module__:
+        before = {action.dest: action.default for action in _actions(None, dataclasses[base])}
+        rows = [a for a in _actions(None, dataclass) if a.default != before[a.dest]]
+        yield f"As `{selector} {base}`, {'but for' if rows else 'with its defaults.'}\n"
+    else:
+        known = _stock_options(part, dataclass)
+        rows = [a for a in _actions(part, dataclass) if a.dest not in known and a.option_strings]
+    if rows:
+        yield from TABLE
+        yield from map(_row, rows)
+        yield ""
+
+
+def _summary(part: Any) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "`")
+
+
+def _row(action: argparse.Action) -> str:
+    if action.choices:
+        values = ", ".join(f"`{choice}`" for choice in action.choices)
+    else:
+        values = getattr(action.type, "__name__", "flag")
+    unset = action.default is None or action.default is False
+    default = "" if unset else f"`{action.default}`"
+    return f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
 
 
 def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
@@ -85,10 +106,11 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that come from fairseq's own base classes."""
+    """Names of the options that are fairseq's own, or every output layer's."""
+    known = list(OutputLayerConfig.__dataclass_fields__)
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
-        return [name for base in stock for name in getattr(base, "__dataclass_fields__", {})]
+        return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
     with_options = [base for base in stock if hasattr(base, "add_args")]
-    return [action.dest for action in _actions(with_options[0], None)] if with_options else []
+    return known + [action.dest for action in _actions(with_options[0], None)]

@@ -6,10 +6,11 @@ and :func:`selection_config` joins them into one mix-in, so that a new part with
 is one file plus one line in the dict.
 """
 
-from dataclasses import field, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from typing import Any, Dict, Type
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
 
 from fairseq_outlayers.errors import UserError
 
@@ -57,3 +58,28 @@ def selection_config(
     made = make_dataclass(class_name, [selector], bases=tuple(most_derived))
     made.__module__ = __name__
     return made
+
+
+def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
+    """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
+
+    A class and a dataclass of its own make it work from the command line and from hydra alike;
+    fairseq's own named architectures are silently ignored by hydra.
+
+    Args:
+        name: of the architecture.
+        model: a registered model class whose options are a dataclass.
+        summary: what is special about it, one sentence.
+        defaults: by name of the option.
+    """
+    registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)
+    config = MODEL_DATACLASS_REGISTRY[registered]
+    known = {option.name: option for option in fields(config)}
+    changed = [
+        (option, known[option].type, field(default=value, metadata=known[option].metadata))
+        for option, value in defaults.items()
+    ]
+    made = make_dataclass(f"{config.__name__}_{name}", changed, bases=(config,))
+    made.__module__ = model.__module__
+    sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
+    register_model(name, dataclass=made)(sized)

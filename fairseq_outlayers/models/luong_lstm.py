@@ -5,23 +5,21 @@ decoder, general attention, input feeding, and any output layer on the attention
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 import torch.nn as nn
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import (
-    FairseqEncoderDecoderModel,
-    FairseqIncrementalDecoder,
-    register_model,
-)
+from fairseq.models import FairseqEncoderDecoderModel, register_model
 from torch import Tensor
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.input_feeding_decoder import DecoderState, InputFeedingDecoder
+from fairseq_outlayers.modules.input_feeding_decoder import InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
-from fairseq_outlayers.modules.lstm_encoder import MAX_POSITIONS, EncoderOut, LSTMEncoder
-from fairseq_outlayers.output_layers import OutputLayer, OutputLayerConfig, build_output_layer
+from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
+from fairseq_outlayers.modules.luong_decoder import LuongDecoder
+from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.registry import register_size
 
 
 @dataclass
@@ -55,89 +53,6 @@ class LuongLSTMConfig(OutputLayerConfig, FairseqDataclass):
     init_range: float = field(
         default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
     )
-
-
-class LuongDecoder(FairseqIncrementalDecoder):
-    """Input-feeding LSTM decoder under an output layer.
-
-    Args:
-        dictionary: the target dictionary.
-        embedding: ``(V, d)``.
-        recurrence: the LSTM layers with their attention.
-        output_projection: scores classes from the attentional state.
-        dropout: on the embeddings.
-    """
-
-    def __init__(
-        self,
-        dictionary: Any,
-        embedding: nn.Embedding,
-        recurrence: InputFeedingDecoder,
-        output_projection: OutputLayer,
-        dropout: float = 0.0,
-    ):
-        super().__init__(dictionary)
-        self.embed_tokens = embedding
-        self.dropout = nn.Dropout(dropout)
-        self.recurrence = recurrence
-        self.output_projection = output_projection
-
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or states ``(B, T, H)`` with ``features_only``; and attention.
-
-        With ``incremental_state`` only the last position of ``prev_output_tokens`` is computed.
-        """
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        return features if features_only else self.output_layer(features), extra
-
-    def extract_features(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Attentional states ``(B, T, H)`` and ``{"attn": [(B, T, S)]}``."""
-        assert encoder_out is not None
-        attention = self.recurrence.attention
-        cached = None
-        if incremental_state is not None:
-            prev_output_tokens = prev_output_tokens[:, -1:]
-            cached = self.get_incremental_state(incremental_state, "state")
-        if cached is None:
-            keys = attention.keys(encoder_out.states)
-            feed = encoder_out.states.new_zeros(encoder_out.hiddens[-1].shape)
-            state = DecoderState(encoder_out.hiddens, encoder_out.cells, feed)
-        else:
-            keys, state = cached["keys"], DecoderState.from_tensors(cached)
-        attend = attention.over(keys, encoder_out.states, encoder_out.padding_mask)
-        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
-        features, weights, state = self.recurrence(embedded, state, attend)
-        if incremental_state is not None:
-            cached = {"keys": keys, **state.as_tensors()}
-            self.set_incremental_state(incremental_state, "state", cached)
-        return features, {"attn": [weights]}
-
-    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """Logits ``(..., V)`` from states ``(..., H)``."""
-        return self.output_projection(features)
-
-    def reorder_incremental_state(
-        self, incremental_state: Dict[str, Any], new_order: Tensor
-    ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
-        cached = self.get_incremental_state(incremental_state, "state")
-        if cached is not None:
-            reordered = {name: value.index_select(0, new_order) for name, value in cached.items()}
-            self.set_incremental_state(incremental_state, "state", reordered)
-
-    def max_positions(self) -> int:
-        return MAX_POSITIONS
 
 
 @register_model("luong_lstm", dataclass=LuongLSTMConfig)
@@ -208,3 +123,9 @@ def _check(cfg: Any, task: Any) -> None:
             "--share-all-embeddings needs one dictionary for both languages: binarize the data "
             "with fairseq-preprocess --joined-dictionary"
         )
+
+
+# The three NMT models of Pappas et al. (2018), Table 2, at the paper's sizes: 2+2 layers, 512.
+register_size("base_lstm", LuongLSTM, "The untied baseline.", output_layer="linear")
+register_size("tied_lstm", LuongLSTM, "The weight tying baseline.", output_layer="tied")
+register_size("joint_lstm", LuongLSTM, "The joint output layer, d_j = 512.", output_layer="joint")

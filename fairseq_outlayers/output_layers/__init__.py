@@ -5,13 +5,23 @@ from typing import Any, Dict, Type
 import torch.nn as nn
 
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer, OutputLayer
+from fairseq_outlayers.output_layers.bilinear import BilinearOutputLayer
+from fairseq_outlayers.output_layers.context_structure import ContextStructureOutputLayer
+from fairseq_outlayers.output_layers.deep_residual import DeepResidualOutputLayer
+from fairseq_outlayers.output_layers.joint import JointOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.output_layers.output_structure import OutputStructureOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from fairseq_outlayers.registry import lookup, selection_config
 
 OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
     "linear": LinearOutputLayer,
     "tied": TiedOutputLayer,
+    "bilinear": BilinearOutputLayer,
+    "output_structure": OutputStructureOutputLayer,
+    "context_structure": ContextStructureOutputLayer,
+    "joint": JointOutputLayer,
+    "deep_residual": DeepResidualOutputLayer,
 }
 
 # Inherited by the dataclass of every model: `--output-layer` and each layer's own options.

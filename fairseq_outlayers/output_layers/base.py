@@ -108,14 +108,29 @@ class EmbeddingOutputLayer(OutputLayer):
     """
 
     def __init__(self, embedding: nn.Embedding, bias: bool = True):
+        self.check_embedding(embedding)
+        super().__init__(embedding.num_embeddings, bias)
+        self._shared = (embedding,)  # a tuple hides the module from registration
+
+    @staticmethod
+    def check_embedding(embedding: nn.Module) -> None:
+        """Refuse a model whose input embeddings are no plain table, before sizes are read off."""
         if not isinstance(embedding, nn.Embedding):
             raise UserError(
                 "this --output-layer starts from the decoder's input embeddings, and "
                 f"{type(embedding).__name__} is no plain embedding table: choose --output-layer "
                 "linear, or leave out --character-embeddings and --adaptive-input"
             )
-        super().__init__(embedding.num_embeddings, bias)
-        self._shared = (embedding,)  # a tuple hides the module from registration
+
+    def check_equal_sizes(self, hidden_size: int, name: str) -> None:
+        """Refuse unequal ``d`` and ``H`` for a layer that multiplies the two directly."""
+        size = self.embedding.embedding_dim
+        if size != hidden_size:
+            raise UserError(
+                f"--output-layer {name} takes the dot product of embeddings and decoder states, "
+                f"but the embeddings have {size} dimensions and the states {hidden_size}: make "
+                "them equal, or choose another --output-layer"
+            )
 
     @property
     def embedding(self) -> nn.Embedding:

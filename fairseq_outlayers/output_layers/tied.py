@@ -5,7 +5,6 @@ from typing import Any, Optional
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 
 
@@ -24,12 +23,7 @@ class TiedOutputLayer(EmbeddingOutputLayer):
 
     def __init__(self, embedding: nn.Embedding, hidden_size: int, bias: bool = True):
         super().__init__(embedding, bias)
-        if embedding.embedding_dim != hidden_size:
-            raise UserError(
-                "--output-layer tied takes the dot product of embeddings and decoder states, "
-                f"but the embeddings have {embedding.embedding_dim} dimensions and the states "
-                f"{hidden_size}: make them equal, or choose another --output-layer"
-            )
+        self.check_equal_sizes(hidden_size, "tied")
 
     @classmethod
     def build(

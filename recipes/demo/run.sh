@@ -28,7 +28,7 @@ demo_step() {
 step() { :; } # common.sh's own announcements would be one too many
 
 prepare_toy() {
-  : "${EPOCHS:=6}" "${DIM:=192}" "${LR:=0.004}" "${MAX_TOKENS:=350}" "${TRAIN_SENTENCES:=8000}"
+  : "${EPOCHS:=5}" "${DIM:=192}" "${LR:=0.004}" "${MAX_TOKENS:=350}" "${TRAIN_SENTENCES:=8000}"
   SOURCE=src TARGET=tgt
   demo_step "inventing a language pair (it compounds, inflects and reorders)"
   "$PYTHON" data_prep/toy_corpus.py --output "$TEXT" --seed 1 --train "$TRAIN_SENTENCES" \

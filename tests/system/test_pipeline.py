@@ -172,7 +172,8 @@ def test_the_language_models_perplexity_is_the_same_in_training_and_eval_lm(data
 def test_stock_criterions_train_our_models(data, tmp_path):
     for criterion in ("cross_entropy", "label_smoothed_cross_entropy"):
         log = succeed("train", data / "bin", *TRAINING, *LSTM, "--criterion", criterion,
-                      "--max-epoch", 2, "--max-tokens", 200, "--save-dir", tmp_path / criterion).stdout  # fmt: skip
+                      "--max-epoch", 2, "--max-tokens", 200,
+                      "--save-dir", tmp_path / criterion).stdout  # fmt: skip
         losses = re.findall(r'\| valid \| .*"valid_loss": "([\d.]+)"', log)
         assert float(losses[1]) < float(losses[0])
 

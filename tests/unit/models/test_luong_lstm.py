@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import make_batch, make_model, make_task
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -160,3 +162,15 @@ def test_shared_embeddings_are_one_table():
 def test_what_cannot_be_built_is_refused_with_its_values(task, options, said):
     with pytest.raises(UserError, match=said):
         make_model("luong_lstm", task, **options)
+
+
+@pytest.mark.parametrize(
+    ("arch", "layer"), [("base_lstm", "linear"), ("tied_lstm", "tied"), ("joint_lstm", "joint")]
+)
+def test_the_papers_models_are_named_sizes(task, arch, layer):
+    config = MODEL_DATACLASS_REGISTRY[arch]()
+    assert (config.embed_dim, config.hidden_size, config.joint_dim) == (512, 512, 512)
+    assert (config.encoder_layers, config.decoder_layers, config.dropout) == (2, 2, 0.3)
+    model = MODEL_REGISTRY[arch].build_model(config, task)
+    assert type(model.decoder.output_projection) is OUTPUT_LAYERS[layer]
+    assert ARCH_MODEL_REGISTRY[arch] is MODEL_REGISTRY[arch]

@@ -1,0 +1,87 @@
+"""A deep class encoder with residual connections to the embeddings."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.output_layers.structure import (
+    StructureConfig,
+    activation,
+    inner_bias,
+    make_projection,
+)
+
+
+class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
+    """``z = E^(k) h + b``, ``E^(i) = f(dropout(E^(i-1)) U_i + b_i) + E`` (Pappas & Henderson 2019).
+
+    The context encoder is the identity, so ``d`` must equal ``H``.
+
+    Args:
+        embedding: the decoder's input embeddings ``E = E^(0)``, ``(V, d)``.
+        projections: ``U_i`` and ``b_i``.
+        nonlinearity: ``f``.
+        dropout: before each projection.
+        adds_previous: whether ``E^(i-1)`` is added as well.
+        bias: whether every class has a bias of its own.
+    """
+
+    @dataclass
+    class Config(StructureConfig):
+        deep_residual_layers: int = field(
+            default=2, metadata={"help": "depth of the class encoder of deep_residual"}
+        )
+        deep_residual_dropout: float = field(
+            default=0.0, metadata={"help": "dropout inside the class encoder of deep_residual"}
+        )
+        deep_residual_previous: bool = field(
+            default=False,
+            metadata={"help": "add the layer below too, not only the embeddings (deep_residual)"},
+        )
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        projections: nn.ModuleList,
+        nonlinearity: Callable[[Tensor], Tensor],
+        dropout: float = 0.0,
+        adds_previous: bool = False,
+        bias: bool = True,
+    ):
+        super().__init__(embedding, bias)
+        self.projections = projections
+        self.nonlinearity = nonlinearity
+        self.dropout = nn.Dropout(dropout)
+        self.adds_previous = adds_previous
+
+    @classmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "DeepResidualOutputLayer":
+        cls.check_embedding(embedding)
+        depth, size = config.deep_residual_layers, embedding.embedding_dim
+        if depth < 1:
+            raise UserError(f"--deep-residual-layers {depth}: at least 1 is needed")
+        bias = inner_bias(config, in_paper=True)
+        layer = cls(
+            embedding,
+            nn.ModuleList(make_projection(size, size, bias) for _ in range(depth)),
+            activation(config),
+            config.deep_residual_dropout,
+            config.deep_residual_previous,
+            bias=not config.no_class_bias,
+        )
+        layer.check_equal_sizes(hidden_size, "deep_residual")
+        return layer
+
+    def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
+        embeddings = classes = self.input_embeddings(ids)
+        for projection in self.projections:
+            transformed = self.nonlinearity(projection(self.dropout(classes))) + embeddings
+            classes = transformed + classes if self.adds_previous else transformed
+        return classes

@@ -1,0 +1,115 @@
+"""Embeddings and decoder states meet in a joint space of any size."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.output_layers.structure import (
+    StructureConfig,
+    activation,
+    inner_bias,
+    make_projection,
+)
+
+
+class AdditiveEncoder(nn.Module):
+    """``x_1 = f(W_1 x_0)``, then ``x_{i+1} = x_i + f(W_{i+1} x_i)``.
+
+    One layer is the paper's. More of them, each small, are its proposal for future work: capacity
+    by consecutive additive transformations instead of one wide one.
+
+    Args:
+        input_size: size of ``x_0``.
+        output_size: size of all others.
+        num_layers: how many.
+        nonlinearity: ``f``.
+        bias: whether the maps ``W`` have one.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        num_layers: int,
+        nonlinearity: Callable[[Tensor], Tensor],
+        bias: bool,
+    ):
+        super().__init__()
+        sizes = [input_size] + [output_size] * (num_layers - 1)
+        self.projections = nn.ModuleList(make_projection(size, output_size, bias) for size in sizes)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., input_size) -> (..., output_size)``."""
+        first, *others = self.projections
+        x = self.nonlinearity(first(x))
+        for projection in others:
+            x = x + self.nonlinearity(projection(x))
+        return x
+
+
+class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
+    """``z = tanh(E U^T + 1 b_u^T) tanh(V h + b_v) + b`` (Pappas et al. 2018, eq. 14).
+
+    ``U: (d_j, d)`` encodes classes, ``V: (d_j, H)`` contexts.
+
+    Args:
+        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+        class_encoder: ``(..., d) -> (..., d_j)``.
+        context_encoder: ``(..., H) -> (..., d_j)``.
+        bias: whether every class has a bias of its own.
+    """
+
+    @dataclass
+    class Config(StructureConfig):
+        joint_dim: int = field(
+            default=512,
+            metadata={"help": "size of the space where embeddings and decoder states meet"},
+        )
+        joint_layers: int = field(
+            default=1,
+            metadata={"help": "consecutive additive transformations into the joint space"},
+        )
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        class_encoder: nn.Module,
+        context_encoder: nn.Module,
+        bias: bool = True,
+    ):
+        super().__init__(embedding, bias)
+        self.class_encoder = class_encoder
+        self.context_encoder = context_encoder
+
+    @classmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "JointOutputLayer":
+        cls.check_embedding(embedding)
+        for option in ("joint_dim", "joint_layers"):
+            if getattr(config, option) < 1:
+                name = option.replace("_", "-")
+                raise UserError(f"--{name} {getattr(config, option)}: at least 1 is needed")
+        class_encoder, context_encoder = (
+            AdditiveEncoder(
+                size,
+                config.joint_dim,
+                config.joint_layers,
+                activation(config),
+                inner_bias(config, in_paper=True),
+            )
+            for size in (embedding.embedding_dim, hidden_size)
+        )
+        return cls(embedding, class_encoder, context_encoder, bias=not config.no_class_bias)
+
+    def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
+        return self.class_encoder(self.input_embeddings(ids))
+
+    def project(self, hidden: Tensor) -> Tensor:
+        return self.context_encoder(hidden)

@@ -1,0 +1,53 @@
+"""What the structure-aware output layers of Pappas et al. (2018) share."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict
+
+import torch
+import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
+from torch import Tensor
+
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
+from fairseq_outlayers.registry import lookup
+
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+    "none": lambda x: x,
+}
+
+
+@dataclass
+class StructureConfig(EmbeddingOutputLayer.Config):
+    joint_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
+        default="tanh",
+        metadata={"help": "nonlinearity of the structure-aware output layers (not of bilinear)"},
+    )
+    joint_inner_bias: ChoiceEnum(["paper", "all", "none"]) = field(  # type: ignore[valid-type]
+        default="paper",
+        metadata={
+            "help": "biases inside the projections of the structure-aware output layers: as in the "
+            "equations of Pappas et al. (2018), in every projection, or in none"
+        },
+    )
+
+
+def inner_bias(config: Any, in_paper: bool) -> bool:
+    """Whether a projection, which has a bias in the paper or has not, gets one."""
+    return {"paper": in_paper, "all": True, "none": False}[config.joint_inner_bias]
+
+
+def activation(config: Any) -> Callable[[Tensor], Tensor]:
+    """The nonlinearity that ``--joint-activation`` names."""
+    return lookup(ACTIVATIONS, config.joint_activation, "--joint-activation")
+
+
+def make_projection(inputs: int, outputs: int, bias: bool) -> nn.Linear:
+    """A linear map that keeps the scale of its inputs at the start."""
+    projection = nn.Linear(inputs, outputs, bias)
+    nn.init.normal_(projection.weight, std=inputs**-0.5)
+    if bias:
+        nn.init.zeros_(projection.bias)
+    return projection

@@ -1,0 +1,88 @@
+"""Computed class embeddings are kept exactly as long as nothing can have changed them."""
+
+import pytest
+import torch
+import torch.nn as nn
+
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+
+
+class Doubled(ComputedOutputLayer):
+    """Class embeddings that are twice a table; counts how often they are computed."""
+
+    def __init__(self):
+        super().__init__(num_classes=4)
+        self.table = nn.Parameter(torch.ones(4, 2))
+        self.computed = 0
+
+    @classmethod
+    def build(cls, config, embedding, hidden_size, dictionary):
+        raise NotImplementedError
+
+    def encode_classes(self, ids):
+        self.computed += 1
+        return 2 * (self.table if ids is None else self.table[ids])
+
+
+@pytest.fixture
+def layer():
+    return Doubled().eval()
+
+
+def test_at_inference_they_are_computed_once(layer):
+    with torch.no_grad():
+        for _ in range(3):
+            assert layer(torch.ones(5, 2)).eq(4).all()
+    assert layer.computed == 1
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_with_gradients_they_are_computed_at_every_call(layer, training):
+    layer.train(training)
+    for _ in range(2):
+        layer.zero_grad()
+        layer(torch.ones(5, 2)).sum().backward()
+        assert layer.table.grad.eq(10).all()
+    assert layer.computed == 2
+
+
+def test_in_training_they_are_computed_even_without_gradients(layer):
+    layer.train()
+    with torch.no_grad():
+        layer.class_embeddings()
+        layer.class_embeddings()
+    assert layer.computed == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda layer: layer.load_state_dict(
+            {"table": torch.full((4, 2), 3.0), "bias": torch.zeros(4)}
+        ),
+        lambda layer: layer.train() and layer.table.data.fill_(3) is not None and layer.eval(),
+        lambda layer: (layer.table.data.fill_(3), layer.forget()),
+        lambda layer: (layer.table.data.fill_(3), layer.double()),
+    ],
+    ids=["load", "train", "forget", "move"],
+)
+def test_what_changes_parameters_makes_them_computed_anew(layer, change):
+    with torch.no_grad():
+        layer.class_embeddings()
+        change(layer)
+        assert layer.class_embeddings().eq(6).all()
+
+
+def test_a_whole_model_that_is_loaded_makes_them_computed_anew(layer):
+    model, other = nn.Sequential(layer), nn.Sequential(Doubled())
+    other[0].table.data.fill_(3)
+    with torch.no_grad():
+        layer.class_embeddings()
+        model.load_state_dict(other.state_dict())
+        assert layer.class_embeddings().eq(6).all()
+
+
+def test_some_classes_are_computed_alone(layer):
+    with torch.no_grad():
+        assert layer.class_embeddings(torch.tensor([1, 2])).shape == (2, 2)
+    assert layer._kept is None
