@@ -17,7 +17,8 @@ from torch.utils.checkpoint import checkpoint
 CHUNK_SIZE_ON_CPU = 128
 CHUNK_SIZE_ON_ACCELERATOR = 2048
 
-_has_linear_cross_entropy = hasattr(F, "linear_cross_entropy")  # PyTorch >= 2.13
+_has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
+_LOW_PRECISION = (torch.float16, torch.bfloat16)
 
 
 def full_nll(
@@ -42,13 +43,15 @@ def full_nll(
         reduction: ``"sum"``, or ``"none"`` for one value a position.
         chunk_size: positions whose logits exist at a time; 0 chooses by device.
     Returns:
-        Nats; a scalar, or ``(N,)`` with ``reduction="none"``.
+        Nats; a scalar, or ``(N,)`` with ``reduction="none"``. In float32 at least.
     """
     if chunk_size <= 0:
         on_cpu = context.device.type == "cpu"
         chunk_size = CHUNK_SIZE_ON_CPU if on_cpu else CHUNK_SIZE_ON_ACCELERATOR
     context, class_embeddings, class_bias = _in_autocast_type(context, class_embeddings, class_bias)
-    if reduction == "sum" and _has_linear_cross_entropy and len(targets) > 0:
+    # PyTorch's kernel adds up in the type of its inputs: float16 overflows at 65,504 nats.
+    low = context.dtype in _LOW_PRECISION
+    if reduction == "sum" and _has_linear_cross_entropy and len(targets) > 0 and not low:
         return F.linear_cross_entropy(
             context,
             class_embeddings,
@@ -59,7 +62,7 @@ def full_nll(
         )
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
     parts = [_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks]
-    nll = torch.cat(parts) if parts else context.new_zeros(0)
+    nll = torch.cat(parts) if parts else _at_least_float32(context.new_zeros(0))
     return nll.sum() if reduction == "sum" else nll
 
 
@@ -86,7 +89,7 @@ def _in_autocast_type(*tensors: Optional[Tensor]) -> Any:
 
 
 def _at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    return tensor.float() if tensor.dtype in _LOW_PRECISION else tensor
 
 
 def smoothing_term(
@@ -129,5 +132,6 @@ def smoothing_term(
         if class_bias is not None:
             total_bias = total_bias - class_bias[left_out]
     share = smoothing / (num_smoothed - 1)
-    sum_of_logits = states @ total + total_bias
+    # No matrix product: autocast would compute it, a sum over all classes, in float16.
+    sum_of_logits = (states * total).sum(-1) + total_bias
     return (smoothing + share) * target_logit - share * sum_of_logits

@@ -54,7 +54,8 @@ def _output_layers() -> Iterator[str]:
         yield f"| `{name}` | {_summary(layer)} |"
     yield ""
     yield from TABLE
-    yield from map(_row, _actions(None, OutputLayerConfig))
+    actions = _actions(None, OutputLayerConfig)
+    yield from map(_row, sorted(actions, key=lambda action: action.dest != "output_layer"))
     yield ""
 
 

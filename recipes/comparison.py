@@ -91,7 +91,8 @@ def paired_bootstrap(
 ) -> dict[str, float]:
     """The p-value of each system's difference in BLEU from the baseline (two-sided).
 
-    The figures are those of ``sacrebleu --paired-bs`` with 1,000 resamples.
+    The figures are those of ``sacrebleu --paired-bs`` with 1,000 resamples, except that equal BLEU
+    always has p = 1.
     """
     systems = [("baseline", list(baseline))]
     systems += [(name, list(lines)) for name, lines in others.items()]
@@ -102,8 +103,12 @@ def paired_bootstrap(
         test_type="bs",
         n_samples=RESAMPLES,
     )
-    results = test()[1]
-    return {name: results["BLEU"][number].p_value for number, name in enumerate(others, start=1)}
+    results = test()[1]["BLEU"]
+    return {
+        # Where no resample differs either, sacreBLEU counts equal systems as the surest difference.
+        name: 1.0 if results[number].score == results[0].score else results[number].p_value
+        for number, name in enumerate(others, start=1)
+    }
 
 
 def compare_with_first(rows: Sequence[Row]) -> list[str]:

@@ -117,7 +117,7 @@ def _link_or_copy(source: str, path: str) -> None:
     with contextlib.suppress(OSError):  # a file system without links, or another one
         os.link(os.path.realpath(source), path)
         return
-    with open(source, "rb") as reader, open(path, "wb") as writer:
+    with open(source, "rb") as reader, open(path, "xb") as writer:
         shutil.copyfileobj(reader, writer, length=1 << 20)
         _flush_to_disk(writer)
 

@@ -63,8 +63,8 @@ class FullSoftmax(FairseqCriterion):
         """Loss of a batch.
 
         Returns:
-            The summed loss in nats (``(N,)`` with ``reduce=False``), its denominator, and what
-            to log.
+            The summed loss in nats (with ``reduce=False`` one value for each position that is not
+            padding, ``(N,)``), its denominator, and what to log.
         """
         layer = output_layer_of(model, "full_softmax")
         hidden, targets = hidden_and_targets(model, sample, self.padding_idx)

@@ -13,7 +13,7 @@ from fairseq.models import FairseqEncoderDecoderModel, register_model
 from torch import Tensor
 
 from fairseq_outlayers.compat import register_dictionaries
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.modules.input_feeding_decoder import InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
@@ -111,8 +111,11 @@ def _check(cfg: Any, task: Any) -> None:
             f"--encoder-layers {cfg.encoder_layers} and --decoder-layers {cfg.decoder_layers} "
             "must be equal"
         )
-    if cfg.encoder_layers < 1:
-        raise UserError(f"--encoder-layers {cfg.encoder_layers}: at least 1 is needed")
+    for option in ("encoder_layers", "embed_dim", "hidden_size"):
+        require_range(cfg, option, at_least=1)
+    for option in ("dropout", "embedding_dropout"):
+        require_range(cfg, option, at_least=0, below=1)
+    require_range(cfg, "init_range", at_least=0)
     if cfg.bidirectional_encoder and cfg.hidden_size % 2:
         raise UserError(
             f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each direction "
@@ -125,7 +128,7 @@ def _check(cfg: Any, task: Any) -> None:
         )
 
 
-# The three NMT models of Pappas et al. (2018), Table 2, at the paper's sizes: 2+2 layers, 512.
+# The main models of Pappas et al. (2018) at the paper's sizes: 2+2 layers, 512 dimensions.
 register_size("base_lstm", LuongLSTM, "The untied baseline.", output_layer="linear")
 register_size("tied_lstm", LuongLSTM, "The weight tying baseline.", output_layer="tied")
 register_size("joint_lstm", LuongLSTM, "The joint output layer, d_j = 512.", output_layer="joint")

@@ -70,8 +70,9 @@ def check_options(args: Any) -> None:
     shared = getattr(args, "share_decoder_input_output_embed", False)
     if (shared or getattr(args, "share_all_embeddings", False)) and args.output_layer == "linear":
         raise UserError(
-            "--share-decoder-input-output-embed and --share-all-embeddings tie the output to the "
-            "input embeddings and --output-layer linear does not: pass --output-layer tied"
+            "--share-decoder-input-output-embed or --share-all-embeddings (given, or set by the "
+            "--arch) ties the output to the input embeddings, and --output-layer linear does not: "
+            "pass --output-layer tied"
         )
 
 

@@ -1,6 +1,6 @@
 """The recurrence of an attentional LSTM decoder with input feeding."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 import torch.nn as nn
@@ -72,10 +72,8 @@ class InputFeedingDecoder(nn.Module):
         from_input, from_feed = first.weight_ih.split([inputs.size(-1), state.feed.size(-1)], dim=1)
         input_part = F.linear(inputs, from_input, first.bias_ih + first.bias_hh)
         below = [from_feed] + [layer.weight_ih for layer in layers[1:]]
-        to_gates = [
-            StepwiseLinear(torch.cat([weight, layer.weight_hh], dim=1))
-            for weight, layer in zip(below, layers, strict=True)
-        ]
+        join = _joined if inputs.size(1) > 1 else _apart
+        to_gates = [join(w, layer.weight_hh) for w, layer in zip(below, layers, strict=True)]
         biases = [layer.bias_ih + layer.bias_hh for layer in layers[1:]]
 
         hiddens, cells, feed = list(state.hiddens), list(state.cells), state.feed
@@ -83,7 +81,7 @@ class InputFeedingDecoder(nn.Module):
         for first_bias in input_part.unbind(1):
             for depth, bias in enumerate([first_bias, *biases]):
                 below_state = feed if depth == 0 else self.dropout(hiddens[depth - 1])
-                gates = to_gates[depth](torch.cat([below_state, hiddens[depth]], dim=1)) + bias
+                gates = to_gates[depth](below_state, hiddens[depth]) + bias
                 hiddens[depth], cells[depth] = lstm_cell(gates, cells[depth])
             attended, attention = attend(hiddens[-1])
             feed = self.dropout(attended)
@@ -91,6 +89,17 @@ class InputFeedingDecoder(nn.Module):
             attentions.append(attention)
         after = DecoderState(hiddens, cells, feed)
         return torch.stack(outputs, dim=1), torch.stack(attentions, dim=1), after
+
+
+def _joined(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """``below from_below^T + self from_self^T`` as one product a step, for many steps."""
+    linear = StepwiseLinear(torch.cat([from_below, from_self], dim=1))
+    return lambda below, own: linear(torch.cat([below, own], dim=1))
+
+
+def _apart(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """The same for a single step, where joining the matrices would cost more than it saves."""
+    return lambda below, own: F.linear(below, from_below) + F.linear(own, from_self)
 
 
 def lstm_cell(gates: Tensor, cell: Tensor) -> Tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from typing import Any, List, Tuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Notes = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
 
@@ -53,6 +54,7 @@ class _Gather(torch.autograd.Function):
         return weight.new_zeros(())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, _: Tensor) -> Tuple[Tensor, None]:
         join = (lambda parts: torch.stack(parts, dim=1)) if ctx.batched else torch.cat
         inputs, gradients = (join(parts) for parts in zip(*ctx.notes, strict=True))
@@ -64,12 +66,14 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, gate: Tensor, notes: Notes) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.notes = notes
+        ctx.notes, ctx.gather = notes, gate.grad_fn
         return _times(inputs, weight.transpose(-2, -1))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, Tensor, None]:
         inputs, weight = ctx.saved_tensors
-        if ctx.needs_input_grad[2]:  # not if the weight is frozen
+        # Not if the weight is frozen, nor if this backward pass is for the inputs alone.
+        if ctx.gather is not None and torch._C._will_engine_execute_node(ctx.gather):
             ctx.notes.append((inputs, gradient))
         return _times(gradient, weight), None, gradient.new_zeros(()), None

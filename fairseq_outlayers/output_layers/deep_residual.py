@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
@@ -64,9 +64,9 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "DeepResidualOutputLayer":
         cls.check_embedding(embedding)
+        require_range(config, "deep_residual_layers", at_least=1)
+        require_range(config, "deep_residual_dropout", at_least=0, below=1)
         depth, size = config.deep_residual_layers, embedding.embedding_dim
-        if depth < 1:
-            raise UserError(f"--deep-residual-layers {depth}: at least 1 is needed")
         bias = inner_bias(config, in_paper=True)
         layer = cls(
             embedding,

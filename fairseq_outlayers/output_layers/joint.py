@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
@@ -92,10 +92,8 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "JointOutputLayer":
         cls.check_embedding(embedding)
-        for option in ("joint_dim", "joint_layers"):
-            if getattr(config, option) < 1:
-                name = option.replace("_", "-")
-                raise UserError(f"--{name} {getattr(config, option)}: at least 1 is needed")
+        require_range(config, "joint_dim", at_least=1)
+        require_range(config, "joint_layers", at_least=1)
         class_encoder, context_encoder = (
             AdditiveEncoder(
                 size,

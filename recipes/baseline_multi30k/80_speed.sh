@@ -4,6 +4,10 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 step "speed, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
+if [[ -e $RESULTS/speed.json && -z ${FORCE:-} ]]; then
+  made "$RESULTS/speed.json (there already; FORCE=1 measures again)"
+  exit
+fi
 groups=()
 for name in stock_lstm luong_linear luong_tied; do
   define_arm "$name"

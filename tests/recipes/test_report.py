@@ -103,6 +103,14 @@ def test_the_paired_bootstrap_equals_the_sacrebleu_command(tmp_path):
     assert found["far"] < 0.05 < found["near"]
 
 
+def test_equal_systems_are_never_called_different():
+    references, lines = sentences("first", 0.3)
+    nothing = ["x"] * SENTENCES
+    for system in (lines, nothing):
+        found = comparison.paired_bootstrap(system, {"same": system}, references, tokenised=True)
+        assert found == {"same": 1.0}
+
+
 def test_rows_are_tested_against_the_first_with_the_same_seed(results):
     for seed in (1, 2):
         add(results, "base", seed, 10.0, wrong=0.4)

@@ -84,16 +84,37 @@ def test_equal_scores_cost_the_logarithm_of_the_number_of_classes():
 
 
 @pytest.mark.usefixtures("implementation")
-def test_half_precision_is_as_good_as_the_plain_computation_in_it(scored):
-    exact = full_nll(*scored).item()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_low_precision_is_as_good_as_the_plain_computation_in_it(scored, dtype):
     context, targets, embeddings, bias = (
-        tensor.bfloat16() if tensor.is_floating_point() else tensor for tensor in scored
+        tensor.detach().to(dtype).requires_grad_() if tensor.is_floating_point() else tensor
+        for tensor in scored
     )
     logits = torch.nn.functional.linear(context, embeddings, bias)
-    plain = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum").item()
-    ours = full_nll(context, targets, embeddings, bias).item()
-    # The rounding of the inputs dominates both; a tenth of a unit in 8 bits is allowed on top.
-    assert abs(ours - exact) <= abs(plain - exact) + exact * 2**-8
+    plain = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum")
+    expected = torch.autograd.grad(plain, [context, embeddings, bias])
+    ours = full_nll(context, targets, embeddings, bias)
+    torch.testing.assert_close(ours, plain, rtol=1e-6, atol=0)
+    gradients = torch.autograd.grad(ours, [context, embeddings, bias])
+    for gradient, reference in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, reference)
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("by", ["inputs", "autocast"])
+def test_a_large_batch_in_low_precision_is_summed_in_float32(dtype, by):
+    positions, classes = 7200, 20_000  # N ln V = 71,304 nats: more than float16 can hold
+    context = torch.zeros(positions, 1, dtype=dtype if by == "inputs" else torch.float32)
+    embeddings = torch.full((classes, 1), 3.0).to(context.dtype)
+    targets = torch.zeros(positions, dtype=torch.long)
+    with torch.autocast("cpu", dtype=dtype, enabled=by == "autocast"):
+        nll = full_nll(context, targets, embeddings)
+        term = smoothing_term(context + 1, targets, embeddings, None, 0.1)
+    assert nll.dtype == torch.float32
+    assert nll.item() == pytest.approx(positions * math.log(classes), rel=1e-5)
+    # All scores are 3: the smoothed loss is the plain one, whatever the smoothing.
+    assert term.abs().max().item() < 1e-2
 
 
 class LargestTensor(TorchDispatchMode):

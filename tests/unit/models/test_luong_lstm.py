@@ -19,12 +19,17 @@ def copy_cell(cell, x, hidden, memory):
     return o.sigmoid() * memory.tanh(), memory
 
 
-def naive_logits(model, source_ids, previous_ids):
-    """The whole model for one sentence: encoder, attention, input feeding, output layer."""
+def naive_logits(model, source_ids, previous_ids, dropout=1.0):
+    """The whole model for one sentence: encoder, attention, input feeding, output layer.
+
+    Args:
+        dropout: a factor in place of dropout, where the paper has dropout.
+    """
     encoder, recurrence = model.encoder, model.decoder.recurrence
     states = model.encoder.embed_tokens(source_ids)
     start = []
-    for (layer,) in encoder.lstm.layers:
+    for depth, (layer,) in enumerate(encoder.lstm.layers):
+        states = states if depth == 0 else dropout * states
         output, (hidden, cell) = layer(states.unsqueeze(1))
         states = output.squeeze(1)
         start.append((hidden[0, 0], cell[0, 0]))
@@ -32,12 +37,13 @@ def naive_logits(model, source_ids, previous_ids):
     for token in previous_ids:
         x = torch.cat([model.decoder.embed_tokens(token), feed])
         for depth, cell in enumerate(recurrence.layers):
+            x = x if depth == 0 else dropout * x
             start[depth] = copy_cell(cell, x, *start[depth])
             x = start[depth][0]
         # The query meets every encoder state as s' W_in h.
         scores = torch.stack([s @ recurrence.attention.query.weight @ x for s in states])
         context = scores.softmax(0) @ states
-        feed = torch.tanh(recurrence.attention.output.weight @ torch.cat([context, x]))
+        feed = dropout * torch.tanh(recurrence.attention.output.weight @ torch.cat([context, x]))
         layer = model.decoder.output_projection
         logits.append(layer.class_embeddings() @ feed + layer.class_bias())
     return torch.stack(logits)
@@ -114,7 +120,23 @@ def test_parameters_start_uniform_in_the_range_asked_for_and_padding_at_zero(tas
     assert model.encoder.embed_tokens.weight[task.source_dictionary.pad()].abs().max() == 0
 
 
-def test_dropout_acts_between_layers_and_on_the_output_only_in_training(task):
+class Halve(torch.nn.Module):
+    """In the place of dropout, what can be compared."""
+
+    def forward(self, x):
+        return x / 2
+
+
+def test_dropout_acts_between_layers_and_on_the_state_that_is_scored_and_fed_back(task):
+    model = make_model("luong_lstm", task, encoder_layers=3, decoder_layers=3)
+    model.encoder.lstm.dropout = model.decoder.recurrence.dropout = Halve()
+    batch = make_batch(task, [(6, 5)])["net_input"]
+    source, previous = batch["src_tokens"][0], batch["prev_output_tokens"][0]
+    expected = naive_logits(model, source, previous, dropout=0.5)
+    torch.testing.assert_close(model(**batch)[0][0], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_dropout_is_random_in_training_and_absent_outside(task):
     model = make_model("luong_lstm", task, dropout=0.5)
     batch = make_batch(task, LENGTHS)["net_input"]
     model.train()
@@ -156,6 +178,11 @@ def test_shared_embeddings_are_one_table():
         ({"encoder_layers": 0, "decoder_layers": 0}, "--encoder-layers 0"),
         ({"bidirectional_encoder": True, "hidden_size": 7, "embed_dim": 7}, "--hidden-size 7"),
         ({"share_all_embeddings": True}, "--joined-dictionary"),
+        ({"embed_dim": 0}, "--embed-dim 0: must be at least 1"),
+        ({"hidden_size": -4}, "--hidden-size -4"),
+        ({"dropout": 1.5}, "--dropout 1.5: must be at least 0 and below 1"),
+        ({"embedding_dropout": -0.1}, "--embedding-dropout -0.1"),
+        ({"init_range": -1.0}, "--init-range -1.0"),
         ({"output_layer": "tied", "embed_dim": 6}, "6 dimensions and the states 8"),
     ],
 )

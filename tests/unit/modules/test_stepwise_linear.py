@@ -46,6 +46,26 @@ def test_backward_twice_gives_the_same_gradient_twice():
     torch.testing.assert_close(second, first)
 
 
+def test_a_backward_pass_for_the_inputs_alone_leaves_the_weights_gradient_right():
+    weight = torch.randn(OUT, IN, dtype=torch.float64, requires_grad=True)
+    inputs = torch.randn(B, IN, dtype=torch.float64, requires_grad=True)
+    linear = StepwiseLinear(weight)
+    total = linear(inputs).square().sum()
+    torch.autograd.grad(total, inputs, retain_graph=True)
+    assert linear._notes == []  # nothing is held on to
+    total.backward()
+    torch.testing.assert_close(weight.grad, 2 * (inputs @ weight.t()).t() @ inputs)
+
+
+def test_a_second_derivative_is_refused_instead_of_wrong():
+    weight = torch.randn(OUT, IN, requires_grad=True)
+    inputs = torch.randn(B, IN, requires_grad=True)
+    total = StepwiseLinear(weight)(inputs).square().sum()
+    (first,) = torch.autograd.grad(total, inputs, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
 def test_inputs_that_need_no_gradient_still_give_the_weight_its_own():
     weight = torch.randn(OUT, IN, requires_grad=True)
     StepwiseLinear(weight)(torch.ones(B, IN)).sum().backward()
