@@ -6,7 +6,8 @@ PYTHON ?= python3
 TORCH  ?= torch==2.13.0
 EXTRAS ?= dev
 VENV   ?= .venv
-DATA   ?= toy
+# Not ?=: a DATA in the environment is somebody's data, not this choice.
+DATA   := toy
 JOBS   ?= 2
 PYTEST_ARGS ?=
 

@@ -1,6 +1,6 @@
 # Sourced by every step of every recipe; not run by itself. What it gives:
 #
-#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are (WORK and RESULTS can be overridden)
+#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are (see OUTLAYERS_WORK, _RESULTS below)
 #   step MESSAGE                          announce a step
 #   made FILE...                          say which file a step made
 #   newer FILE THAN...                    does FILE exist, newer than all the others?
@@ -9,6 +9,7 @@
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
+# OUTLAYERS_WORK and OUTLAYERS_RESULTS (folders; default work/RECIPE and results/RECIPE),
 # TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that the ledger holds),
 # SEED, GENERATE (options for fairseq-generate), THREADS (of torch; default: as many as cores).
 set -euo pipefail
@@ -16,8 +17,9 @@ set -euo pipefail
 RECIPE=$(basename "$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)")
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
-WORK=${WORK:-work/$RECIPE}
-RESULTS=${RESULTS:-results/$RECIPE}
+# Names of our own: WORK and RESULTS are often set on clusters, for something else.
+WORK=${OUTLAYERS_WORK:-work/$RECIPE}
+RESULTS=${OUTLAYERS_RESULTS:-results/$RECIPE}
 LEDGER=$RESULTS/ledger.jsonl
 TIME_BUDGET=${TIME_BUDGET:-}
 SEED=${SEED:-1}
@@ -145,6 +147,8 @@ run_arm() {
     printf '  not started, %s s of TIME_BUDGET=%s are gone: %s\n' "$SECONDS" "$TIME_BUDGET" "$name"
     return 0
   fi
+  local force=()
+  if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
   "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
-    --seed "$SEED" --generate "$GENERATE" ${FORCE:+--force} "${ARM_OPTIONS[@]}" "$@"
+    --seed "$SEED" --generate "$GENERATE" "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
 }

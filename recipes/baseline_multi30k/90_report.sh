@@ -6,4 +6,4 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 step "report"
 # shellcheck disable=SC2086 # SEEDS is a list
 "$PYTHON" recipes/report.py "$LEDGER" --title "Multi30k en-de: baseline" \
-  --arms stock_lstm luong_linear luong_tied transformer_linear transformer_tied --seeds $SEEDS
+  --arms "${ALL_ARMS[@]}" --seeds $SEEDS

@@ -21,8 +21,8 @@ What to try next
   make demo DATA=multi30k                real captions, English to German
   make demo EPOCHS=20                    train longer (DIM, LR and MAX_TOKENS can be changed too)
   recipes/baseline_multi30k/run.sh       the full comparison, with a report
-  any fairseq-train command of yours     add --user-dir fairseq_outlayers --arch luong_lstm
-                                         --output-layer tied"""
+  any fairseq-train command of yours     --arch NAME becomes --arch NAME_outlayers (Transformers);
+                                         add --user-dir fairseq_outlayers --output-layer tied"""
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
