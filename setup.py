@@ -28,6 +28,8 @@ setup(
         "sacremoses",
         "sentencepiece",
         "subword-nmt",
+        # fairseq asks for it at every start where it is missing, and --tensorboard-logdir needs it.
+        "tensorboardX",
         "tqdm",
     ],
     extras_require={

@@ -4,9 +4,8 @@ fairseq 0.12 speaks to hydra 1.0 and to an older PyTorch, so that each command s
 lines of notices about interfaces that fairseq, not its user, would have to change. The mend ignores
 exactly these messages, by their text; every other warning is still shown.
 
-One line comes too early for a ``--user-dir``: fairseq prints "Please install tensorboardX" while it
-is itself being imported (fairseq/tasks/text_to_speech.py). It is silenced where this package is
-imported first.
+One line comes too early for a ``--user-dir``: fairseq asks for tensorboardX while it is itself being
+imported (fairseq/tasks/text_to_speech.py). The package therefore requires tensorboardX.
 """
 
 import logging
@@ -30,9 +29,8 @@ MESSAGES = (
 
 
 def apply() -> None:
-    """Ignore these messages, fairseq's line about tensorboardX and hydra's debugging lines."""
+    """Ignore these messages and hydra's debugging lines."""
     for message in MESSAGES:
         warnings.filterwarnings("ignore", message=rf"\s*{message}")
-    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     # fairseq/models/wav2vec/wav2vec2_classification.py turns debugging on for everybody.
     logging.getLogger("hydra").setLevel(logging.INFO)

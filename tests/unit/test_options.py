@@ -60,3 +60,4 @@ def test_the_command_prints_the_page_and_nothing_else():
         check=True,
     )
     assert printed.stdout == options_page()
+    assert printed.stderr == ""

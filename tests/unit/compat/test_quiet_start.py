@@ -49,4 +49,3 @@ def test_other_warnings_are_shown(text):
 def test_the_loggers_of_fairseq_itself_stay_as_loud_as_they_were():
     quiet_start.apply()
     assert logging.getLogger("fairseq").level == logging.NOTSET
-    assert not logging.getLogger("fairseq.tasks.text_to_speech").isEnabledFor(logging.INFO)
