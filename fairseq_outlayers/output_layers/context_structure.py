@@ -1,53 +1,18 @@
 """A nonlinear map from decoder states to embeddings."""
 
-from typing import Any, Callable, Optional
+from typing import Any
 
 import torch.nn as nn
-from torch import Tensor
 
-from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
-from fairseq_outlayers.output_layers.structure import (
-    StructureConfig,
-    activation,
-    inner_bias,
-    make_projection,
-)
+from fairseq_outlayers.output_layers.bilinear import BilinearOutputLayer
+from fairseq_outlayers.output_layers.structure import activation
 
 
-class ContextStructureOutputLayer(EmbeddingOutputLayer):
-    """``z = E tanh(W h) + b`` with ``W: (d, H)`` (Pappas et al. 2018, eq. 7b).
-
-    Args:
-        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
-        projection: ``W``.
-        nonlinearity: in place of tanh.
-        bias: whether every class has a bias of its own.
-    """
-
-    Config = StructureConfig
-
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        projection: nn.Linear,
-        nonlinearity: Callable[[Tensor], Tensor],
-        bias: bool = True,
-    ):
-        super().__init__(embedding, bias)
-        self.projection = projection
-        self.nonlinearity = nonlinearity
+class ContextStructureOutputLayer(BilinearOutputLayer):
+    """``z = E tanh(W h) + b`` with ``W: (d, H)`` (Pappas et al. 2018, eq. 7b)."""
 
     @classmethod
     def build(
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "ContextStructureOutputLayer":
-        cls.check_embedding(embedding)
-        size = embedding.embedding_dim
-        projection = make_projection(hidden_size, size, inner_bias(config, in_paper=False))
-        return cls(embedding, projection, activation(config), bias=not config.no_class_bias)
-
-    def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
-        return self.input_embeddings(ids)
-
-    def project(self, hidden: Tensor) -> Tensor:
-        return self.nonlinearity(self.projection(hidden))
+        return cls.build_from_contexts(config, embedding, hidden_size, activation(config))

@@ -51,3 +51,27 @@ def make_projection(inputs: int, outputs: int, bias: bool) -> nn.Linear:
     if bias:
         nn.init.zeros_(projection.bias)
     return projection
+
+
+class StructureOutputLayer(EmbeddingOutputLayer):
+    """The embeddings and one projection, of the contexts or of the classes (eqs. 6, 7a, 7b).
+
+    Args:
+        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+        projection: between the space of ``E`` and that of the decoder states.
+        nonlinearity: on top of the projection.
+        bias: whether every class has a bias of its own.
+    """
+
+    Config = StructureConfig
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        projection: nn.Linear,
+        nonlinearity: Callable[[Tensor], Tensor] = ACTIVATIONS["none"],
+        bias: bool = True,
+    ):
+        super().__init__(embedding, bias)
+        self.projection = projection
+        self.nonlinearity = nonlinearity
