@@ -4,8 +4,8 @@ fairseq 0.12 speaks to hydra 1.0 and to an older PyTorch, so that each command s
 lines of notices about interfaces that fairseq, not its user, would have to change. The mend ignores
 exactly these messages, by their text; every other warning is still shown.
 
-One line comes too early for a ``--user-dir``: fairseq asks for tensorboardX while it is being imported
-(fairseq/tasks/text_to_speech.py). The package therefore requires tensorboardX.
+One line comes too early for a ``--user-dir``: fairseq asks for tensorboardX while it is being
+imported (fairseq/tasks/text_to_speech.py). The package therefore requires tensorboardX.
 """
 
 import logging
