@@ -15,7 +15,7 @@ RESULTS=$WORK
 LEDGER=$WORK/ledger.jsonl
 TEXT=$WORK/text
 BIN=$WORK/bin
-ARMS=(stock_lstm luong_linear luong_tied)
+ARMS=(linear tied joint)
 DICTIONARY=()
 LAST_STEP=$((2 + ${#ARMS[@]} + 1))
 STEP=0
@@ -32,7 +32,7 @@ prepare_toy() {
   SOURCE=src TARGET=tgt
   demo_step "inventing a language pair (it compounds, inflects and reorders)"
   "$PYTHON" data_prep/toy_corpus.py --output "$TEXT" --seed 1 --train "$TRAIN_SENTENCES" \
-    --valid 300 --test 500 --vocabulary 1000
+    --valid 300 --test 300 --vocabulary 1000
 }
 
 prepare_multi30k() {
@@ -54,23 +54,14 @@ define_arm() {
   local common=(--source-lang "$SOURCE" --target-lang "$TARGET" --optimizer adam --lr "$LR"
     --clip-norm 5 --dropout 0.1 --max-tokens "$MAX_TOKENS" --max-epoch "$EPOCHS"
     --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --log-interval 10 --num-workers 0)
-  local ours=("${common[@]}" --arch luong_lstm --embed-dim "$DIM" --hidden-size "$DIM"
-    --encoder-layers 1 --decoder-layers 1 --criterion full_softmax)
   case $1 in
-    stock_lstm)
-      WORDS="fairseq's own LSTM"
-      OPTIONS=("${common[@]}" --arch lstm --encoder-embed-dim "$DIM" --encoder-hidden-size "$DIM"
-        --decoder-embed-dim "$DIM" --decoder-hidden-size "$DIM" --decoder-out-embed-dim "$DIM")
-      ;;
-    luong_linear)
-      WORDS="our LSTM; every output word has a vector of its own"
-      OPTIONS=("${ours[@]}" --output-layer linear)
-      ;;
-    luong_tied)
-      WORDS="our LSTM; output words reuse the input vectors"
-      OPTIONS=("${ours[@]}" --output-layer tied)
-      ;;
+    linear) WORDS="every output word has a vector of its own" ;;
+    tied) WORDS="output words reuse the vectors of input words" ;;
+    joint) WORDS="output words and contexts meet in a joint space" ;;
   esac
+  OPTIONS=("${common[@]}" --arch luong_lstm --embed-dim "$DIM" --hidden-size "$DIM"
+    --encoder-layers 1 --decoder-layers 1 --criterion full_softmax
+    --output-layer "$1" --joint-dim "$DIM")
 }
 
 case $DATA in

@@ -39,7 +39,7 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
 
 def results(entries: Sequence[dict]) -> list[str]:
     """The table of the arms."""
-    rows = [("model", "what it is", "parameters", "words/s", "BLEU")]
+    rows = [("output layer", "what it is", "parameters", "words/s", "BLEU")]
     for entry in entries:
         figures = entry["figures"]
         rows.append(
