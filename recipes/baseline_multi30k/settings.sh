@@ -1,7 +1,7 @@
 # What the steps of this recipe share: every setting (override it in the environment) and the arms.
 #
-#   SEGMENTATION=words   words (18.7k German types) or bpe
-#   BPE_MERGES=8000      joint merges, with SEGMENTATION=bpe
+#   SEGMENTATION=bpe     bpe or words (18.7k German types)
+#   BPE_MERGES=4000      joint merges, with SEGMENTATION=bpe
 #   SEEDS="1"            one run of every arm for each
 #   EPOCHS=10  MAX_TOKENS=2000  DIM=256  LAYERS=2  DROPOUT=0.3  LR=0.001  CLIP=5  BEAM=5
 #   ARMS="..."           which arms, in order of priority (default: all of them)
@@ -10,7 +10,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-: "${SEGMENTATION:=words}" "${BPE_MERGES:=8000}" "${SEEDS:=1}"
+: "${SEGMENTATION:=bpe}" "${BPE_MERGES:=4000}" "${SEEDS:=1}"
 : "${EPOCHS:=10}" "${MAX_TOKENS:=2000}" "${DIM:=256}" "${LAYERS:=2}" "${DROPOUT:=0.3}"
 : "${LR:=0.001}" "${CLIP:=5}" "${BEAM:=5}"
 : "${SPEED_UPDATES:=40}" "${SPEED_ROUNDS:=3}"
