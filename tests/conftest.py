@@ -1,5 +1,6 @@
 """What tests of several folders share: small dictionaries, tasks, models and batches."""
 
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,11 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.output_layers import OutputLayerConfig
+
+# A shell's background job ignores Ctrl-C, and all its children would with it, those included that
+# tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every architecture that takes --output-layer, at the smallest useful size.
 TRANSLATION_ARCHITECTURES = {
