@@ -13,7 +13,7 @@ import download
 from common import UserError
 from data_sets import DATA_SETS, RemoteFile
 
-MIRROR = Path(os.environ.get("OUTLAYERS_DATA", "not set"))
+MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 TEXTS = {"train.en": b"one two\nthree\n", "train.de": b"eins zwei\ndrei\n"}
 
 

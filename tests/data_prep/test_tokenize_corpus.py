@@ -10,7 +10,7 @@ import tokenize_corpus
 import workers
 from common import UserError
 
-MIRROR = Path(os.environ.get("OUTLAYERS_DATA", "not set"))
+MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 
 
 @pytest.fixture

@@ -185,7 +185,7 @@ def test_hydra_trains_the_same_model(data, tmp_path):
         "+model.output_layer=tied", "+model.embed_dim=16", "+model.hidden_size=16",
         "++criterion._name=full_softmax", "+criterion.label_smoothing=0.1", "+optimizer._name=adam",
         "optimization.lr=[0.01]", "dataset.max_tokens=1500", "dataset.num_workers=0",
-        "optimization.max_update=3", f"checkpoint.save_dir={tmp_path}", f"hydra.run.dir={tmp_path}",
+        "optimization.max_epoch=1", f"checkpoint.save_dir={tmp_path}", f"hydra.run.dir={tmp_path}",
     ]  # fmt: skip
     succeed("hydra_train", *overrides)
     state = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)  # made by this test
