@@ -11,8 +11,8 @@ the peak of a fresh process (Linux).
 import argparse
 import json
 import multiprocessing
-import platform
 import random
+import sys
 import time
 from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
@@ -24,6 +24,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.losses import full_nll, smoothing_term
+
+# What a result says of its origin is the business of the recipes, which are scripts as well.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+
+import ledger
 
 SMOOTHING = 0.1
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -157,8 +162,9 @@ def main() -> None:
         "positions": options.positions,
         "dimensions": options.dimensions,
         "threads": options.threads,
-        "processor": platform.processor() or platform.machine(),
-        "torch": torch.__version__,
+        "commit": ledger.commit(),
+        "machine": ledger.machine(),
+        "versions": ledger.versions(),
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Tuple
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from torch import Tensor
 
@@ -23,7 +22,7 @@ from fairseq_outlayers.registry import register_size
 
 
 @dataclass
-class LuongLSTMConfig(OutputLayerConfig, FairseqDataclass):
+class LuongLSTMConfig(OutputLayerConfig):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )

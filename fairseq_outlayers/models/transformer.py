@@ -23,22 +23,26 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 
 
+class WithOutputLayer:
+    """Mix-in, in front of a stock model: builds that model, then gives it its output layer."""
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> Any:
+        check_options(args)
+        model = super().build_model(args, task)  # type: ignore[misc]
+        install_output_layer(model.decoder, args, task.target_dictionary)
+        register_dictionaries(model, task)
+        return model
+
+
 @register_model("transformer_outlayers")
-class OutlayersTransformer(TransformerModel):
+class OutlayersTransformer(WithOutputLayer, TransformerModel):
     """fairseq's Transformer with any output layer."""
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
         TransformerModel.add_args(parser)
         gen_parser_from_dataclass(parser, OutputLayerConfig())
-
-    @classmethod
-    def build_model(cls, args: Any, task: Any) -> "OutlayersTransformer":
-        check_options(args)
-        model = super().build_model(args, task)
-        install_output_layer(model.decoder, args, task.target_dictionary)
-        register_dictionaries(model, task)
-        return model
 
 
 @dataclass
@@ -47,16 +51,8 @@ class OutlayersTransformerLMConfig(TransformerLanguageModelConfig, OutputLayerCo
 
 
 @register_model("transformer_lm_outlayers", dataclass=OutlayersTransformerLMConfig)
-class OutlayersTransformerLM(TransformerLanguageModel):
+class OutlayersTransformerLM(WithOutputLayer, TransformerLanguageModel):
     """fairseq's Transformer language model with any output layer."""
-
-    @classmethod
-    def build_model(cls, args: Any, task: Any) -> "OutlayersTransformerLM":
-        check_options(args)
-        model = super().build_model(args, task)
-        install_output_layer(model.decoder, args, task.target_dictionary)
-        register_dictionaries(model, task)
-        return model
 
 
 def check_options(args: Any) -> None:
