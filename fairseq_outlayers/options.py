@@ -14,6 +14,7 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
+from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
 
 OURS = "fairseq_outlayers."
 
@@ -23,6 +24,24 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
     ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
     ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
     ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
+]
+
+# Title, option, where it applies, entries, and the dataclass of their options.
+REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
+    (
+        "Output layers",
+        "output_layer",
+        "For every architecture below.",
+        OUTPUT_LAYERS,
+        OutputLayerConfig,
+    ),
+    (
+        "Samplers",
+        "sampler",
+        "For every criterion below that samples.",
+        SAMPLERS,
+        SamplerConfig,
+    ),
 ]
 
 HEAD = """# Options
@@ -35,7 +54,9 @@ TABLE = ["| option | values | default | meaning |", "|---|---|---|---|"]
 
 def options_page() -> str:
     """Markdown: the parts of ours by kind, and each part's options with default and meaning."""
-    lines = [HEAD, *_output_layers()]
+    lines = [HEAD]
+    for registry in REGISTRIES:
+        lines += _registry(*registry)
     for title, selector, classes, dataclasses in KINDS:
         parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
         if parts:
@@ -45,17 +66,21 @@ def options_page() -> str:
     return "\n".join(lines)
 
 
-def _output_layers() -> Iterator[str]:
-    yield "## Output layers\n"
-    yield "For every architecture below.\n"
-    yield "| `--output-layer` | what it computes |"
+def _registry(
+    title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
+) -> Iterator[str]:
+    """One of our own registries: what each entry is, and the options of all of them."""
+    selector = f"--{option.replace('_', '-')}"
+    yield f"## {title}\n"
+    yield remark + "\n"
+    yield f"| `{selector}` | meaning |"
     yield "|---|---|"
-    for name, layer in OUTPUT_LAYERS.items():
-        yield f"| `{name}` | {_summary(layer)} |"
+    for name, entry in registry.items():
+        yield f"| `{name}` | {_summary(entry)} |"
     yield ""
     yield from TABLE
-    actions = _actions(None, OutputLayerConfig)
-    yield from map(_row, sorted(actions, key=lambda action: action.dest != "output_layer"))
+    actions = _actions(None, config)
+    yield from map(_row, sorted(actions, key=lambda action: action.dest != option))
     yield ""
 
 
@@ -107,8 +132,8 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or every output layer's."""
-    known = list(OutputLayerConfig.__dataclass_fields__)
+    """Names of the options that are fairseq's own, or of one of our registries."""
+    known = [name for *_, config in REGISTRIES for name in config.__dataclass_fields__]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
