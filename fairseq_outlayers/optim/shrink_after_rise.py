@@ -35,30 +35,30 @@ class ShrinkAfterRise(FairseqLRScheduler):
                 "one learning rate; give one, or use --lr-scheduler fixed"
             )
         require_range(cfg, "lr_shrink", at_least=0)
-        self.lr = cfg.lr[0]
         self.previous: Optional[float] = None
         self.has_risen = False
-        self.optimizer.set_lr(self.lr)
+        self.optimizer.set_lr(cfg.lr[0])
 
     def state_dict(self) -> Dict[str, Any]:
-        return {"lr": self.lr, "previous": self.previous, "has_risen": self.has_risen}
+        """Without the learning rate itself: that is in the optimizer's state."""
+        return {"previous": self.previous, "has_risen": self.has_risen}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        self.lr = state_dict["lr"]
         self.previous = state_dict["previous"]
         self.has_risen = state_dict["has_risen"]
-        self.optimizer.set_lr(self.lr)
 
     def step(self, epoch: int, val_loss: Optional[float] = None) -> float:
         """Take in the validation loss of an epoch; epochs without one change nothing."""
         if val_loss is not None:
-            if self.previous is not None:
-                worse = val_loss - self.previous
-                self.has_risen |= (
-                    worse < 0 if self.cfg.maximize_best_checkpoint_metric else worse > 0
-                )
-            if self.has_risen:
-                self.lr *= self.cfg.lr_shrink
+            self.has_risen |= self._is_worse(val_loss)
             self.previous = val_loss
-            self.optimizer.set_lr(self.lr)
-        return self.lr
+            if self.has_risen:
+                self.optimizer.set_lr(self.optimizer.get_lr() * self.cfg.lr_shrink)
+        return self.optimizer.get_lr()
+
+    def _is_worse(self, val_loss: float) -> bool:
+        if self.previous is None:
+            return False
+        if self.cfg.maximize_best_checkpoint_metric:
+            return val_loss < self.previous
+        return val_loss > self.previous
