@@ -11,6 +11,7 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
@@ -23,6 +24,12 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
     ("Architectures", "--arch", MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY),
     ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
     ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
+    (
+        "Learning-rate schedules",
+        "--lr-scheduler",
+        LR_SCHEDULER_REGISTRY,
+        LR_SCHEDULER_DATACLASS_REGISTRY,
+    ),
     ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
 ]
 

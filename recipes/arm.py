@@ -125,15 +125,11 @@ class Arm:
             "generate_peak_rss_mb": round(usage.peak_rss_mb),
             "sentences": len(references),
         }
-        figures |= scoring.score(hypotheses, references, tokenised=True)
-        self._keep("tokenised", hypotheses, references)
-        if self.arguments.raw_reference:
-            plain = scoring.detokenize(hypotheses, self.arguments.language)
-            raw = scoring.read_lines(self.arguments.raw_reference)
-            figures |= scoring.score(
-                plain, raw, tokenised=False, lowercase=self.arguments.lowercase
-            )
-            self._keep("plain", plain, raw)
+        figures |= self._score(hypotheses, references, keep="test")
+        if "--nbest" in self.arguments.generate:
+            summed = scoring.most_probable(output, len(references))
+            scores = self._score(summed, references, keep="test.lenpen0")
+            figures |= {f"{name}_lenpen0": scores[name] for name in scores if "sig" not in name}
         return figures
 
     def entry(self, commit: str, figures: dict) -> dict:
@@ -154,10 +150,22 @@ class Arm:
             "figures": figures,
         }
 
-    def _keep(self, kind: str, hypotheses: list[str], references: list[str]) -> None:
-        for name, lines in (("hyp", hypotheses), ("ref", references)):
-            scoring.write_lines(self.folder / f"test.{kind}.{name}", lines)
-        print(f"  {self.folder / f'test.{kind}.hyp'}")
+    def _score(self, hypotheses: list[str], references: list[str], keep: str) -> dict:
+        """Scores of tokens, and of plain text if there are plain references; keeps the texts."""
+        figures = scoring.score(hypotheses, references, tokenised=True)
+        self._keep(f"{keep}.tokenised", hypotheses, references)
+        if self.arguments.raw_reference:
+            plain = scoring.detokenize(hypotheses, self.arguments.language)
+            raw = scoring.read_lines(self.arguments.raw_reference)
+            lowercase = self.arguments.lowercase
+            figures |= scoring.score(plain, raw, tokenised=False, lowercase=lowercase)
+            self._keep(f"{keep}.plain", plain, raw)
+        return figures
+
+    def _keep(self, name: str, hypotheses: list[str], references: list[str]) -> None:
+        for kind, lines in (("hyp", hypotheses), ("ref", references)):
+            scoring.write_lines(self.folder / f"{name}.{kind}", lines)
+        print(f"  {self.folder / f'{name}.hyp'}")
 
     def _epochs(self) -> int | None:
         options = self.arguments.train

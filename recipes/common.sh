@@ -6,6 +6,7 @@
 #   newer FILE THAN...                    does FILE exist, newer than all the others?
 #   download / tokenize / segment_bpe / binarize    data_prep and fairseq-preprocess, where needed
 #   run_arm NAME WORDS -- TRAIN-OPTIONS   train, translate, score, add to the ledger (see arm.py)
+#   run_arms NAME...                      every arm with every seed, whatever fails
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
@@ -151,4 +152,18 @@ run_arm() {
   if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
   "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
     --seed "$SEED" --generate "$GENERATE" "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
+}
+
+# run_arms NAME...: with every seed of SEEDS; the recipe's define_arm sets WORDS and OPTIONS.
+run_arms() {
+  local name failed=()
+  for SEED in $SEEDS; do
+    for name in "$@"; do
+      define_arm "$name"
+      step "arm $name, seed $SEED"
+      # One broken arm must not cost the others.
+      run_arm "$name" "$WORDS" -- "${OPTIONS[@]}" || failed+=("$name")
+    done
+  done
+  ((${#failed[@]} == 0)) || die "failed: ${failed[*]} (their logs are in $WORK/runs)"
 }

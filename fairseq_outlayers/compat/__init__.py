@@ -11,11 +11,20 @@ from fairseq_outlayers.compat import (
     dropped_tail,
     numpy_names,
     quiet_start,
+    resumed_lr_step,
     safe_checkpoints,
 )
 from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
 
-MENDS = (clear_errors, quiet_start, safe_checkpoints, numpy_names, dropped_tail, atomic_checkpoint)
+MENDS = (
+    clear_errors,
+    quiet_start,
+    safe_checkpoints,
+    numpy_names,
+    dropped_tail,
+    atomic_checkpoint,
+    resumed_lr_step,
+)
 
 __all__ = ["MENDS", "apply", "register_dictionaries"]
 
