@@ -13,6 +13,7 @@ from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MO
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
 
 OURS = "fairseq_outlayers."
@@ -115,3 +116,11 @@ def _stock_options(part: Any, dataclass: Any) -> List[str]:
         return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
+
+
+COMMAND = Command(
+    summary="Print every option of this package, in Markdown",
+    example="> options.md",
+    add_arguments=lambda parser: None,
+    run=lambda options: print(options_page(), end=""),
+)
