@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers import options
+from fairseq_outlayers import capacity, options
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.evaluation import frequency_bins
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
+    "capacity": capacity.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
 }
 
