@@ -14,6 +14,7 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
 from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
 
@@ -147,3 +148,11 @@ def _stock_options(part: Any, dataclass: Any) -> List[str]:
         return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
+
+
+COMMAND = Command(
+    summary="Print every option of this package, in Markdown",
+    example="> options.md",
+    add_arguments=lambda parser: None,
+    run=lambda options: print(options_page(), end=""),
+)
