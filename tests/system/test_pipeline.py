@@ -133,9 +133,17 @@ def staircase(tmp_path_factory):
     return folder / "bin"
 
 
-@pytest.mark.parametrize("arch", [LSTM, TRANSFORMER], ids=["luong_lstm", "transformer"])
-def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch):
-    options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", "full_softmax",
+@pytest.mark.parametrize(
+    ("arch", "criterion"),
+    [
+        (LSTM, ["full_softmax"]),
+        (TRANSFORMER, ["full_softmax"]),
+        (LSTM, ["sampled_softmax", "--sampler", "unigram", "--num-sampled", 6]),
+    ],
+    ids=["luong_lstm", "transformer", "sampled_softmax"],
+)
+def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch, criterion):
+    options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", *criterion,
                "--label-smoothing", 0.1, "--dropout", 0.2, "--max-tokens", 200]  # fmt: skip
     straight, broken = tmp_path / "straight", tmp_path / "broken"
     succeed("train", staircase, *options, "--max-epoch", 2, "--save-dir", straight)
@@ -151,6 +159,18 @@ def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_pat
 def last_statistic(log, tag, name):
     values = re.findall(rf'\| {tag} \| .*"{name}": "([\d.]+)"', log)
     return float(values[-1])
+
+
+def test_a_model_trained_on_one_sampled_class_is_validated_on_all_of_them(data, tmp_path):
+    log = succeed("train", data / "bin", *TRAINING, *LSTM, "--output-layer", "joint",
+                  "--joint-dim", 32, "--criterion", "sampled_softmax", "--sampler", "uniform",
+                  "--num-sampled", 1, "--max-epoch", 1, "--lr", 0,
+                  "--save-dir", tmp_path).stdout  # fmt: skip
+    # All scores are about equal. In training one class stands for 12, unless it is the target.
+    assert last_statistic(log, "train", "train_ppl") == pytest.approx(13 ** (11 / 12), abs=0.7)
+    assert last_statistic(log, "valid", "valid_ppl") == pytest.approx(12, abs=1.5)
+    # The one that was drawn, and the eight capitals and the end of sentence as targets.
+    assert 9 / 12 <= last_statistic(log, "train", "train_sampled_share") <= 10 / 12
 
 
 def test_the_language_models_perplexity_is_the_same_in_training_and_eval_lm(data, tmp_path):
@@ -200,6 +220,8 @@ def test_hydra_trains_the_same_model(data, tmp_path):
         (["--output-layer", "tied", "--hidden-size", 32], "48 dimensions and the states 32"),
         (["--label-smoothing", 1.5], "--label-smoothing 1.5"),
         (["--output-layer", "untied"], "invalid choice: 'untied'"),
+        (["--criterion", "sampled_softmax"], "needs --num-sampled or --sample-share"),
+        (["--criterion", "sampled_softmax", "--num-sampled", 13], "--num-sampled 13"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):
