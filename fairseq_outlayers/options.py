@@ -14,7 +14,9 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
+from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
 
 OURS = "fairseq_outlayers."
 
@@ -32,6 +34,24 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
     ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
 ]
 
+# Title, option, where it applies, entries, and the dataclass of their options.
+REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
+    (
+        "Output layers",
+        "output_layer",
+        "For every architecture below.",
+        OUTPUT_LAYERS,
+        OutputLayerConfig,
+    ),
+    (
+        "Samplers",
+        "sampler",
+        "For every criterion below that samples.",
+        SAMPLERS,
+        SamplerConfig,
+    ),
+]
+
 HEAD = """# Options
 
 Every option that this package adds to fairseq's. Written by `python -m fairseq_outlayers options`.
@@ -42,7 +62,9 @@ TABLE = ["| option | values | default | meaning |", "|---|---|---|---|"]
 
 def options_page() -> str:
     """Markdown: the parts of ours by kind, and each part's options with default and meaning."""
-    lines = [HEAD, *_output_layers()]
+    lines = [HEAD]
+    for registry in REGISTRIES:
+        lines += _registry(*registry)
     for title, selector, classes, dataclasses in KINDS:
         parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
         if parts:
@@ -52,17 +74,21 @@ def options_page() -> str:
     return "\n".join(lines)
 
 
-def _output_layers() -> Iterator[str]:
-    yield "## Output layers\n"
-    yield "For every architecture below.\n"
-    yield "| `--output-layer` | what it computes |"
+def _registry(
+    title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
+) -> Iterator[str]:
+    """One of our own registries: what each entry is, and the options of all of them."""
+    selector = f"--{option.replace('_', '-')}"
+    yield f"## {title}\n"
+    yield remark + "\n"
+    yield f"| `{selector}` | meaning |"
     yield "|---|---|"
-    for name, layer in OUTPUT_LAYERS.items():
-        yield f"| `{name}` | {_summary(layer)} |"
+    for name, entry in registry.items():
+        yield f"| `{name}` | {_summary(entry)} |"
     yield ""
     yield from TABLE
-    actions = _actions(None, OutputLayerConfig)
-    yield from map(_row, sorted(actions, key=lambda action: action.dest != "output_layer"))
+    actions = _actions(None, config)
+    yield from map(_row, sorted(actions, key=lambda action: action.dest != option))
     yield ""
 
 
@@ -114,11 +140,19 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or every output layer's."""
-    known = list(OutputLayerConfig.__dataclass_fields__)
+    """Names of the options that are fairseq's own, or of one of our registries."""
+    known = [name for *_, config in REGISTRIES for name in config.__dataclass_fields__]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
         return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
+
+
+COMMAND = Command(
+    summary="Print every option of this package, in Markdown",
+    example="> options.md",
+    add_arguments=lambda parser: None,
+    run=lambda options: print(options_page(), end=""),
+)
