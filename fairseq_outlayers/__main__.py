@@ -16,13 +16,22 @@ def main(arguments: Optional[List[str]] = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("options", help="print every option of this package, in Markdown")
-    command = parser.parse_args(arguments).command
+    checkpoint = commands.add_parser(
+        "checkpoint", help="say what a checkpoint holds and what a seed regenerates"
+    )
+    checkpoint.add_argument("path", type=Path, metavar="FILE")
+    parsed = parser.parse_args(arguments)
+    command = parsed.command
     if command is None:
         print(Path(__file__).resolve().parent)
     elif command == "options":
         from fairseq_outlayers.options import options_page
 
         print(options_page(), end="")
+    elif command == "checkpoint":
+        from fairseq_outlayers.checkpoint_report import checkpoint_report
+
+        print(checkpoint_report(parsed.path), end="")
     return 0
 
 
