@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers import capacity, options
+from fairseq_outlayers import capacity, checkpoint_report, options
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.evaluation import frequency_bins
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
+    "checkpoint": checkpoint_report.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
 }
 

@@ -125,7 +125,7 @@ def _row(action: argparse.Action) -> str:
         values = ", ".join(f"`{choice}`" for choice in action.choices)
     else:
         values = getattr(action.type, "__name__", "flag")
-    unset = action.default is None or action.default is False
+    unset = action.default is None or action.default is False or action.default == ""
     default = "" if unset else f"`{action.default}`"
     return f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
 
