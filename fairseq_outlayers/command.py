@@ -12,7 +12,7 @@ class Command(NamedTuple):
 
     summary: str  # one sentence, without a full stop
     example: str  # the options, as they would follow the command
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    add_arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], None]
 
     def prepare(self, parser: argparse.ArgumentParser) -> None:

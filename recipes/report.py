@@ -53,8 +53,8 @@ NOTES = {
     "difference": "difference: in BLEU from the first row, with the 95% interval of 1,000 resamples"
     " of the test set, a value a seed.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
-    "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by its"
-    " length.",
+    "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
+    " its length.",
     "share": "share: of the classes, scored in training; the mean over updates.",
     "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
     " size of fairseq-train. Both compare only between rows run on the same idle machine.",
