@@ -7,12 +7,14 @@ from typing import Dict, List, Optional
 
 from fairseq_outlayers import capacity, options
 from fairseq_outlayers.command import Command
-from fairseq_outlayers.evaluation import frequency_bins
+from fairseq_outlayers.evaluation import frequency_bins, neighbours, unseen_words
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
+    "neighbours": neighbours.COMMAND,
+    "unseen-words": unseen_words.COMMAND,
 }
 
 

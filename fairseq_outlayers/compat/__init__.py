@@ -13,11 +13,11 @@ from fairseq_outlayers.compat import (
     quiet_start,
     safe_checkpoints,
 )
-from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
+from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
 MENDS = (clear_errors, quiet_start, safe_checkpoints, numpy_names, dropped_tail, atomic_checkpoint)
 
-__all__ = ["MENDS", "apply", "register_dictionaries"]
+__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
 
 
 def apply() -> None:
