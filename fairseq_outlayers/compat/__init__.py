@@ -14,7 +14,7 @@ from fairseq_outlayers.compat import (
     resumed_lr_step,
     safe_checkpoints,
 )
-from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
+from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
 MENDS = (
     clear_errors,
@@ -26,7 +26,7 @@ MENDS = (
     resumed_lr_step,
 )
 
-__all__ = ["MENDS", "apply", "register_dictionaries"]
+__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
 
 
 def apply() -> None:
