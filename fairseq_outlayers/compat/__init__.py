@@ -8,6 +8,7 @@ when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
 from fairseq_outlayers.compat import (
     atomic_checkpoint,
     clear_errors,
+    dictionary_file,
     dropped_tail,
     numpy_names,
     quiet_start,
@@ -15,7 +16,15 @@ from fairseq_outlayers.compat import (
 )
 from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
 
-MENDS = (clear_errors, quiet_start, safe_checkpoints, numpy_names, dropped_tail, atomic_checkpoint)
+MENDS = (
+    clear_errors,
+    quiet_start,
+    safe_checkpoints,
+    numpy_names,
+    dictionary_file,
+    dropped_tail,
+    atomic_checkpoint,
+)
 
 __all__ = ["MENDS", "apply", "register_dictionaries"]
 

@@ -1,0 +1,118 @@
+"""Which subword units each word of a dictionary has: read from a table, or its characters."""
+
+import zlib
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.compat.dictionary_file import file_of
+from fairseq_outlayers.errors import UserError
+
+PADDING = 0  # the id that fills rows up; units count from 1
+# Around the characters of a word (Kim et al. 2016): a filter can then tell a prefix from an infix.
+WORD_START, WORD_END = "<w>", "</w>"
+
+
+class WordUnits(NamedTuple):
+    """The units of every word of a dictionary, in its order.
+
+    Attributes:
+        ids: ``(V, L)``, units from 1 to ``num_units``, filled up with ``PADDING``.
+        symbols: the unit of id ``i`` is ``symbols[i - 1]``.
+    """
+
+    ids: Tensor
+    symbols: List[str]
+
+    @property
+    def num_units(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def longest(self) -> int:
+        """``L``, the units of the longest word."""
+        return self.ids.size(1)
+
+    def fingerprint(self) -> int:
+        """Checksum of all that is in it, in 32 bits."""
+        checksum = zlib.crc32("\n".join(self.symbols).encode("utf-8", "surrogatepass"))
+        return zlib.crc32(self.ids.numpy().tobytes(), checksum)
+
+
+def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
+    """The units of a dictionary's words: the table beside the dictionary, where there is one.
+
+    Characters need no table. fairseq's specials are one unit each.
+
+    Args:
+        dictionary: the target dictionary; ``dict.de.txt`` has its table in ``morphs.de.txt``.
+        kind: "characters", "syllables" or "morphs".
+    Raises:
+        UserError: if there is no table, or it is another dictionary's, or damaged.
+    """
+    read_from = file_of(dictionary)
+    path = Path(read_from or "dict.txt")
+    path = path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
+    if read_from is not None and path.exists():
+        table = read_table(path)
+        _check_covers(table, dictionary, path)
+    elif kind == "characters":
+        table = {word: list(word) for word in dictionary.symbols[dictionary.nspecial :]}
+    else:
+        where = f"{path}: no such file" if read_from else "the dictionary was not read from a file"
+        raise UserError(
+            f"{where}, so the {kind} of its words are not known; make the table with "
+            f"python data_prep/build_subword_table.py {read_from or 'DICT'} --units {kind}"
+        )
+    rows = [[word] for word in dictionary.symbols[: dictionary.nspecial]]
+    rows += [table[word] for word in dictionary.symbols[dictionary.nspecial :]]
+    if kind == "characters":
+        rows = [[WORD_START, *row, WORD_END] for row in rows]
+    return number_units(rows)
+
+
+def number_units(rows: Iterable[List[str]]) -> WordUnits:
+    """Number units in the order of their first appearance."""
+    numbers: Dict[str, int] = {}
+    numbered = [[numbers.setdefault(unit, len(numbers) + 1) for unit in row] for row in rows]
+    ids = torch.full((len(numbered), max(map(len, numbered))), PADDING)
+    for row, units in enumerate(numbered):
+        ids[row, : len(units)] = torch.tensor(units)
+    return WordUnits(ids, list(numbers))
+
+
+def read_table(path: Path) -> Dict[str, List[str]]:
+    """What ``data_prep/build_subword_table.py`` wrote: a word, a tab, its units.
+
+    Raises:
+        UserError: if a word has no units, or stands there twice.
+    """
+    table: Dict[str, List[str]] = {}
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, start=1):
+            word, _, units = line.rstrip("\n").partition("\t")
+            if not all(units.split(" ")):
+                raise UserError(
+                    f"{path}:{number}: the word {word!r} has no units, or an empty one; build the "
+                    "table again with data_prep/build_subword_table.py"
+                )
+            if word in table:
+                raise UserError(
+                    f"{path}:{number}: the word {word!r} was there before; build the table again "
+                    "with data_prep/build_subword_table.py"
+                )
+            table[word] = units.split(" ")
+    return table
+
+
+def _check_covers(table: Dict[str, List[str]], dictionary: Any, path: Path) -> None:
+    words = dictionary.symbols[dictionary.nspecial :]
+    missing = [word for word in words if word not in table]
+    if missing:
+        raise UserError(
+            f"{path}: lacks {len(missing):,} of the {len(words):,} words of {file_of(dictionary)} "
+            f"(the first: {missing[0]!r}), so it is the table of another dictionary; build it "
+            "again with data_prep/build_subword_table.py"
+        )
