@@ -107,8 +107,10 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or every output layer's."""
-    known = list(OutputLayerConfig.__dataclass_fields__)
+    """Names of the options that are fairseq's own, or every output layer's with its default."""
+    ours = OutputLayerConfig.__dataclass_fields__
+    here = getattr(dataclass, "__dataclass_fields__", ours)
+    known = [name for name in ours if name not in here or here[name].default == ours[name].default]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
