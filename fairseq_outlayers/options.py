@@ -108,12 +108,17 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
     """Names of the options that are fairseq's own, or every output layer's with its default."""
-    ours = OutputLayerConfig.__dataclass_fields__
-    here = getattr(dataclass, "__dataclass_fields__", ours)
-    known = [name for name in ours if name not in here or here[name].default == ours[name].default]
+    here = getattr(dataclass, "__dataclass_fields__", {})
+
+    def unchanged(base: Any) -> Iterator[str]:
+        for name, option in getattr(base, "__dataclass_fields__", {}).items():
+            if name not in here or here[name].default == option.default:
+                yield name
+
+    known = list(unchanged(OutputLayerConfig))
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
-        return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
+        return known + [name for base in stock for name in unchanged(base)]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
