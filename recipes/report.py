@@ -34,6 +34,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "p": _p_values,
     "chrF": lambda row: mean_and_deviation(row.values("chrf") or row.values("chrf_tokenised")),
     "valid ppl": _figure("best_valid_ppl", 2),
+    "test ppl": _figure("test_ppl", 2),
     "parameters": _figure("parameters", 0),
     "train tokens/s": _figure("train_tokens_per_second", 0),
     "peak MB": _figure("train_peak_rss_mb", 0),
@@ -81,7 +82,9 @@ def commands(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         entry = row.entries[min(row.entries)]
         lines += [f"- **{row.label}**: {row.words or entry['arm']}", "", "  ```"]
-        lines += [f"  {entry['command']}", f"  {entry['generate_command']}", "  ```"]
+        scoring_commands = [entry[key] for key in sorted(entry) if key.endswith("_command")]
+        lines += [f"  {command}" for command in (entry["command"], *scoring_commands)]
+        lines.append("  ```")
     return lines
 
 

@@ -10,8 +10,8 @@ from sacrebleu.metrics import BLEU, CHRF
 HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
 
 
-class IncompleteTranslation(ValueError):
-    """fairseq-generate did not translate every sentence."""
+class Incomplete(ValueError):
+    """fairseq did not score everything that it was given."""
 
 
 def read_lines(path: Path) -> list[str]:
@@ -34,7 +34,7 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
         output: what fairseq-generate printed.
         expected: how many sentences the test set has.
     Raises:
-        IncompleteTranslation: if a sentence is missing or there are more than expected.
+        Incomplete: if a sentence is missing or there are more than expected.
     """
     best: dict[int, str] = {}
     for line in read_lines(output):
@@ -44,7 +44,7 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
     missing = [number for number in range(expected) if number not in best]
     if missing or len(best) != expected:
         examples = ", ".join(map(str, missing[:5])) or "none"
-        raise IncompleteTranslation(
+        raise Incomplete(
             f"{output} holds {len(best)} hypotheses for {expected} references "
             f"({len(missing)} sentences missing, the first: {examples}; numbers count from 0). "
             "Sentences over --max-source-positions are skipped, and without our --user-dir "
