@@ -10,7 +10,8 @@ import sys
 import pytest
 import torch
 
-from tests.system.commands import PLUGIN, ROOT, run, succeed
+from fairseq_outlayers.evaluation import principal_components, transform_gates
+from tests.system.commands import PLUGIN, ROOT, succeed
 
 pytestmark = pytest.mark.system
 
@@ -79,10 +80,8 @@ def test_evaluation_agrees_with_training_and_does_not_depend_on_the_windows(data
     expected = statistic(log, "valid", "valid_ppl")
     found = perplexity(data, checkpoint, "--batch-size", 4, "--tokens-per-sample", 1000)
     assert found == pytest.approx(expected, abs=0.01)
-    one_column = perplexity(data, checkpoint)
-    assert one_column != found
-    # Below that of a uniform guess: something was learnt.
-    assert one_column < 0.8 * (4 + len(STEMS) * 4)
+    # Well below that of a uniform guess: something was learnt.
+    assert found < 0.6 * (4 + len(STEMS) * 4)
 
 
 def test_resuming_within_an_epoch_equals_training_without_a_break_bit_for_bit(
@@ -95,6 +94,17 @@ def test_resuming_within_an_epoch_equals_training_without_a_break_bit_for_bit(
     for name, tensor in parameters(tmp_path).items():
         assert torch.equal(tensor, expected[name]), name
     assert any(not torch.equal(tensor, halfway[name]) for name, tensor in expected.items())
+
+
+def test_the_vectors_of_a_trained_model_can_be_looked_into(data, straight, capsys):
+    checkpoint = str(straight[0] / "checkpoint_last.pt")
+    assert principal_components.main([checkpoint, "--data", str(data)]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    # All is tied: what is read is what is scored.
+    assert rows[2].replace("input", "output") == rows[3]
+    assert transform_gates.main([checkpoint]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split(" | ")[1:3] for row in rows[2:]] == [["both", "hw1"], ["both", "hw2"]]
 
 
 def train_on_two(data, *options):
@@ -125,21 +135,12 @@ def train_on_two(data, *options):
         assert worker.returncode == 0, output[-3000:]
 
 
-def test_two_workers_train_the_model_of_one_with_twice_the_columns_also_when_resumed(
+def test_two_workers_train_the_model_of_one_which_can_resume_what_they_began(
     data, straight, tmp_path
 ):
     # Every worker draws the same dropout mask for all rows, so dropout is no obstacle.
-    for updates in (9, 25):
-        train_on_two(data, *TRAINING, "--batch-size", 2, "--max-update", updates,
-                     "--save-dir", tmp_path)  # fmt: skip
+    train_on_two(data, *TRAINING, "--batch-size", 2, "--max-update", 9, "--save-dir", tmp_path)
+    succeed("train", data, *TRAINING, *COLUMNS, "--max-update", 25, "--save-dir", tmp_path)
     expected = parameters(straight[0])
     for name, tensor in parameters(tmp_path).items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-5, msg=name)
-
-
-def test_a_users_mistake_is_one_line(data, tmp_path):
-    result = run("train", data, *TRAINING, *COLUMNS, "--composition", "sylconcat",
-                 "--save-dir", tmp_path / "none")  # fmt: skip
-    assert result.returncode != 0
-    assert "syllables.txt: no such file" in result.stderr.strip().splitlines()[-1]
-    assert "Traceback" not in result.stderr
