@@ -21,6 +21,7 @@ EXAMPLE = """example:
   python data_prep/build_subword_table.py data-bin/dict.de.txt --units syllables --language de_DE
 """
 
+SPECIALS = {"<s>", "<pad>", "</s>", "<unk>"}
 Table = dict[str, list[str]]
 
 
@@ -42,6 +43,15 @@ def read_words(path: Path) -> list[str]:
     if not words:
         raise UserError(f"{path}: no words in it; give the dict.*.txt of fairseq-preprocess")
     return words
+
+
+def unseen_words(texts: Sequence[Path], known: Sequence[str]) -> list[str]:
+    """The words of some texts that a dictionary lacks, in the order of their first appearance."""
+    found = dict.fromkeys(
+        word for text in texts for line in read_lines(text) for word in line.split()
+    )
+    excluded = set(known) | SPECIALS
+    return [word for word in found if word not in excluded]
 
 
 def table_path(dictionary: Path, units: str) -> Path:
@@ -108,6 +118,15 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="morphs: use these (morfessor-train -S FILE) instead of training on the dictionary",
     )
     parser.add_argument(
+        "--also-words-of",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="TEXT",
+        help="cut the words of these texts too that the dictionary lacks, so that "
+        "evaluation.open_vocabulary can score them; nothing is trained on them",
+    )
+    parser.add_argument(
         "--seed", type=positive_int, default=1, metavar="N", help="of Morfessor (default: 1)"
     )
     return parser.parse_args(arguments)
@@ -117,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table of the dictionary named on the command line."""
     options = parse_arguments(arguments)
     words = read_words(options.dictionary)
+    unseen = unseen_words(options.also_words_of, words)
     try:
         cut = UNITS[options.units](words, options)
     except ModuleNotFoundError as error:
@@ -124,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"--units {options.units} needs the Python package {error.name}: "
             f"pip install {error.name}"
         ) from None
-    table = cut_all(progress(words, len(words), "cutting", " words"), cut)
+    all_words = words + unseen
+    table = cut_all(progress(all_words, len(all_words), "cutting", " words"), cut)
     path = table_path(options.dictionary, options.units)
     with write_together([path], [options.dictionary]) as outputs:
         for word, parts in table.items():

@@ -2,7 +2,7 @@
 
 import zlib
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -52,25 +52,46 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
     Raises:
         UserError: if there is no table, or it is another dictionary's, or damaged.
     """
-    read_from = file_of(dictionary)
-    path = Path(read_from or "dict.txt")
-    path = path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
-    if read_from is not None and path.exists():
-        table = read_table(path)
-        _check_covers(table, dictionary, path)
+    words = dictionary.symbols[dictionary.nspecial :]
+    path, table = find_table(dictionary, kind)
+    if path is not None:
+        _check_covers(table, words, path, file_of(dictionary))
     elif kind == "characters":
-        table = {word: list(word) for word in dictionary.symbols[dictionary.nspecial :]}
+        table = {word: list(word) for word in words}
     else:
-        where = f"{path}: no such file" if read_from else "the dictionary was not read from a file"
+        read_from = file_of(dictionary)
+        where = "the dictionary was not read from a file"
+        if read_from:
+            where = f"{table_path(read_from, kind)}: no such file"
         raise UserError(
             f"{where}, so the {kind} of its words are not known; make the table with "
             f"python data_prep/build_subword_table.py {read_from or 'DICT'} --units {kind}"
         )
     rows = [[word] for word in dictionary.symbols[: dictionary.nspecial]]
-    rows += [table[word] for word in dictionary.symbols[dictionary.nspecial :]]
+    rows += [table[word] for word in words]
     if kind == "characters":
-        rows = [[WORD_START, *row, WORD_END] for row in rows]
+        rows = [mark_ends(row) for row in rows]
     return number_units(rows)
+
+
+def table_path(dictionary_file: str, kind: str) -> Path:
+    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
+    path = Path(dictionary_file)
+    return path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
+
+
+def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, List[str]]]:
+    """The table beside a dictionary and what it says; None and nothing if there is none."""
+    read_from = file_of(dictionary)
+    path = table_path(read_from, kind) if read_from else None
+    if path is None or not path.exists():
+        return None, {}
+    return path, read_table(path)
+
+
+def mark_ends(characters: List[str]) -> List[str]:
+    """The characters of a word between the marks of its start and its end."""
+    return [WORD_START, *characters, WORD_END]
 
 
 def number_units(rows: Iterable[List[str]]) -> WordUnits:
@@ -107,12 +128,13 @@ def read_table(path: Path) -> Dict[str, List[str]]:
     return table
 
 
-def _check_covers(table: Dict[str, List[str]], dictionary: Any, path: Path) -> None:
-    words = dictionary.symbols[dictionary.nspecial :]
+def _check_covers(
+    table: Dict[str, List[str]], words: List[str], path: Path, dictionary_file: Optional[str]
+) -> None:
     missing = [word for word in words if word not in table]
     if missing:
         raise UserError(
-            f"{path}: lacks {len(missing):,} of the {len(words):,} words of {file_of(dictionary)} "
+            f"{path}: lacks {len(missing):,} of the {len(words):,} words of {dictionary_file} "
             f"(the first: {missing[0]!r}), so it is the table of another dictionary; build it "
             "again with data_prep/build_subword_table.py"
         )

@@ -133,7 +133,13 @@ class SubwordOutputLayer(ComputedOutputLayer):
         return cls(words, shared, tied, hidden_size, bias)
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
-        rows = self.words(self.layers(), ids)
+        return self._project_rows(self.words(self.layers(), ids))
+
+    def compose_rows(self, units: Tensor) -> Tensor:
+        """Class embeddings, ``(N, H)``, of any words by the ids of their units, ``(N, L)``."""
+        return self._project_rows(self.words.composition.compose(self.layers(), units))
+
+    def _project_rows(self, rows: Tensor) -> Tensor:
         return rows if self.projection is None else self.projection(rows)
 
     def layers(self) -> Any:

@@ -87,6 +87,14 @@ def test_words_that_a_sum_of_units_cannot_tell_apart_are_counted(folder, capsys)
     assert "3 words, 6 characters; a word has 3.00 on average" in said
 
 
+def test_words_of_other_texts_follow_those_of_the_dictionary_and_train_nothing(folder):
+    alone = build("morphs")
+    Path("test.en").write_text("the king talks , <unk> talks walking\n", encoding="utf-8")
+    table = build("morphs", "--also-words-of", "test.en")
+    assert list(table) == [*WORDS, "the", "talks", ","]
+    assert {word: table[word] for word in WORDS} == alone
+
+
 @pytest.mark.parametrize("options", [[], ["--language", "klingon"]])
 def test_an_unknown_language_is_refused_with_the_known_ones(folder, options):
     with pytest.raises(UserError, match=r"language.*needs one of: .*de_DE.*en_US.*ru_RU"):

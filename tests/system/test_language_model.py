@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from fairseq_outlayers.evaluation import principal_components, transform_gates
+from fairseq_outlayers.evaluation import open_vocabulary, principal_components, transform_gates
 from tests.system.commands import PLUGIN, ROOT, succeed
 
 pytestmark = pytest.mark.system
@@ -105,6 +105,14 @@ def test_the_vectors_of_a_trained_model_can_be_looked_into(data, straight, capsy
     assert transform_gates.main([checkpoint]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [row.split(" | ")[1:3] for row in rows[2:]] == [["both", "hw1"], ["both", "hw2"]]
+    valid = str(data.parent / "valid")
+    assert open_vocabulary.main([checkpoint, "--text", valid]) == 0
+    known, composed, _, together = capsys.readouterr().out.splitlines()[2:]
+    # Every word is in the dictionary: the perplexity is that of one column.
+    assert composed == "| composed | 0 | 0 | - |"
+    assert known.split(" | ")[3] == together.split(" | ")[3]
+    expected = perplexity(data, checkpoint)
+    assert float(together.split(" | ")[3].rstrip(" |")) == pytest.approx(expected, abs=0.01)
 
 
 def train_on_two(data, *options):
