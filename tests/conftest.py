@@ -58,6 +58,8 @@ LANGUAGE_MODEL_ARCHITECTURES = {
         "tokens_per_sample": 64,
         "tpu": False,
     },
+    # With composed words only the output layer "subword" has something to start from.
+    "subword_lm": {"composition": "word", "tie": "none", "hidden_size": 8, "dropout": 0.0},
 }
 
 

@@ -8,6 +8,7 @@ when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
 from fairseq_outlayers.compat import (
     atomic_checkpoint,
     clear_errors,
+    dictionary_file,
     dropped_tail,
     numpy_names,
     quiet_start,
@@ -21,6 +22,7 @@ MENDS = (
     quiet_start,
     safe_checkpoints,
     numpy_names,
+    dictionary_file,
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
