@@ -35,14 +35,15 @@ class Neighbours(NamedTuple):
         return len({word for word, _ in self.input} & {word for word, _ in self.output})
 
 
+def is_word(dictionary: Dictionary, number: int) -> bool:
+    """Whether an id is neither a special symbol nor padding of the dictionary."""
+    padding = re.fullmatch(r"madeupword\d{4,}", dictionary[number])
+    return number >= dictionary.nspecial and not padding
+
+
 def real_words(dictionary: Dictionary) -> Tensor:
-    """Ids of the words, without special symbols and without padding of the dictionary."""
-    ids = [
-        number
-        for number in range(dictionary.nspecial, len(dictionary))
-        if not re.fullmatch(r"madeupword\d{4,}", dictionary[number])
-    ]
-    return torch.tensor(ids)
+    """The ids of all words."""
+    return torch.tensor([k for k in range(len(dictionary)) if is_word(dictionary, k)])
 
 
 def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tuple[int, float]]:

@@ -22,7 +22,7 @@ from fairseq_outlayers.compat import update_dictionary
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation import checkpoints
 from fairseq_outlayers.evaluation.checkpoints import Trained
-from fairseq_outlayers.evaluation.neighbours import real_words
+from fairseq_outlayers.evaluation.neighbours import is_word, real_words
 from fairseq_outlayers.evaluation.text_files import lines
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
@@ -102,8 +102,7 @@ def described_vector(trained: Trained, description: Sequence[str]) -> Tensor:
         UserError: if a word of the description is not in the target dictionary.
     """
     dictionary = trained.task.target_dictionary
-    known = set(real_words(dictionary).tolist())
-    unknown = [word for word in description if dictionary.index(word) not in known]
+    unknown = [word for word in description if not is_word(dictionary, dictionary.index(word))]
     if unknown or not description:
         raise UserError(
             f"described by {' '.join(unknown) or 'nothing'}: give words of the target dictionary, "
