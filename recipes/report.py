@@ -53,7 +53,7 @@ NOTES = {
     "difference": "difference: in BLEU from the first row, with the 95% interval of 1,000 resamples"
     " of the test set, a value a seed.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
-    "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by its"
+    "BLEU, lenpen 0": "BLEU, lenpen 0: of the beam's most probable hypothesis, not divided by its"
     " length.",
     "share": "share: of the classes, scored in training; the mean over updates.",
     "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
