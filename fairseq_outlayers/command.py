@@ -12,13 +12,15 @@ class Command(NamedTuple):
 
     summary: str  # one sentence, without a full stop
     example: str  # the options, as they would follow the command
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    add_arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], None]
 
     def prepare(self, parser: argparse.ArgumentParser) -> None:
         """Give a parser the description, the example and the arguments of this command."""
         parser.description = f"{self.summary}."
-        parser.epilog = f"example: {parser.prog} {self.example}"
+        parser.epilog = f"example:\n  {parser.prog} {self.example}"
+        # Unwrapped, an example can be copied.
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_arguments(parser)
 
     def main(self, module: str, arguments: Optional[List[str]] = None) -> None:

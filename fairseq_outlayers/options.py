@@ -125,7 +125,7 @@ def _row(action: argparse.Action) -> str:
         values = ", ".join(f"`{choice}`" for choice in action.choices)
     else:
         values = getattr(action.type, "__name__", "flag")
-    unset = action.default is None or action.default is False
+    unset = action.default is None or action.default is False or action.default == ""
     default = "" if unset else f"`{action.default}`"
     return f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
 
@@ -140,12 +140,19 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or of one of our registries."""
-    known = [name for *_, config in REGISTRIES for name in config.__dataclass_fields__]
+    """Names of the options that are fairseq's own, or a registry's, with their default."""
+    here = getattr(dataclass, "__dataclass_fields__", {})
+
+    def unchanged(base: Any) -> Iterator[str]:
+        for name, option in getattr(base, "__dataclass_fields__", {}).items():
+            if name not in here or here[name].default == option.default:
+                yield name
+
+    known = [name for *_, config in REGISTRIES for name in unchanged(config)]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
-        return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
+        return known + [name for base in stock for name in unchanged(base)]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
 

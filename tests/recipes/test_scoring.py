@@ -80,7 +80,7 @@ def test_an_empty_hypothesis_is_a_hypothesis(tmp_path):
 def test_missing_hypotheses_are_counted_and_named(tmp_path):
     path = generate_output(tmp_path, [(0, "x"), (2, "y"), (5, "z")])
     with pytest.raises(
-        scoring.IncompleteTranslation,
+        scoring.Incomplete,
         match=r"holds 3 hypotheses for 6 references \(3 sentences missing, the first: 1, 3, 4;",
     ):
         scoring.hypotheses_in_corpus_order(path, 6)
@@ -88,7 +88,7 @@ def test_missing_hypotheses_are_counted_and_named(tmp_path):
 
 def test_more_hypotheses_than_references_are_refused(tmp_path):
     path = generate_output(tmp_path, [(0, "x"), (1, "y")])
-    with pytest.raises(scoring.IncompleteTranslation, match="holds 2 hypotheses for 1 references"):
+    with pytest.raises(scoring.Incomplete, match="holds 2 hypotheses for 1 references"):
         scoring.hypotheses_in_corpus_order(path, 1)
 
 
