@@ -68,7 +68,7 @@ def test_equally_probable_hypotheses_keep_their_order(tmp_path):
 
 def test_a_missing_most_probable_hypothesis_is_named(tmp_path):
     path = n_best(tmp_path, [(0, "x", [-1]), (2, "y", [-1])])
-    with pytest.raises(scoring.IncompleteTranslation, match="1 sentences missing, the first: 1"):
+    with pytest.raises(scoring.Incomplete, match="1 sentences missing, the first: 1"):
         scoring.most_probable(path, 3)
 
 
