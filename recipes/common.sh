@@ -180,6 +180,8 @@ run_arm() {
 # run_arms NAME...: with every seed of SEEDS; the recipe's define_arm sets WORDS and OPTIONS.
 run_arms() {
   local name failed=()
+  # A name that means nothing is said before anything is trained.
+  for name in "$@"; do define_arm "$name"; done
   for SEED in $SEEDS; do
     for name in "$@"; do
       define_arm "$name"
