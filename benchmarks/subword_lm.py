@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
 
 import ledger
 
-WORDS = {"small": 200, "medium": 650}  # LSTM units
+HIDDEN_SIZES = {"small": 200, "medium": 650}  # LSTM units
 MORPHS, SYLLABLES, MOST_SYLLABLES = 3_400, 5_900, 8  # on the Penn Treebank
 ROWS, WINDOW = 20, 35
 ARMS = {
@@ -73,7 +73,7 @@ def make_ours(dictionary: Dictionary, arch: str, tie: str, size: str) -> Any:
 
 def make_stock(dictionary: Dictionary, size: str) -> Any:
     """fairseq's lstm_lm with the sizes of the word model."""
-    units = WORDS[size]
+    units = HIDDEN_SIZES[size]
     args = Namespace(
         decoder_embed_dim=units, decoder_hidden_size=units, decoder_out_embed_dim=units,
         decoder_layers=2, decoder_attention="0", dropout=0.3, tokens_per_sample=WINDOW,
@@ -170,7 +170,7 @@ def compare(size: str, num_words: int, rounds: int) -> list[dict]:
         "target": words[:, 1:].contiguous(),
         "ntokens": ROWS * WINDOW,
     }
-    hidden = torch.randn(ROWS * WINDOW, WORDS[size], requires_grad=True)
+    hidden = torch.randn(ROWS * WINDOW, HIDDEN_SIZES[size], requires_grad=True)
     targets = words[:, 1:].flatten()
     steps = {name: softmax_step(model, hidden, targets) for name, model in models.items()}
     needed = {name: arithmetic(model, len(targets)) for name, model in models.items()}
@@ -188,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--size", choices=WORDS, default="small")
+    parser.add_argument("--size", choices=HIDDEN_SIZES, default="small")
     parser.add_argument("--words", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
