@@ -26,6 +26,7 @@ setup(
         "numpy",
         "sacrebleu>=2.3",
         "sacremoses",
+        "scipy",
         "sentencepiece",
         "subword-nmt",
         # fairseq asks for it at every start where it is missing, and --tensorboard-logdir needs it.

@@ -9,11 +9,8 @@ the peak of a fresh process (Linux).
 """
 
 import argparse
-import json
+import functools
 import multiprocessing
-import random
-import sys
-import time
 from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -21,14 +18,10 @@ from statistics import median
 
 import torch
 import torch.nn.functional as F
+import turns
 from torch import Tensor
 
 from fairseq_outlayers.losses import full_nll, smoothing_term
-
-# What a result says of its origin is the business of the recipes, which are scripts as well.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
-
-import ledger
 
 SMOOTHING = 0.1
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -75,13 +68,11 @@ def make_inputs(positions: int, classes: int, dimensions: int) -> tuple[Tensor, 
     return context, targets, embeddings, torch.zeros(classes, requires_grad=True)
 
 
-def seconds(loss: Loss, inputs: tuple[Tensor, ...]) -> float:
-    """One forward and backward pass."""
+def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
+    """Forward and backward."""
     for tensor in inputs:
         tensor.grad = None
-    start = time.perf_counter()
     loss(*inputs).backward()
-    return time.perf_counter() - start
 
 
 def _resident_kilobytes(line: str) -> int:
@@ -93,10 +84,10 @@ def _resident_kilobytes(line: str) -> int:
 def _peak_megabytes(name: str, shape: tuple[int, ...], threads: int, answer: SimpleQueue) -> None:
     torch.set_num_threads(threads)
     inputs = make_inputs(*shape)
-    seconds(ARMS[name], make_inputs(4, 8, 4))  # what is imported at the first call
+    one_pass(ARMS[name], make_inputs(4, 8, 4))  # what is imported at the first call
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak that importing made
     before = _resident_kilobytes("VmRSS")
-    seconds(ARMS[name], inputs)
+    one_pass(ARMS[name], inputs)
     answer.put((_resident_kilobytes("VmHWM") - before) / 1024)
 
 
@@ -113,21 +104,14 @@ def peak_megabytes(name: str, shape: tuple[int, ...], threads: int) -> float:
 def compare(shape: tuple[int, ...], rounds: int, threads: int) -> list[dict]:
     """A row an arm: ratios to plain, round by round, seconds and megabytes."""
     inputs = make_inputs(*shape)
-    times: dict[str, list[float]] = {name: [] for name in ARMS}
-    order = list(ARMS)
-    shuffler = random.Random(0)
-    for number in range(rounds + 1):
-        shuffler.shuffle(order)
-        for name in order:
-            taken = seconds(ARMS[name], inputs)
-            if number > 0:  # the first round warms up
-                times[name].append(taken)
+    arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
+    times = turns.take_turns(arms, rounds)
     return [
         {
             "classes": shape[1],
             "arm": name,
             "seconds": median(taken),
-            "ratios": sorted(t / p for t, p in zip(taken, times["plain"], strict=True)),
+            "ratios": turns.ratios(taken, times["plain"]),
             "megabytes": peak_megabytes(name, shape, threads),
         }
         for name, taken in times.items()
@@ -154,21 +138,14 @@ def main() -> None:
         shape = (options.positions, classes, options.dimensions)
         for row in compare(shape, options.rounds, options.threads):
             rows.append(row)
-            low, middle, high = row["ratios"][0], median(row["ratios"]), row["ratios"][-1]
-            spread = f"{middle:.2f} ({low:.2f} to {high:.2f})"
-            cells = (f"{classes:,}", row["arm"], f"{row['seconds']:.3f}", spread)
+            cells = (
+                f"{classes:,}",
+                row["arm"],
+                f"{row['seconds']:.3f}",
+                turns.spread(row["ratios"]),
+            )
             print("|", " | ".join(cells), f"| {row['megabytes']:,.0f} |", flush=True)
-    facts = {
-        "positions": options.positions,
-        "dimensions": options.dimensions,
-        "threads": options.threads,
-        "commit": ledger.commit(),
-        "machine": ledger.machine(),
-        "versions": ledger.versions(),
-    }
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")
-    print(options.output)
+    turns.write(options.output, vars(options), rows)
 
 
 if __name__ == "__main__":

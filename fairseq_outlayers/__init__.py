@@ -2,14 +2,14 @@
 
 Importing the package registers everything in it and mends what fairseq needs mended on today's
 PyTorch and Python. fairseq itself would import ``models/`` and ``tasks/`` of a ``--user-dir``, but
-neither criterions nor optimizers.
+neither criterions nor optimizers and learning-rate schedules.
 """
 
 from fairseq_outlayers import compat
 
 compat.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
 
-from fairseq_outlayers import criterions, models, tasks  # noqa: E402
+from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "tasks"]
+__all__ = ["criterions", "models", "optim", "tasks"]

@@ -3,7 +3,20 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import Dict, List, Optional
+
+from fairseq_outlayers import capacity, checkpoint_report, options
+from fairseq_outlayers.command import Command
+from fairseq_outlayers.evaluation import frequency_bins, neighbours, unseen_words
+
+COMMANDS: Dict[str, Command] = {
+    "options": options.COMMAND,
+    "capacity": capacity.COMMAND,
+    "checkpoint": checkpoint_report.COMMAND,
+    "frequency-bins": frequency_bins.COMMAND,
+    "neighbours": neighbours.COMMAND,
+    "unseen-words": unseen_words.COMMAND,
+}
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -14,15 +27,14 @@ def main(arguments: Optional[List[str]] = None) -> int:
         epilog="example: fairseq-train data-bin --user-dir $(python -m fairseq_outlayers) "
         "--arch luong_lstm --output-layer tied --criterion full_softmax ...",
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("options", help="print every option of this package, in Markdown")
-    command = parser.parse_args(arguments).command
-    if command is None:
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        command.prepare(subparsers.add_parser(name, help=command.summary))
+    chosen = parser.parse_args(arguments)
+    if chosen.command is None:
         print(Path(__file__).resolve().parent)
-    elif command == "options":
-        from fairseq_outlayers.options import options_page
-
-        print(options_page(), end="")
+    else:
+        COMMANDS[chosen.command].run(chosen)
     return 0
 
 

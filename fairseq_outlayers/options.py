@@ -11,9 +11,12 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
+from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
 
 OURS = "fairseq_outlayers."
 
@@ -22,7 +25,31 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
     ("Architectures", "--arch", MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY),
     ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
     ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
+    (
+        "Learning-rate schedules",
+        "--lr-scheduler",
+        LR_SCHEDULER_REGISTRY,
+        LR_SCHEDULER_DATACLASS_REGISTRY,
+    ),
     ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
+]
+
+# Title, option, where it applies, entries, and the dataclass of their options.
+REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
+    (
+        "Output layers",
+        "output_layer",
+        "For every architecture below.",
+        OUTPUT_LAYERS,
+        OutputLayerConfig,
+    ),
+    (
+        "Samplers",
+        "sampler",
+        "For every criterion below that samples.",
+        SAMPLERS,
+        SamplerConfig,
+    ),
 ]
 
 HEAD = """# Options
@@ -35,7 +62,9 @@ TABLE = ["| option | values | default | meaning |", "|---|---|---|---|"]
 
 def options_page() -> str:
     """Markdown: the parts of ours by kind, and each part's options with default and meaning."""
-    lines = [HEAD, *_output_layers()]
+    lines = [HEAD]
+    for registry in REGISTRIES:
+        lines += _registry(*registry)
     for title, selector, classes, dataclasses in KINDS:
         parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
         if parts:
@@ -45,17 +74,21 @@ def options_page() -> str:
     return "\n".join(lines)
 
 
-def _output_layers() -> Iterator[str]:
-    yield "## Output layers\n"
-    yield "For every architecture below.\n"
-    yield "| `--output-layer` | what it computes |"
+def _registry(
+    title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
+) -> Iterator[str]:
+    """One of our own registries: what each entry is, and the options of all of them."""
+    selector = f"--{option.replace('_', '-')}"
+    yield f"## {title}\n"
+    yield remark + "\n"
+    yield f"| `{selector}` | meaning |"
     yield "|---|---|"
-    for name, layer in OUTPUT_LAYERS.items():
-        yield f"| `{name}` | {_summary(layer)} |"
+    for name, entry in registry.items():
+        yield f"| `{name}` | {_summary(entry)} |"
     yield ""
     yield from TABLE
-    actions = _actions(None, OutputLayerConfig)
-    yield from map(_row, sorted(actions, key=lambda action: action.dest != "output_layer"))
+    actions = _actions(None, config)
+    yield from map(_row, sorted(actions, key=lambda action: action.dest != option))
     yield ""
 
 
@@ -92,7 +125,7 @@ def _row(action: argparse.Action) -> str:
         values = ", ".join(f"`{choice}`" for choice in action.choices)
     else:
         values = getattr(action.type, "__name__", "flag")
-    unset = action.default is None or action.default is False
+    unset = action.default is None or action.default is False or action.default == ""
     default = "" if unset else f"`{action.default}`"
     return f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
 
@@ -107,7 +140,7 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or every output layer's with its default."""
+    """Names of the options that are fairseq's own, or a registry's, with their default."""
     here = getattr(dataclass, "__dataclass_fields__", {})
 
     def unchanged(base: Any) -> Iterator[str]:
@@ -115,10 +148,18 @@ def _stock_options(part: Any, dataclass: Any) -> List[str]:
             if name not in here or here[name].default == option.default:
                 yield name
 
-    known = list(unchanged(OutputLayerConfig))
+    known = [name for *_, config in REGISTRIES for name in unchanged(config)]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
         return known + [name for base in stock for name in unchanged(base)]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
+
+
+COMMAND = Command(
+    summary="Print every option of this package, in Markdown",
+    example="> options.md",
+    add_arguments=lambda parser: None,
+    run=lambda options: print(options_page(), end=""),
+)

@@ -7,6 +7,7 @@
 #   download / tokenize / segment_bpe     data_prep, where needed
 #   binarize / binarize_text              fairseq-preprocess, where needed
 #   run_arm NAME WORDS -- TRAIN-OPTIONS   train, score, add to the ledger (see arm.py)
+#   run_arms NAME...                      every arm with every seed, whatever fails
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
@@ -174,4 +175,18 @@ run_arm() {
   if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
   "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
     --seed "$SEED" ${GENERATE:+--generate "$GENERATE"} "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
+}
+
+# run_arms NAME...: with every seed of SEEDS; the recipe's define_arm sets WORDS and OPTIONS.
+run_arms() {
+  local name failed=()
+  for SEED in $SEEDS; do
+    for name in "$@"; do
+      define_arm "$name"
+      step "arm $name, seed $SEED"
+      # One broken arm must not cost the others.
+      run_arm "$name" "$WORDS" -- "${OPTIONS[@]}" || failed+=("$name")
+    done
+  done
+  ((${#failed[@]} == 0)) || die "failed: ${failed[*]} (their logs are in $WORK/runs)"
 }

@@ -2,8 +2,9 @@
 
     python recipes/report.py results/baseline_multi30k/ledger.jsonl --arms luong_linear luong_tied
 
-Writes report.md and report.json beside the ledger. Rows come in the order of --arms; differences
-in BLEU are tested against the first row; arms of the list that were not run are named.
+Writes report.md and report.json beside the ledger, or to --output. Rows come in the order of --arms
+(with --only, nothing but these); differences in BLEU are tested against the first row; arms of the
+list that were not run are named.
 """
 
 import argparse
@@ -22,6 +23,10 @@ def _p_values(row: Row) -> str:
     return ", ".join(f"{value:.3f}" for _, value in sorted(row.p_values.items())) or "-"
 
 
+def _intervals(row: Row) -> str:
+    return ", ".join(str(interval) for _, interval in sorted(row.intervals.items())) or "-"
+
+
 def _figure(name: str, digits: int) -> Callable[[Row], str]:
     return lambda row: mean_and_deviation(row.values(name), digits)
 
@@ -31,11 +36,14 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "arm": lambda row: row.label,
     "BLEU": _figure("bleu", 2),
     "BLEU (tokenised)": _figure("bleu_tokenised", 2),
+    "difference": _intervals,
     "p": _p_values,
+    "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
     "chrF": lambda row: mean_and_deviation(row.values("chrf") or row.values("chrf_tokenised")),
     "valid ppl": _figure("best_valid_ppl", 2),
     "test ppl": _figure("test_ppl", 2),
     "parameters": _figure("parameters", 0),
+    "share": _figure("sampled_share", 3),
     "train tokens/s": _figure("train_tokens_per_second", 0),
     "peak MB": _figure("train_peak_rss_mb", 0),
     "updates": _figure("updates", 0),
@@ -43,16 +51,26 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "commit": lambda row: ", ".join(sorted({e["commit"] for e in row.entries.values()})),
 }
 NOTES = {
+    "difference": "difference: in BLEU from the first row, with the 95% interval of 1,000 resamples"
+    " of the test set, a value a seed.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
+    "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
+    " its length.",
+    "share": "share: of the classes, scored in training; the mean over updates.",
     "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
     " size of fairseq-train. Both compare only between rows run on the same idle machine.",
 }
 
 
-def table(rows: Sequence[Row]) -> list[str]:
-    """The rows in Markdown, without the columns that are empty throughout."""
+def columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The cells under each heading, without the columns that are empty throughout."""
     cells = {heading: [cell(row) for row in rows] for heading, cell in COLUMNS.items()}
-    cells = {heading: column for heading, column in cells.items() if set(column) != {"-"}}
+    return {heading: column for heading, column in cells.items() if set(column) != {"-"}}
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The rows in Markdown."""
+    cells = columns(rows)
     lines = ["| " + " | ".join(cells) + " |", "|" + "---|" * len(cells)]
     for number in range(len(rows)):
         lines.append("| " + " | ".join(column[number] for column in cells.values()) + " |")
@@ -67,7 +85,7 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
         found = {e["figures"].get(f"{name}_signature") for e in entries} - {None}
         title = {"bleu": "BLEU", "bleu_tokenised": "BLEU (tokenised)"}.get(name, name)
         notes += [f"{title}: `{signature}`" for signature in sorted(found)]
-    notes += NOTES.values()
+    notes += [note for heading, note in NOTES.items() if heading in columns(rows)]
     for machine in sorted({json.dumps(e["machine"], sort_keys=True) for e in entries}):
         facts = json.loads(machine)
         notes.append(f"machine: {facts['cpu']}, {facts['cores']} cores, GPU: {facts['gpu']}")
@@ -111,6 +129,7 @@ def as_json(title: str, rows: Sequence[Row], missing: Sequence[str]) -> dict:
                 "table": {heading: cell(row) for heading, cell in COLUMNS.items()},
                 "seeds": {str(seed): e["figures"] for seed, e in sorted(row.entries.items())},
                 "p_values": {str(seed): p for seed, p in sorted(row.p_values.items())},
+                "differences": {str(s): found for s, found in sorted(row.intervals.items())},
             }
             for row in rows
         ],
@@ -130,8 +149,8 @@ def not_run(rows: Sequence[Row], arms: Sequence[str], seeds: Sequence[int]) -> l
     return missing
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Write the report and print its table."""
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -139,28 +158,41 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--title", help="default: the name of the ledger's folder")
     parser.add_argument("--arms", nargs="*", default=[], help="of the recipe, in order")
     parser.add_argument("--seeds", nargs="*", type=int, default=[], help="that each should have")
+    parser.add_argument("--only", action="store_true", help="leave out arms that --arms lacks")
+    parser.add_argument(
+        "--output", type=Path, help="of the files, without .md and .json; default: report"
+    )
     parser.add_argument("--no-bootstrap", action="store_true", help="skip the paired tests")
     options = parser.parse_args(arguments)
+    options.title = options.title or options.ledger.resolve().parent.name
+    options.output = options.output or options.ledger.parent / "report"
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the report and print its table."""
+    options = parse_arguments(arguments)
     try:
-        rows = comparison.rows_of(ledger.read(options.ledger), options.arms)
-        if not rows:
+        entries = ledger.read(options.ledger)
+        if not entries:
             raise ValueError(f"{options.ledger} is missing or empty: run an arm first")
+        if options.only:
+            entries = [entry for entry in entries if entry["arm"] in options.arms]
+        rows = comparison.rows_of(entries, options.arms)
         problems = [] if options.no_bootstrap else comparison.compare_with_first(rows)
     except ValueError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
-    title = options.title or options.ledger.resolve().parent.name
     missing = not_run(rows, options.arms, options.seeds)
-    base = options.ledger.parent / "report"
-    scoring.write_lines(
-        base.with_suffix(".json"),
-        json.dumps(as_json(title, rows, missing), indent=2, ensure_ascii=False).split("\n"),
-    )
-    text = markdown(title, rows, missing, problems)
-    scoring.write_lines(base.with_suffix(".md"), text.rstrip("\n").split("\n"))
-    print("\n".join(table(rows)))
+    if rows:
+        facts = json.dumps(as_json(options.title, rows, missing), indent=2, ensure_ascii=False)
+        scoring.write_lines(Path(f"{options.output}.json"), facts.split("\n"))
+        text = markdown(options.title, rows, missing, problems)
+        scoring.write_lines(Path(f"{options.output}.md"), text.rstrip("\n").split("\n"))
+        print("\n".join(table(rows)))
     print(f"\narms not run: {', '.join(missing) or 'none'}")
-    print(f"{base.with_suffix('.json')}\n{base.with_suffix('.md')}")
+    if rows:
+        print(f"{options.output}.json\n{options.output}.md")
     return 0
 
 

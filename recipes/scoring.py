@@ -1,13 +1,15 @@
 """From the output of fairseq-generate to BLEU and chrF."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
 
 # D- lines are H- lines after fairseq's own undoing of BPE or tokenisation, if it was asked for.
 HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
+# The log-probability of each of its tokens, in the line after it; the end of the sentence counts.
+TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
 
 
 class Incomplete(ValueError):
@@ -41,16 +43,45 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
         if match := HYPOTHESIS.match(line):
             # With --nbest the best comes first.
             best.setdefault(int(match[1]), match[2])
-    missing = [number for number in range(expected) if number not in best]
-    if missing or len(best) != expected:
+    _require_all(best, output, expected)
+    return [best[number] for number in range(expected)]
+
+
+def most_probable(output: Path, expected: int) -> list[str]:
+    """Of each sentence's n best the one with the largest summed log-probability.
+
+    These are the translations of ``--lenpen 0``: the length penalty only orders what fairseq's beam
+    search has finished, so one search with ``--nbest`` as large as the beam serves both.
+
+    Args:
+        output: what fairseq-generate printed.
+        expected: how many sentences the test set has.
+    Raises:
+        Incomplete: if a sentence is missing or there are more than expected.
+    """
+    best: dict[int, tuple[float, str]] = {}
+    hypothesis = ""
+    for line in read_lines(output):
+        if match := HYPOTHESIS.match(line):
+            hypothesis = match[2]
+        elif match := TOKEN_SCORES.match(line):
+            number, score = int(match[1]), sum(map(float, match[2].split()))
+            if number not in best or score > best[number][0]:
+                best[number] = (score, hypothesis)
+    _require_all(best, output, expected)
+    return [best[number][1] for number in range(expected)]
+
+
+def _require_all(found: Collection[int], output: Path, expected: int) -> None:
+    missing = [number for number in range(expected) if number not in found]
+    if missing or len(found) != expected:
         examples = ", ".join(map(str, missing[:5])) or "none"
         raise Incomplete(
-            f"{output} holds {len(best)} hypotheses for {expected} references "
+            f"{output} holds {len(found)} hypotheses for {expected} references "
             f"({len(missing)} sentences missing, the first: {examples}; numbers count from 0). "
             "Sentences over --max-source-positions are skipped, and without our --user-dir "
             "fairseq drops the last ones where the size is not a multiple of 8."
         )
-    return [best[number] for number in range(expected)]
 
 
 def detokenize(lines: Sequence[str], language: str) -> list[str]:

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import NamedTuple
 
 STATISTICS = re.compile(r"\| (?P<tag>train|train_inner|valid) \| (?P<json>\{.*\})\s*$")
@@ -48,6 +48,7 @@ def summarise(path: Path) -> dict:
         parameters: of the whole model, tied ones once.
         train_tokens_per_second: target tokens (end of sentence counted), median over epochs.
         train_seconds: inside training steps, over all attempts as far as checkpoints saw them.
+        sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
         A figure that the log does not hold is None.
     """
@@ -70,12 +71,14 @@ def summarise(path: Path) -> dict:
                 perplexities.append(statistics.values.get("valid_ppl", math.nan))
     last = epochs[max(epochs)] if epochs else {}
     speeds = [values["train_wps"] for values in epochs.values() if "train_wps" in values]
+    shares = [v["train_sampled_share"] for v in epochs.values() if "train_sampled_share" in v]
     known = [value for value in perplexities if not math.isnan(value)]
     updates = last.get("train_num_updates")
     return {
         "parameters": parameters,
         "train_tokens_per_second": median(speeds) if speeds else None,
         "train_seconds": last.get("train_train_wall"),
+        "sampled_share": mean(shares) if shares else None,
         "epochs": max(epochs) if epochs else 0,
         "updates": int(updates) if updates is not None else None,
         "best_valid_ppl": min(known) if known else None,

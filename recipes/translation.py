@@ -62,20 +62,28 @@ class Translation:
             "generate_peak_rss_mb": round(usage.peak_rss_mb),
             "sentences": len(references),
         }
-        figures |= scoring.score(hypotheses, references, tokenised=True)
-        keep(folder, "tokenised", hypotheses, references)
+        figures |= self._score(hypotheses, references, folder / "test")
+        if "--nbest" in self.options:
+            summed = scoring.most_probable(output, len(references))
+            scores = self._score(summed, references, folder / "test.lenpen0")
+            figures |= {f"{name}_lenpen0": scores[name] for name in scores if "sig" not in name}
+        return figures
+
+    def _score(self, hypotheses: list[str], references: list[str], prefix: Path) -> dict:
+        """Scores of tokens, and of plain text if there are plain references; keeps the texts."""
+        figures = scoring.score(hypotheses, references, tokenised=True)
+        keep(prefix, "tokenised", hypotheses, references)
         if self.arguments.raw_reference:
             plain = scoring.detokenize(hypotheses, self.arguments.language)
             raw = scoring.read_lines(self.arguments.raw_reference)
-            figures |= scoring.score(
-                plain, raw, tokenised=False, lowercase=self.arguments.lowercase
-            )
-            keep(folder, "plain", plain, raw)
+            lowercase = self.arguments.lowercase
+            figures |= scoring.score(plain, raw, tokenised=False, lowercase=lowercase)
+            keep(prefix, "plain", plain, raw)
         return figures
 
 
-def keep(folder: Path, kind: str, hypotheses: list[str], references: list[str]) -> None:
+def keep(prefix: Path, kind: str, hypotheses: list[str], references: list[str]) -> None:
     """Write both beside the run, for paired tests."""
     for name, lines in (("hyp", hypotheses), ("ref", references)):
-        scoring.write_lines(folder / f"test.{kind}.{name}", lines)
-    print(f"  {folder / f'test.{kind}.hyp'}")
+        scoring.write_lines(prefix.with_name(f"{prefix.name}.{kind}.{name}"), lines)
+    print(f"  {prefix}.{kind}.hyp")

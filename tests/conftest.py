@@ -16,9 +16,23 @@ from fairseq_outlayers.output_layers import OutputLayerConfig
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Three layers: the third is the first with a residual. The output layer scores 2 x 8 dimensions.
+SMALL_RNMT = {
+    "embed_dim": 16,
+    "hidden_size": 8,
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "attention_heads": 2,
+    "dropout": 0.0,
+    "init_range": 0.2,
+}
 # Every architecture that takes --output-layer, at the smallest useful size.
 TRANSLATION_ARCHITECTURES = {
     "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0},
+    "rnmt_plus": SMALL_RNMT,
+    # The input scale of the paper, 10, would saturate these and amplify rounding errors.
+    "esnmt": {**SMALL_RNMT, "gamma_init": 0.5, "spectral_radius": "0.9"},
+    "esnmt_lstm": {**SMALL_RNMT, "gamma_init": 0.5},
     "transformer_outlayers": {
         "encoder_embed_dim": 8,
         "decoder_embed_dim": 8,

@@ -12,9 +12,10 @@ from fairseq_outlayers.compat import (
     dropped_tail,
     numpy_names,
     quiet_start,
+    resumed_lr_step,
     safe_checkpoints,
 )
-from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
+from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
 MENDS = (
     clear_errors,
@@ -24,9 +25,10 @@ MENDS = (
     dictionary_file,
     dropped_tail,
     atomic_checkpoint,
+    resumed_lr_step,
 )
 
-__all__ = ["MENDS", "apply", "register_dictionaries"]
+__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
 
 
 def apply() -> None:

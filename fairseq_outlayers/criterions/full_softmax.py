@@ -13,17 +13,14 @@ from fairseq_outlayers.criterions import reporting
 from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full_nll, smoothing_term
+from fairseq_outlayers.output_layers import OutputLayer
 
 
 @dataclass
-class FullSoftmaxConfig(FairseqDataclass):
+class SoftmaxConfig(FairseqDataclass):
     label_smoothing: float = field(
         default=0.0,
         metadata={"help": "probability spread evenly over the classes that are not the target"},
-    )
-    smooth_real_classes: bool = field(
-        default=False,
-        metadata={"help": "give padding no share of the label smoothing (fairseq gives it one)"},
     )
     loss_chunk_size: int = field(
         default=0,
@@ -35,17 +32,27 @@ class FullSoftmaxConfig(FairseqDataclass):
     sentence_avg: bool = II("optimization.sentence_avg")
 
 
+@dataclass
+class FullSoftmaxConfig(SoftmaxConfig):
+    smooth_real_classes: bool = field(
+        default=False,
+        metadata={"help": "give padding no share of the label smoothing (fairseq gives it one)"},
+    )
+
+
 @register_criterion("full_softmax", dataclass=FullSoftmaxConfig)
 class FullSoftmax(FairseqCriterion):
     """Equal to fairseq's ``cross_entropy`` and ``label_smoothed_cross_entropy``, in less memory."""
+
+    name = "full_softmax"
 
     def __init__(
         self,
         task: Any,
         label_smoothing: float,
-        smooth_real_classes: bool,
         loss_chunk_size: int,
         sentence_avg: bool,
+        smooth_real_classes: bool = False,
     ):
         super().__init__(task)
         if not 0.0 <= label_smoothing < 1.0:
@@ -66,17 +73,30 @@ class FullSoftmax(FairseqCriterion):
             The summed loss in nats (with ``reduce=False`` one value for each position that is not
             padding, ``(N,)``), its denominator, and what to log.
         """
-        layer = output_layer_of(model, "full_softmax")
+        layer = output_layer_of(model, self.name)
         hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
+        loss, nll, sums = self.losses(layer, hidden, targets, reduce)
+        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        return loss, sample_size, reporting.logging_output(sample, loss, nll, sample_size, **sums)
+
+    def losses(
+        self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
+    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
+        """What is minimised, the negative log-likelihood, and further sums to log.
+
+        Args:
+            layer: scores the classes.
+            hidden: decoder states, ``(N, H)``, padding removed.
+            targets: class ids, ``(N,)``.
+            reduce: whether to return sums in nats, or ``(N,)`` each.
+        """
         scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
-        loss = nll
-        if self.label_smoothing > 0:
-            term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.left_out)
-            loss = nll + (term.sum() if reduce else term)
-        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
-        return loss, sample_size, reporting.logging_output(sample, loss, nll, sample_size)
+        if self.label_smoothing == 0:
+            return nll, nll, {}
+        term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.left_out)
+        return nll + (term.sum() if reduce else term), nll, {}
 
     @staticmethod
     def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:

@@ -7,9 +7,12 @@ from fairseq import utils
 from fairseq.logging import metrics
 
 
-def logging_output(sample: Dict[str, Any], loss: Any, nll: Any, sample_size: int) -> Dict[str, Any]:
+def logging_output(
+    sample: Dict[str, Any], loss: Any, nll: Any, sample_size: int, **sums: int
+) -> Dict[str, Any]:
     """Sums over one batch, in nats; ``loss`` is what is minimised, ``nll`` what is comparable."""
     return {
+        **sums,
         "loss": loss.detach(),
         "nll_loss": nll.detach(),
         "ntokens": sample["ntokens"],
@@ -19,7 +22,10 @@ def logging_output(sample: Dict[str, Any], loss: Any, nll: Any, sample_size: int
 
 
 def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
-    """Log ``loss`` and ``nll_loss`` in bits, as fairseq does, and the perplexity."""
+    """Log ``loss`` and ``nll_loss`` in bits, as fairseq does, the perplexity and what was sampled.
+
+    ``sampled_share`` is the share of all classes whose scores were needed, on average over batches.
+    """
 
     def total(key: str) -> Any:
         return sum(output.get(key, 0) for output in logging_outputs)
@@ -28,3 +34,6 @@ def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
     metrics.log_scalar("loss", total("loss") / sample_size / math.log(2), sample_size, round=3)
     metrics.log_scalar("nll_loss", total("nll_loss") / ntokens / math.log(2), ntokens, round=3)
     metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+    if total("all_classes") > 0:
+        share = total("scored_classes") / total("all_classes")
+        metrics.log_scalar("sampled_share", share, total("all_classes"), round=4)

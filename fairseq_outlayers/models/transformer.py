@@ -20,6 +20,7 @@ from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerL
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.frozen_transformer_layers import FrozenLayersConfig, freeze_layers
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 
 
@@ -37,12 +38,19 @@ class WithOutputLayer:
 
 @register_model("transformer_outlayers")
 class OutlayersTransformer(WithOutputLayer, TransformerModel):
-    """fairseq's Transformer with any output layer."""
+    """fairseq's Transformer with any output layer, and with frozen random layers if asked for."""
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
         TransformerModel.add_args(parser)
         gen_parser_from_dataclass(parser, OutputLayerConfig())
+        gen_parser_from_dataclass(parser, FrozenLayersConfig())
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> Any:
+        model = super().build_model(args, task)
+        freeze_layers(model, args)
+        return model
 
 
 @dataclass

@@ -6,7 +6,6 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
-from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.padding import padding_first, take_positions
 
 MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
@@ -27,7 +26,7 @@ class LSTMEncoder(FairseqEncoder):
     Args:
         dictionary: the source dictionary.
         embedding: ``(V_source, d)``.
-        lstm: layers over left-padded batches.
+        lstm: layers over left-padded batches, called as a ``LeftPaddedLSTM``.
         dropout: on the embeddings.
     """
 
@@ -35,7 +34,7 @@ class LSTMEncoder(FairseqEncoder):
         self,
         dictionary: Any,
         embedding: nn.Embedding,
-        lstm: LeftPaddedLSTM,
+        lstm: nn.Module,
         dropout: float = 0.0,
     ):
         super().__init__(dictionary)

@@ -39,6 +39,11 @@ class OutputLayer(nn.Module, ABC):
         super().__init__()
         self.num_classes = num_classes
         self.bias = nn.Parameter(torch.zeros(num_classes)) if bias else None
+        self.num_updates = 0
+
+    def set_num_updates(self, num_updates: int) -> None:
+        """Called by fairseq before every batch of training; samplers draw by this number."""
+        self.num_updates = num_updates
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted([*ROOT.glob("recipes/**/*.sh"), ROOT / ".ci" / "run", ROOT / ".ci" / "setup"])
 NAMES = [str(path.relative_to(ROOT)) for path in SCRIPTS]
-SOURCED = {"common.sh", "settings.sh"}
+SOURCED = {"common.sh", "settings.sh", "arms.sh"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)

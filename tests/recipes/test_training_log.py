@@ -1,5 +1,7 @@
 """The log of a training run is read whatever happened to the run."""
 
+import pytest
+
 import training_log
 
 START = "2026-01-31 10:00:00 | INFO | fairseq_cli.train | num. shared model params: {} (num. t: 1)"
@@ -45,12 +47,22 @@ def test_figures_of_a_whole_run(tmp_path):
         "parameters": 1234567,
         "train_tokens_per_second": 2000.5,
         "train_seconds": 14,
+        "sampled_share": None,
         "epochs": 3,
         "updates": 30,
         "best_valid_ppl": 20.25,
         "attempts": 1,
         "finished": True,
     }
+
+
+def test_the_share_of_the_classes_is_the_mean_over_epochs(tmp_path):
+    path = write(
+        tmp_path,
+        line("train", '{"epoch": 1, "train_sampled_share": "0.25"}'),
+        line("train", '{"epoch": 2, "train_sampled_share": "0.35"}'),
+    )
+    assert training_log.summarise(path)["sampled_share"] == pytest.approx(0.3)
 
 
 def test_an_epoch_repeated_after_an_interruption_counts_once(tmp_path):

@@ -6,10 +6,13 @@ within seconds and cannot get right without encoder, attention, decoder and outp
 
 import random
 import re
+import shutil
 
 import pytest
 import torch
 
+from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.errors import UserError
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
@@ -109,6 +112,30 @@ def test_an_ensemble_of_a_model_with_itself_decodes_like_the_model(data, trained
     assert translations(generate(data, f"{trained}:{trained}", "--beam", 3)) == alone
 
 
+def test_a_word_added_by_its_description_is_written_in_the_place_of_the_described(
+    data, trained, tmp_path, capsys
+):
+    before = translations(generate(data, trained, "--beam", 1))
+    extended = tmp_path / "bin"
+    described = [line.split()[0] for line in (data / "bin/dict.yy.txt").open()].index("A") + 4
+    bias = final_parameters(trained.parent)["decoder.output_projection.bias"][described].item()
+    (tmp_path / "new.tsv").write_text("Alpha\tA\n")
+    arguments = ["--path", trained, "--data", data / "bin", "--descriptions", tmp_path / "new.tsv",
+                 "--bias", bias + 1e-5, "--output"]  # fmt: skip
+    main(["unseen-words", *map(str, [*arguments, extended])])
+    with pytest.raises(UserError, match="has the model's own dictionaries"):
+        main(["unseen-words", *map(str, [*arguments, data / "bin"])])
+    for path in (data / "bin").glob("test.*"):  # the known words have the same ids
+        shutil.copy(path, extended)
+    after = translations(generate(tmp_path, extended / "checkpoint.pt", "--beam", 1))
+    assert after == {number: text.replace("A", "Alpha") for number, text in before.items()}
+    assert any("Alpha" in text for text in after.values())
+    capsys.readouterr()
+    # The checkpoint names its own dictionaries: no --data.
+    main(["neighbours", "--path", str(extended / "checkpoint.pt"), "--words", "Alpha"])
+    assert "1.00 A" in capsys.readouterr().out
+
+
 def final_parameters(save_dir):
     state = torch.load(save_dir / "checkpoint_last.pt", weights_only=False)  # made by this test
     return state["model"]
@@ -133,9 +160,17 @@ def staircase(tmp_path_factory):
     return folder / "bin"
 
 
-@pytest.mark.parametrize("arch", [LSTM, TRANSFORMER], ids=["luong_lstm", "transformer"])
-def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch):
-    options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", "full_softmax",
+@pytest.mark.parametrize(
+    ("arch", "criterion"),
+    [
+        (LSTM, ["full_softmax"]),
+        (TRANSFORMER, ["full_softmax"]),
+        (LSTM, ["sampled_softmax", "--sampler", "unigram", "--num-sampled", 6]),
+    ],
+    ids=["luong_lstm", "transformer", "sampled_softmax"],
+)
+def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch, criterion):
+    options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", *criterion,
                "--label-smoothing", 0.1, "--dropout", 0.2, "--max-tokens", 200]  # fmt: skip
     straight, broken = tmp_path / "straight", tmp_path / "broken"
     succeed("train", staircase, *options, "--max-epoch", 2, "--save-dir", straight)
@@ -151,6 +186,18 @@ def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_pat
 def last_statistic(log, tag, name):
     values = re.findall(rf'\| {tag} \| .*"{name}": "([\d.]+)"', log)
     return float(values[-1])
+
+
+def test_a_model_trained_on_one_sampled_class_is_validated_on_all_of_them(data, tmp_path):
+    log = succeed("train", data / "bin", *TRAINING, *LSTM, "--output-layer", "joint",
+                  "--joint-dim", 32, "--criterion", "sampled_softmax", "--sampler", "uniform",
+                  "--num-sampled", 1, "--max-epoch", 1, "--lr", 0,
+                  "--save-dir", tmp_path).stdout  # fmt: skip
+    # All scores are about equal. In training one class stands for 12, unless it is the target.
+    assert last_statistic(log, "train", "train_ppl") == pytest.approx(13 ** (11 / 12), abs=0.7)
+    assert last_statistic(log, "valid", "valid_ppl") == pytest.approx(12, abs=1.5)
+    # The one that was drawn, and the eight capitals and the end of sentence as targets.
+    assert 9 / 12 <= last_statistic(log, "train", "train_sampled_share") <= 10 / 12
 
 
 def test_the_language_models_perplexity_is_the_same_in_training_and_eval_lm(data, tmp_path):
@@ -200,6 +247,8 @@ def test_hydra_trains_the_same_model(data, tmp_path):
         (["--output-layer", "tied", "--hidden-size", 32], "48 dimensions and the states 32"),
         (["--label-smoothing", 1.5], "--label-smoothing 1.5"),
         (["--output-layer", "untied"], "invalid choice: 'untied'"),
+        (["--criterion", "sampled_softmax"], "needs --num-sampled or --sample-share"),
+        (["--criterion", "sampled_softmax", "--num-sampled", 13], "--num-sampled 13"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):

@@ -13,6 +13,7 @@ def replaced():
     return {
         "excepthook": sys.excepthook,
         "torch.load": torch.load,
+        "load_checkpoint": checkpoint_utils.load_checkpoint,
         "load_checkpoint_to_cpu": checkpoint_utils.load_checkpoint_to_cpu,
         "load_ema_from_checkpoint": checkpoint_utils.load_ema_from_checkpoint,
         "torch_persistent_save": checkpoint_utils.torch_persistent_save,

@@ -73,3 +73,58 @@ def test_an_embedding_that_is_no_table_cannot_be_tied(task):
     with pytest.raises(UserError, match="CharacterTokenEmbedder"):
         make_model("transformer_lm_outlayers", task, output_layer="tied", **options)
     make_model("transformer_lm_outlayers", task, output_layer="linear", **options)
+
+
+FROZEN = {
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+    "frozen_encoder_layers": "1",
+    "frozen_decoder_layers": "0, 1",
+    "reservoir_seed": 1,
+}
+FROZEN_PLACES = ("encoder.layers.1.", "decoder.layers.0.", "decoder.layers.1.")
+
+
+def test_frozen_layers_are_neither_trained_nor_saved(task):
+    model = make_model("transformer_outlayers", task, **FROZEN)
+    free = make_model("transformer_outlayers", task, encoder_layers=3, decoder_layers=2)
+    expected = {n for n, _ in free.named_parameters() if not n.startswith(FROZEN_PLACES)}
+    assert {name for name, _ in model.named_parameters()} == expected
+    saved = [name for name in model.state_dict() if name.startswith(FROZEN_PLACES)]
+    assert saved == [f"{place}regenerated_version" for place in FROZEN_PLACES]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_frozen_layers_compute_what_trained_ones_of_the_same_weights_do(task, training):
+    model = make_model("transformer_outlayers", task, **FROZEN).train(training)
+    free = make_model("transformer_outlayers", task, encoder_layers=3, decoder_layers=2)
+    weights = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    with torch.no_grad():
+        for name, parameter in free.named_parameters():
+            parameter.copy_(weights[name])
+    batch = make_batch(task, LENGTHS)["net_input"]
+    expected = free.train(training)(**batch)[0]
+    torch.testing.assert_close(model(**batch)[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_pass_through_frozen_layers_to_everything_below(task):
+    model = make_model(
+        "transformer_outlayers", task, **{**FROZEN, "frozen_encoder_layers": "0,1,2"}
+    )
+    model(**make_batch(task, LENGTHS)["net_input"])[0].square().sum().backward()
+    assert model.encoder.embed_tokens.weight.grad.abs().max() > 0
+
+
+def test_frozen_layers_of_another_seed_are_refused(task):
+    state = make_model(
+        "transformer_outlayers", task, **{**FROZEN, "reservoir_seed": 5}
+    ).state_dict()
+    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 5, and 1 is given"):
+        make_model("transformer_outlayers", task, **FROZEN).load_state_dict(state)
+
+
+@pytest.mark.parametrize("given", ["3", "0,-1", "all"])
+def test_a_layer_that_is_not_there_cannot_be_frozen(task, given):
+    options = {**FROZEN, "frozen_encoder_layers": given}
+    with pytest.raises(UserError, match=f"--frozen-encoder-layers {given}: .* there are 3"):
+        make_model("transformer_outlayers", task, **options)

@@ -7,8 +7,7 @@ import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_outlayers import losses
-from fairseq_outlayers.losses import full_nll, smoothing_term
+from fairseq_outlayers.losses import full, full_nll, smoothing_term
 
 N, V, D = 11, 23, 5
 
@@ -26,7 +25,7 @@ def scored():
 
 @pytest.fixture(params=["PyTorch's kernel", "older PyTorch"])
 def implementation(request, monkeypatch):
-    monkeypatch.setattr(losses, "_has_linear_cross_entropy", request.param == "PyTorch's kernel")
+    monkeypatch.setattr(full, "_has_linear_cross_entropy", request.param == "PyTorch's kernel")
 
 
 def naive_logits(context, class_embeddings, class_bias):

@@ -1,0 +1,52 @@
+"""Arms that take turns in one process, and what a result says of its origin."""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+# What a result says of its origin is the business of the recipes, which are scripts as well.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+
+import ledger
+
+
+def take_turns(arms: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of every arm in every round; each round runs all arms, in an order of its own."""
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    order = list(arms)
+    shuffler = random.Random(0)
+    for number in range(rounds + 1):
+        shuffler.shuffle(order)
+        for name in order:
+            start = time.perf_counter()
+            arms[name]()
+            if number > 0:  # the first round warms up
+                times[name].append(time.perf_counter() - start)
+    return times
+
+
+def ratios(numerator: list[float], denominator: list[float]) -> list[float]:
+    """Round by round, ascending: whatever else the machine did hit both arms of a round alike."""
+    return sorted(n / d for n, d in zip(numerator, denominator, strict=True))
+
+
+def spread(values: list[float]) -> str:
+    """The median, the smallest and the largest."""
+    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def write(output: Path, settings: dict, rows: list[dict]) -> None:
+    """A JSON file of the rows with settings, commit, machine and versions; says where it is."""
+    facts = {
+        "settings": {name: str(value) for name, value in settings.items()},
+        "commit": ledger.commit(),
+        "machine": ledger.machine(),
+        "versions": ledger.versions(),
+    }
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")
+    print(output)

@@ -1,0 +1,134 @@
+"""Cross-entropy over the target and a sample of the other classes."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Tuple
+
+from fairseq.criterions import register_criterion
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_outlayers.criterions.batch_numbers import BatchGenerators
+from fairseq_outlayers.criterions.full_softmax import FullSoftmax, SoftmaxConfig
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.losses import sampled_nll, scored_classes
+from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.samplers import Sampler, SamplerConfig, build_sampler
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
+    num_sampled: int = field(
+        default=0, metadata={"help": "how many classes to draw for a batch; or use --sample-share"}
+    )
+    sample_share: float = field(
+        default=0.0, metadata={"help": "the same as a share of all classes, between 0 and 1"}
+    )
+    no_logq_correction: bool = field(
+        default=False,
+        metadata={
+            "help": "leave sampled scores as they are, instead of subtracting the logarithm of "
+            "how often the class was expected (uncorrected: Pappas et al. 2018)"
+        },
+    )
+    correct_targets: bool = field(
+        default=False,
+        metadata={
+            "help": "subtract the logarithm of its expected count from the target's score too, "
+            "which is TensorFlow's convention; targets are always included, so this is biased"
+        },
+    )
+    seed: int = II("common.seed")
+
+
+@register_criterion("sampled_softmax", dataclass=SampledSoftmaxConfig)
+class SampledSoftmax(FullSoftmax):
+    """Softmax over the target and classes drawn by ``--sampler`` in training, exact in validation.
+
+    One draw serves all positions of a batch. ``nll_loss`` and ``ppl`` of training are those of the
+    sampled softmax, lower than the exact ones; ``sampled_share`` is the share of classes scored.
+
+    Args:
+        task: fairseq's task.
+        config: label smoothing, chunk size, seed and correction.
+        sampler: draws the classes.
+    """
+
+    name = "sampled_softmax"
+
+    def __init__(self, task: Any, config: Any, sampler: Sampler):
+        super().__init__(task, config.label_smoothing, config.loss_chunk_size, config.sentence_avg)
+        if config.no_logq_correction and config.correct_targets:
+            raise UserError(
+                "--correct-targets corrects further what --no-logq-correction leaves uncorrected: "
+                "choose one of them"
+            )
+        self.sampler = sampler
+        self.correct_sampled = not config.no_logq_correction
+        self.correct_targets = config.correct_targets
+        self._generators = BatchGenerators(config.seed)
+        self._warned = False
+
+    @classmethod
+    def build_criterion(cls, config: Any, task: Any) -> "SampledSoftmax":
+        dictionary = task.target_dictionary
+        sampler = build_sampler(config, dictionary, num_to_sample(config, len(dictionary)))
+        return cls(task, config, sampler)
+
+    def losses(
+        self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
+    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
+        if not self.training:
+            return super().losses(layer, hidden, targets, reduce)
+        sample = self.sampler.sample(targets, self._generators.next(layer.num_updates))
+        scored = scored_classes(sample.ids, targets)
+        self._warn_of_size(len(sample.ids))
+        expected = sample.log_expected_count
+        of_targets: Optional[Tensor] = sample.target_log_expected_count
+        loss, nll = sampled_nll(
+            layer.project(hidden),
+            scored.target_rows,
+            layer.class_embeddings(scored.ids),
+            layer.class_bias(scored.ids),
+            expected if self.correct_sampled else expected.new_zeros(len(expected)),
+            of_targets if self.correct_targets else None,
+            smoothing=self.label_smoothing,
+            reduction="sum" if reduce else "none",
+            chunk_size=self.chunk_size,
+        )
+        sums = {"scored_classes": len(scored.ids), "all_classes": layer.num_classes}
+        return loss, nll, sums
+
+    def _warn_of_size(self, size: int) -> None:
+        if size > self.sampler.num_sampled and not self._warned:
+            self._warned = True
+            share, asked = size / self.sampler.num_classes, self.sampler.num_sampled
+            logger.warning(
+                f"a batch has {size} classes that must be scored, {share:.1%} of all, and "
+                f"{asked} were asked for: such batches are trained without further negatives "
+                "(raise --num-sampled or --sample-share, or make batches smaller)"
+            )
+
+
+def num_to_sample(config: Any, num_classes: int) -> int:
+    """What ``--num-sampled`` or ``--sample-share`` ask for.
+
+    Raises:
+        UserError: if both or neither are given, or there are not as many classes.
+    """
+    if (config.num_sampled == 0) == (config.sample_share == 0):
+        raise UserError(
+            "--criterion sampled_softmax needs --num-sampled or --sample-share, one of them "
+            f"(given: --num-sampled {config.num_sampled} --sample-share {config.sample_share})"
+        )
+    require_range(config, "num_sampled", at_least=0)
+    if config.num_sampled > num_classes:
+        raise UserError(
+            f"--num-sampled {config.num_sampled}: the target dictionary has {num_classes} classes "
+            "only; use --criterion full_softmax to score all of them"
+        )
+    if not 0.0 <= config.sample_share <= 1.0:
+        raise UserError(f"--sample-share {config.sample_share}: must be above 0 and at most 1")
+    return config.num_sampled or max(1, int(config.sample_share * num_classes))

@@ -1,0 +1,76 @@
+"""The negative log-likelihood of a softmax over all classes.
+
+Sizes: ``N`` positions (padding removed), ``V`` classes, ``D`` dimensions.
+"""
+
+from typing import Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from fairseq_outlayers.losses.precision import (
+    LOW_PRECISION,
+    at_least_float32,
+    choose_chunk_size,
+    in_autocast_type,
+)
+
+_has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
+
+
+def full_nll(
+    context: Tensor,
+    targets: Tensor,
+    class_embeddings: Tensor,
+    class_bias: Optional[Tensor] = None,
+    reduction: str = "sum",
+    chunk_size: int = 0,
+) -> Tensor:
+    """Exact negative log-likelihood of a softmax over all classes.
+
+    Equivalent to ``F.cross_entropy(context @ class_embeddings.T + class_bias, targets)``. In
+    training the gradients are computed chunk by chunk within the forward pass, hence a sum can be
+    differentiated once, and once only.
+
+    Args:
+        context: projected decoder states, ``(N, D)``.
+        targets: class ids, ``(N,)``.
+        class_embeddings: ``(V, D)``.
+        class_bias: ``(V,)`` or None.
+        reduction: ``"sum"``, or ``"none"`` for one value a position.
+        chunk_size: positions whose logits exist at a time; 0 chooses by device.
+    Returns:
+        Nats; a scalar, or ``(N,)`` with ``reduction="none"``. In float32 at least.
+    """
+    chunk_size = choose_chunk_size(chunk_size, context.device)
+    context, class_embeddings, class_bias = in_autocast_type(context, class_embeddings, class_bias)
+    # PyTorch's kernel adds up in the type of its inputs: float16 overflows at 65,504 nats.
+    low = context.dtype in LOW_PRECISION
+    if reduction == "sum" and _has_linear_cross_entropy and len(targets) > 0 and not low:
+        return F.linear_cross_entropy(
+            context,
+            class_embeddings,
+            targets,
+            linear_bias=class_bias,
+            reduction="sum",
+            options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
+        )
+    chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
+    parts = [_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks]
+    nll = torch.cat(parts) if parts else at_least_float32(context.new_zeros(0))
+    return nll.sum() if reduction == "sum" else nll
+
+
+def _nll_of_chunk(
+    context: Tensor, targets: Tensor, class_embeddings: Tensor, class_bias: Optional[Tensor]
+) -> Tensor:
+    """``(C,)`` nats; the logits are made again in the backward pass instead of being kept."""
+
+    def nll(c: Tensor, e: Tensor, b: Optional[Tensor]) -> Tensor:
+        return F.cross_entropy(at_least_float32(F.linear(c, e, b)), targets, reduction="none")
+
+    if not torch.is_grad_enabled():
+        return nll(context, class_embeddings, class_bias)
+    return checkpoint(nll, context, class_embeddings, class_bias, use_reentrant=False)

@@ -1,0 +1,147 @@
+"""The negative log-likelihood of a softmax over the target and sampled classes.
+
+Sizes: ``N`` positions (padding removed), ``S`` sampled classes, ``R >= S`` classes that are scored
+(the sampled ones, then the targets that were not sampled), ``D`` dimensions.
+"""
+
+from typing import NamedTuple, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.losses.precision import (
+    LOW_PRECISION,
+    at_least_float32,
+    choose_chunk_size,
+    in_autocast_type,
+)
+from fairseq_outlayers.losses.sampled_kernel import NOT_SAMPLED, SummedNLL, Terms, nll_by_chunks
+
+
+class ScoredClasses(NamedTuple):
+    """Which classes a sampled softmax needs embeddings of, each once."""
+
+    ids: Tensor
+    """``(R,)`` class ids: the sampled ones in their order, then the other targets."""
+    target_rows: Tensor
+    """``(N,)``, where in ``ids`` each position's target stands."""
+
+
+def scored_classes(sampled_ids: Tensor, targets: Tensor) -> ScoredClasses:
+    """Bring sampled classes and targets into one list without repetition.
+
+    Args:
+        sampled_ids: ascending, without repetition, ``(S,)``.
+        targets: class ids, ``(N,)``.
+    """
+    others, other_rows = targets.unique(return_inverse=True)
+    where = torch.searchsorted(sampled_ids, others)
+    if len(sampled_ids) == 0:
+        return ScoredClasses(others, other_rows)
+    found = sampled_ids[where.clamp(max=len(sampled_ids) - 1)] == others
+    # Targets that were not drawn are numbered on after the sample, in their own order.
+    rows = torch.where(found, where, len(sampled_ids) + (~found).cumsum(0) - 1)
+    return ScoredClasses(torch.cat([sampled_ids, others[~found]]), rows[other_rows])
+
+
+def sampled_nll(
+    context: Tensor,
+    target_rows: Tensor,
+    class_embeddings: Tensor,
+    class_bias: Optional[Tensor],
+    log_expected_count: Tensor,
+    target_log_expected_count: Optional[Tensor] = None,
+    smoothing: float = 0.0,
+    reduction: str = "sum",
+    chunk_size: int = 0,
+) -> Tuple[Tensor, Tensor]:
+    """Softmax over the target and the sampled classes (Jean et al. 2015, Sec. 3).
+
+    For every position, ``logsumexp`` of the target's score and those of all sampled classes but the
+    target itself (an accidental hit would else count it twice), less the target's score. The
+    logarithm of the expected count is subtracted from sampled scores. It equals the full softmax if
+    every class is sampled with an expected count of one.
+
+    Label smoothing spreads its mass over the classes scored at a position. Gradients are computed
+    chunk by chunk within the forward pass: a sum can be differentiated once, and once only.
+
+    Args:
+        context: projected decoder states, ``(N, D)``.
+        target_rows: where each target stands among the ``R`` classes, ``(N,)``.
+        class_embeddings: of the sampled classes and then the other targets, ``(R, D)``.
+        class_bias: ``(R,)`` or None.
+        log_expected_count: what to subtract from the scores of the first ``S`` classes, ``(S,)``;
+            zeros leave them uncorrected.
+        target_log_expected_count: what to subtract from the target's score, ``(N,)``, or None.
+        smoothing: probability given to the wrong classes, in [0, 1).
+        reduction: ``"sum"``, or ``"none"`` for one value a position.
+        chunk_size: positions whose scores exist at a time; 0 chooses by device.
+    Returns:
+        The loss and the negative log-likelihood, which differ by the smoothing only, in nats:
+        scalars, or ``(N,)`` each with ``reduction="none"``. In float32 at least.
+    """
+    num_sampled = len(log_expected_count)
+    context, class_embeddings = in_autocast_type(context, class_embeddings)
+    sampled_offset, target_offset = _offsets(
+        context, target_rows, class_bias, log_expected_count, target_log_expected_count
+    )
+    terms = Terms(
+        context,
+        class_embeddings[:num_sampled],
+        sampled_offset,
+        F.embedding(target_rows, class_embeddings),
+        target_offset,
+        torch.where(target_rows < num_sampled, target_rows, NOT_SAMPLED),
+    )
+    chunk_size = choose_chunk_size(chunk_size, context.device)
+    if reduction == "none":
+        nll = nll_by_chunks(terms, chunk_size)
+    elif context.dtype in LOW_PRECISION:  # gradients of single chunks would underflow unscaled
+        nll = nll_by_chunks(terms, chunk_size).sum()
+    else:
+        nll = SummedNLL.apply(chunk_size, *terms)
+    if smoothing == 0.0:
+        return nll, nll
+    term = _smoothing_term(terms, smoothing)
+    return nll + (term if reduction == "none" else term.sum()), nll
+
+
+def _offsets(
+    context: Tensor,
+    target_rows: Tensor,
+    class_bias: Optional[Tensor],
+    log_expected_count: Tensor,
+    target_log_expected_count: Optional[Tensor],
+) -> Tuple[Tensor, Tensor]:
+    """What is added to the dot products: ``(S,)`` for the sampled classes, ``(N,)`` for targets."""
+    dtype = at_least_float32(context).dtype
+    sampled = -log_expected_count.to(dtype)
+    target = torch.zeros(len(target_rows), dtype=dtype, device=context.device)
+    if target_log_expected_count is not None:
+        target = -target_log_expected_count.to(dtype)
+    if class_bias is not None:
+        sampled = sampled + class_bias[: len(sampled)]
+        target = target + class_bias[target_rows]
+    return sampled, target
+
+
+def _smoothing_term(terms: Terms, smoothing: float) -> Tensor:
+    """``(N,)``: what smoothing adds, linear in the scores (see :mod:`.smoothing`).
+
+    ``smoothing`` times the target's score less the mean score of the other classes scored.
+    """
+    states, is_hit = at_least_float32(terms.context), terms.hits != NOT_SAMPLED
+    sum_of_embeddings = terms.sampled_embeddings.sum(0, dtype=states.dtype)
+    # No matrix product: autocast would compute it, a sum over all classes, in float16.
+    sum_of_scores = (states * sum_of_embeddings).sum(-1) + terms.sampled_offset.sum()
+    product = (states * terms.target_embeddings).sum(-1)
+    # A sampled copy of the target is no other class.
+    hit = is_hit.nonzero().squeeze(1)
+    own = torch.zeros_like(product).index_put(
+        (hit,), product[hit] + terms.sampled_offset[terms.hits[hit]]
+    )
+    num_others = len(terms.sampled_offset) - is_hit.to(states.dtype)
+    mean_of_others = (sum_of_scores - own) / num_others.clamp(min=1)
+    term = smoothing * (product + terms.target_offset - mean_of_others)
+    return torch.where(num_others > 0, term, 0.0)  # a target alone has nobody to share with

@@ -1,0 +1,53 @@
+"""Label smoothing, which is linear in the logits."""
+
+from typing import Optional
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.losses.precision import at_least_float32
+
+
+def smoothing_term(
+    context: Tensor,
+    targets: Tensor,
+    class_embeddings: Tensor,
+    class_bias: Optional[Tensor],
+    smoothing: float,
+    left_out: Optional[int] = None,
+) -> Tensor:
+    """What label smoothing adds to the negative log-likelihood.
+
+    The target keeps probability ``1 - smoothing`` and the other classes share the rest evenly, as
+    in fairseq's ``label_smoothed_cross_entropy``. Against such a distribution ``q`` the
+    cross-entropy is ``logsumexp(z) - sum_k q_k z_k``; it differs from the NLL only in terms
+    linear in the logits ``z``, and a sum of logits over classes is one dot product with the sum of
+    the class embeddings. So smoothing costs ``O((N + V) D)``, not a second pass over ``(N, V)``.
+
+    Args:
+        context: projected decoder states, ``(N, D)``.
+        targets: class ids, ``(N,)``.
+        class_embeddings: ``(V, D)``.
+        class_bias: ``(V,)`` or None.
+        smoothing: probability given to the wrong classes, in [0, 1).
+        left_out: a class that gets none of it (padding), or None.
+    Returns:
+        Nats, ``(N,)``; may be negative.
+    """
+    states = at_least_float32(context)
+    total = class_embeddings.sum(0, dtype=states.dtype)
+    target_logit = (states * F.embedding(targets, class_embeddings)).sum(-1)
+    total_bias = states.new_zeros(())
+    if class_bias is not None:
+        total_bias = class_bias.sum(dtype=states.dtype)
+        target_logit = target_logit + class_bias[targets]
+    num_smoothed = class_embeddings.size(0)
+    if left_out is not None:
+        num_smoothed -= 1
+        total = total - class_embeddings[left_out]
+        if class_bias is not None:
+            total_bias = total_bias - class_bias[left_out]
+    share = smoothing / (num_smoothed - 1)
+    # No matrix product: autocast would compute it, a sum over all classes, in float16.
+    sum_of_logits = (states * total).sum(-1) + total_bias
+    return (smoothing + share) * target_logit - share * sum_of_logits

@@ -1,0 +1,76 @@
+"""What the layers of a recurrent stack have in common: one direction, time first."""
+
+from abc import ABC, abstractmethod
+from typing import Callable, List, Optional, Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+State = Tuple[Tensor, ...]  # (B, H) each; the first is the layer's output
+# One time step: position in the inputs, further inputs (B, .) or None, state -> state.
+Step = Callable[[int, Optional[Tensor], State], State]
+
+
+class RecurrentLayer(nn.Module, ABC):
+    """A recurrent layer that reads a whole sequence, or is taken through it step by step.
+
+    Args:
+        input_size: ``D``.
+        hidden_size: ``H``.
+        state_size: how many tensors its state has.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, state_size: int):
+        super().__init__()
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.state_size = state_size
+
+    def start(self, like: Tensor) -> State:
+        """The state before the first step, zeros ``(B, H)``; batch and type are those of ``like``.
+
+        Args:
+            like: any tensor ``(..., B, .)``.
+        """
+        return (like.new_zeros(like.size(-2), self.hidden_size),) * self.state_size
+
+    @abstractmethod
+    def reset_parameters(self, bound: float) -> None:
+        """Give trained parameters their start; weights are uniform in ``[-bound, bound]``."""
+
+    @abstractmethod
+    def steps(self, inputs: Tensor) -> Step:
+        """Prepare the steps of one sequence; what the inputs alone contribute is made for all.
+
+        Args:
+            inputs: ``(T, B, D')``, the first ``D'`` features of the layer's input; each step gets
+                the others, if any.
+        """
+
+    def forward(
+        self,
+        inputs: Tensor,
+        state: Optional[State] = None,
+        padding: Optional[Tensor] = None,
+        reverse: bool = False,
+    ) -> Tuple[Tensor, State]:
+        """Run over a sequence.
+
+        Args:
+            inputs: ``(T, B, D)``, zero where padded.
+            state: before the first step; by default zeros.
+            padding: True where padded, ``(T, B, 1)``, in front of each sentence; None if nowhere.
+            reverse: from the last position to the first.
+        Returns:
+            Outputs ``(T, B, H)`` in the order of the inputs, zero where padded, and the last state.
+        """
+        step = self.steps(inputs)
+        state = self.start(inputs) if state is None else state
+        outputs: List[Tensor] = []
+        positions = range(len(inputs))
+        for position in reversed(positions) if reverse else positions:
+            state = step(position, None, state)
+            if padding is not None:
+                state = tuple(part.masked_fill(padding[position], 0.0) for part in state)
+            outputs.append(state[0])
+        return torch.stack(outputs[::-1] if reverse else outputs), state

@@ -1,0 +1,64 @@
+"""A learning rate that shrinks every epoch once the validation loss has risen."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
+from omegaconf import II
+
+from fairseq_outlayers.errors import UserError, require_range
+
+
+@dataclass
+class ShrinkAfterRiseConfig(FairseqDataclass):
+    lr_shrink: float = field(
+        default=0.5, metadata={"help": "factor of the learning rate after every epoch, once begun"}
+    )
+    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+
+
+@register_lr_scheduler("shrink_after_rise", dataclass=ShrinkAfterRiseConfig)
+class ShrinkAfterRise(FairseqLRScheduler):
+    """Constant until the validation loss first rises; from that epoch on smaller after every epoch.
+
+    The rule of OpenNMT and of Pappas et al. (2018), who halve. fairseq's ``reduce_lr_on_plateau``
+    shrinks only after the epochs that bring no progress.
+    """
+
+    def __init__(self, cfg: Any, optimizer: Any):
+        super().__init__(cfg, optimizer)
+        if len(cfg.lr) > 1:
+            raise UserError(
+                f"--lr {','.join(map(str, cfg.lr))}: --lr-scheduler shrink_after_rise starts from "
+                "one learning rate; give one, or use --lr-scheduler fixed"
+            )
+        require_range(cfg, "lr_shrink", at_least=0)
+        self.previous: Optional[float] = None
+        self.has_risen = False
+        self.optimizer.set_lr(cfg.lr[0])
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Without the learning rate itself: that is in the optimizer's state."""
+        return {"previous": self.previous, "has_risen": self.has_risen}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self.previous = state_dict["previous"]
+        self.has_risen = state_dict["has_risen"]
+
+    def step(self, epoch: int, val_loss: Optional[float] = None) -> float:
+        """Take in the validation loss of an epoch; epochs without one change nothing."""
+        if val_loss is not None:
+            self.has_risen |= self._is_worse(val_loss)
+            self.previous = val_loss
+            if self.has_risen:
+                self.optimizer.set_lr(self.optimizer.get_lr() * self.cfg.lr_shrink)
+        return self.optimizer.get_lr()
+
+    def _is_worse(self, val_loss: float) -> bool:
+        if self.previous is None:
+            return False
+        if self.cfg.maximize_best_checkpoint_metric:
+            return val_loss < self.previous
+        return val_loss > self.previous

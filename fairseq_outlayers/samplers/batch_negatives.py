@@ -1,0 +1,61 @@
+"""The targets of the batch are each other's negatives, and uniform ones fill up to a size."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.samplers.base import ClassSample, Sampler
+from fairseq_outlayers.samplers.uniform import distinct, log_counts
+
+
+class BatchNegativesSampler(Sampler):
+    """All distinct targets of the batch and padding, and uniform negatives (Pappas et al. 2018).
+
+    ``num_sampled`` counts both together. If the batch alone has more, there are no further
+    negatives and the sample is larger than asked for.
+
+    Args:
+        num_classes: ``V``.
+        num_sampled: classes in all.
+        padding_idx: the class that is always included, as in the authors' code.
+    """
+
+    def __init__(self, num_classes: int, num_sampled: int, padding_idx: int):
+        super().__init__(num_classes, num_sampled)
+        self.padding_idx = padding_idx
+
+    @classmethod
+    def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "BatchNegativesSampler":
+        return cls(len(dictionary), num_sampled, dictionary.pad())
+
+    def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
+        positives = torch.cat([targets, targets.new_tensor([self.padding_idx])]).unique()
+        num_others = self.num_classes - len(positives)
+        num_negatives = min(max(0, self.num_sampled - len(positives)), num_others)
+        negatives = skip(
+            positives, distinct(num_others, num_negatives, generator).to(targets.device)
+        )
+        ids, order = torch.cat([positives, negatives]).sort()
+        # Positives are always included; only the negatives are a sample.
+        log_share = math.log(num_negatives / num_others) if num_negatives else 0.0
+        log_expected_count = torch.cat(
+            [log_counts(positives, 0.0), log_counts(negatives, log_share)]
+        )[order]
+        return ClassSample(ids, log_expected_count, log_counts(targets, 0.0))
+
+
+def skip(left_out: Tensor, ranks: Tensor) -> Tensor:
+    """The ids at the given ranks among all ids that are not left out.
+
+    Args:
+        left_out: ascending ids, ``(P,)``.
+        ranks: from 0, ``(S,)``.
+    Returns:
+        ``(S,)`` ids.
+    """
+    # The id left_out[i] has left_out[i] - i ids before it that stay.
+    before = left_out - torch.arange(len(left_out), device=left_out.device)
+    return ranks + torch.searchsorted(before, ranks, right=True)

@@ -1,0 +1,34 @@
+"""Every class is as likely as any other."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.samplers.base import ClassSample, Sampler
+
+
+class UniformSampler(Sampler):
+    """Draws classes uniformly, without replacement."""
+
+    @classmethod
+    def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "UniformSampler":
+        return cls(len(dictionary), num_sampled)
+
+    def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
+        ids = distinct(self.num_classes, self.num_sampled, generator).to(targets.device)
+        log_share = math.log(self.num_sampled / self.num_classes) if self.num_sampled else 0.0
+        return ClassSample(ids, log_counts(ids, log_share), log_counts(targets, log_share))
+
+
+def distinct(num_classes: int, num_drawn: int, generator: np.random.Generator) -> Tensor:
+    """``(num_drawn,)`` different ids below ``num_classes``, ascending, each set equally likely."""
+    drawn = generator.choice(num_classes, num_drawn, replace=False, shuffle=False)
+    return torch.from_numpy(np.sort(drawn))
+
+
+def log_counts(like: Tensor, value: float) -> Tensor:
+    """``value`` for every id, in float64."""
+    return torch.full_like(like, value, dtype=torch.float64)

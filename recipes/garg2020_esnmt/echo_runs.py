@@ -1,0 +1,93 @@
+"""What claims and plots read: BLEU of resampled test sets, and curves from training logs."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sacrebleu.metrics import BLEU
+
+import comparison
+import ledger
+import scoring
+import training_log
+
+ORDERS = 4
+
+
+@dataclass
+class Run:
+    """One arm with one seed: sentence statistics for BLEU, source-side facts and the log."""
+
+    arm: str
+    seed: int
+    statistics: np.ndarray  # (sentences, 10): matches of 4 orders, totals of 4, both lengths
+    lengths: np.ndarray  # (sentences,) words of the reference
+    folder: Path
+
+    def bleu(self, chosen: np.ndarray | None = None) -> float:
+        """Corpus BLEU of all sentences or of a resampled or selected test set (their indices)."""
+        rows = self.statistics if chosen is None else self.statistics[chosen]
+        return bleu_of(rows.sum(axis=0))
+
+    def curve(self, metric: str) -> tuple[list[float], list[float]]:
+        """Updates and values of a metric over training."""
+        updates, values = [], []
+        text = (self.folder / "train.log").read_text(encoding="utf-8", errors="replace")
+        for line in text.splitlines():
+            found = training_log.parse_line(line)
+            if found and found.tag == "train_inner" and metric in found.values:
+                updates.append(found.values["num_updates"])
+                values.append(found.values[metric])
+        return updates, values
+
+    def radii(self, side: str) -> list[float]:
+        """The last radii of "encoder_forward", "encoder_backward" or "decoder", from the bottom."""
+        radii: list[float] = []
+        while values := self.curve(f"radius_{side}_{len(radii)}")[1]:
+            radii.append(values[-1])
+        return radii
+
+
+def bleu_of(sums: np.ndarray) -> float:
+    """BLEU from summed statistics, smoothed as sacreBLEU does by default."""
+    matches, totals = sums[:ORDERS].tolist(), sums[ORDERS : 2 * ORDERS].tolist()
+    system, reference = (int(number) for number in sums[2 * ORDERS :])
+    return BLEU.compute_bleu(matches, totals, system, reference, smooth_method="exp").score
+
+
+def statistics_of(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Counts of every sentence, on tokens as they stand."""
+    metric = BLEU(tokenize="none", effective_order=True, force=True)
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        score = metric.sentence_score(hypothesis, [reference])
+        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
+    return np.array(rows, dtype=np.int64)
+
+
+def read_runs(path: Path) -> dict[str, list[Run]]:
+    """The newest run of every arm and seed whose translations are on this machine, by arm."""
+    newest = {(entry["arm"], entry["seed"]): entry for entry in ledger.read(path)}
+    runs: dict[str, list[Run]] = {}
+    for (arm, seed), entry in sorted(newest.items()):
+        found = comparison.translations(entry, "tokenised")
+        if found is None:
+            print(f"  {arm}, seed {seed}: no translations on this machine", file=sys.stderr)
+            continue
+        hypotheses, references = found
+        lengths = np.array([len(line.split()) for line in references])
+        folder = ledger.ROOT / entry["run"]
+        run = Run(arm, seed, statistics_of(hypotheses, references), lengths, folder)
+        runs.setdefault(arm, []).append(run)
+    return runs
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text file and say so."""
+    scoring.write_lines(path, text.rstrip("\n").split("\n"))
+    print(path)

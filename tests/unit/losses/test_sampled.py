@@ -1,0 +1,206 @@
+"""The sampled softmax against the equation, one position and one class at a time, in float64."""
+
+import math
+
+import pytest
+import torch
+
+from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes, smoothing_term
+from tests.unit.losses.test_full import LargestTensor
+
+N, V, D = 5, 12, 3
+SAMPLED = [1, 2, 5, 7, 10]
+
+
+@pytest.fixture
+def scored():
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    targets = torch.randint(V, (N,), generator=generator)
+    targets[:3] = torch.tensor([2, 10, 3])  # two accidental hits and a miss, whatever the rest is
+    return normal(N, D), targets, normal(V, D), normal(V)
+
+
+def naive_losses(scored, sampled, expected_count, target_expected_count, smoothing):
+    """``(N,)`` losses and NLLs; ``sampled`` may repeat a class, as a draw may."""
+    context, targets, embeddings, bias = scored
+    losses, nlls = [], []
+    for n, target in enumerate(targets.tolist()):
+        own = (context[n] * embeddings[target]).sum() - math.log(target_expected_count[target])
+        own = own if bias is None else own + bias[target]
+        others = []
+        for k in sampled:
+            if k != target:
+                score = (context[n] * embeddings[k]).sum() - math.log(expected_count[k])
+                others.append(score if bias is None else score + bias[k])
+        log_normalizer = torch.stack([own, *others]).exp().sum().log()
+        nlls.append(log_normalizer - own)
+        if others:
+            shared = smoothing / len(others) * torch.stack(others).sum()
+            losses.append(log_normalizer - (1 - smoothing) * own - shared)
+        else:
+            losses.append(log_normalizer - own)
+    return torch.stack(losses), torch.stack(nlls)
+
+
+def ours(scored, sampled, expected_count=None, target_expected_count=None, **options):
+    context, targets, embeddings, bias = scored
+    sampled = torch.tensor(sampled, dtype=torch.long)
+    ids, rows = scored_classes(sampled, targets)
+    log_expected = torch.zeros(len(sampled), dtype=torch.float64)
+    if expected_count is not None:
+        log_expected = log_of(expected_count, sampled)
+    log_of_targets = None
+    if target_expected_count is not None:
+        log_of_targets = log_of(target_expected_count, targets)
+    bias = None if bias is None else bias[ids]
+    return sampled_nll(
+        context, rows, embeddings[ids], bias, log_expected, log_of_targets, **options
+    )
+
+
+def log_of(counts, ids):
+    return torch.tensor([counts[k] for k in ids.tolist()], dtype=torch.float64).log()
+
+
+def gradients_of(value, scored):
+    context, _, embeddings, bias = scored
+    inputs = [tensor for tensor in (context, embeddings, bias) if tensor is not None]
+    return torch.autograd.grad(value, inputs, retain_graph=True)
+
+
+COUNTS = {k: 0.1 + 0.2 * k for k in range(V)}
+ONES = dict.fromkeys(range(V), 1.0)
+SAMPLES = {
+    "some": SAMPLED,
+    "none": [],
+    "one": [2],
+    "all": list(range(V)),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("with_bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("chunk_size", [0, 2])
+@pytest.mark.parametrize("counts", [None, COUNTS], ids=["uncorrected", "corrected"])
+@pytest.mark.parametrize("target_counts", [None, COUNTS], ids=["", "corrected targets"])
+def test_losses_and_gradients_equal_the_naive_sum(
+    scored, sample, with_bias, smoothing, chunk_size, counts, target_counts
+):
+    scored = scored if with_bias else (*scored[:3], None)
+    expected, expected_nll = naive_losses(
+        scored, SAMPLES[sample], counts or ONES, target_counts or ONES, smoothing
+    )
+    options = {"smoothing": smoothing, "chunk_size": chunk_size}
+    each, each_nll = ours(
+        scored, SAMPLES[sample], counts, target_counts, reduction="none", **options
+    )
+    torch.testing.assert_close(each, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(each_nll, expected_nll, rtol=1e-10, atol=1e-12)
+
+    loss, nll = ours(scored, SAMPLES[sample], counts, target_counts, **options)
+    torch.testing.assert_close(loss, expected.sum(), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(nll, expected_nll.sum(), rtol=1e-10, atol=1e-12)
+    references = gradients_of(expected.sum(), scored)
+    for value in (loss, each.sum()):
+        for gradient, reference in zip(gradients_of(value, scored), references, strict=True):
+            torch.testing.assert_close(gradient, reference, rtol=1e-9, atol=1e-12)
+
+
+def test_repeated_draws_count_as_often_as_they_came(scored):
+    draws, expected = [5, 5, 5, 8, 10, 10], {5: 0.7, 8: 0.2, 10: 1.4}
+    expected = {**ONES, **expected}
+    reference, _ = naive_losses(scored, draws, expected, ONES, smoothing=0.0)
+    merged = {k: expected[k] / draws.count(k) for k in (5, 8, 10)}
+    loss, _ = ours(scored, [5, 8, 10], merged, reduction="none")
+    torch.testing.assert_close(loss, reference, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_every_class_sampled_once_is_the_full_softmax(scored, smoothing):
+    loss, nll = ours(scored, list(range(V)), smoothing=smoothing)
+    expected = full_nll(*scored)
+    torch.testing.assert_close(nll, expected, rtol=1e-12, atol=0)
+    if smoothing:
+        expected = expected + smoothing_term(*scored, smoothing=smoothing).sum()
+    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
+    for gradient, reference in zip(
+        gradients_of(loss, scored), gradients_of(expected, scored), strict=True
+    ):
+        torch.testing.assert_close(gradient, reference, rtol=1e-9, atol=1e-12)
+
+
+def test_classes_that_are_neither_sampled_nor_targets_get_no_gradient(scored):
+    loss, _ = ours(scored, SAMPLED, COUNTS)
+    _, of_embeddings, of_bias = gradients_of(loss, scored)
+    touched = sorted({*SAMPLED, *scored[1].tolist()})
+    others = [k for k in range(V) if k not in touched]
+    assert others
+    assert of_embeddings[others].abs().max() == 0
+    assert of_bias[others].abs().max() == 0
+    assert of_embeddings[touched].abs().min() > 0
+    assert of_bias[touched].abs().min() > 0
+
+
+def test_a_sum_can_be_differentiated_once_only(scored):
+    loss, _ = ours(scored, SAMPLED)
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="once, and once only"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("by", ["inputs", "autocast"])
+def test_low_precision_is_close_to_the_exact_value_and_summed_in_float32(dtype, by):
+    positions, classes = 32_000, 8
+    low = dtype if by == "inputs" else torch.float32
+    context = torch.zeros(positions, 2, dtype=low, requires_grad=True)
+    embeddings = torch.ones(classes, 2, dtype=low, requires_grad=True)
+    rows = torch.zeros(positions, dtype=torch.long)
+    with torch.autocast("cpu", dtype=dtype, enabled=by == "autocast"):
+        loss, nll = sampled_nll(
+            context, rows, embeddings, None, torch.zeros(classes), chunk_size=8000
+        )
+    assert loss.dtype == nll.dtype == torch.float32
+    # 66,542 nats: more than float16 can hold.
+    assert nll.item() == pytest.approx(positions * math.log(classes), rel=1e-5)
+    loss.backward()
+    assert context.grad.isfinite().all()
+    assert embeddings.grad.isfinite().all()
+
+
+def test_no_table_of_positions_by_classes_is_ever_made():
+    positions, classes = 600, 700
+    context = torch.randn(positions, D, requires_grad=True)
+    embeddings = torch.randn(classes, D, requires_grad=True)
+    targets = torch.randint(classes, (positions,))
+    with LargestTensor() as largest:
+        loss, _ = sampled_nll(
+            context, targets, embeddings, None, torch.zeros(classes), smoothing=0.1, chunk_size=50
+        )
+        loss.backward()
+    assert largest.elements == 50 * classes
+
+
+def test_scored_classes_list_the_sample_and_then_the_other_targets():
+    sampled, targets = torch.tensor([3, 5, 9]), torch.tensor([5, 12, 1, 9, 12, 5])
+    ids, rows = scored_classes(sampled, targets)
+    assert ids.tolist() == [3, 5, 9, 1, 12]
+    assert rows.tolist() == [1, 4, 3, 2, 4, 1]
+    assert ids[rows].tolist() == targets.tolist()
+
+
+@pytest.mark.parametrize("num_sampled", [0, 1, 4, 30])
+def test_scored_classes_hold_each_class_once_and_map_every_target_back(num_sampled):
+    generator = torch.Generator().manual_seed(num_sampled)
+    for _ in range(20):
+        sampled = torch.randperm(30, generator=generator)[:num_sampled].sort().values
+        targets = torch.randint(30, (12,), generator=generator)
+        ids, rows = scored_classes(sampled, targets)
+        assert ids[:num_sampled].tolist() == sampled.tolist()
+        assert sorted(ids.tolist()) == sorted({*sampled.tolist(), *targets.tolist()})
+        assert ids[rows].tolist() == targets.tolist()

@@ -1,0 +1,320 @@
+"""rnmt_plus and the echo state models on its skeleton, against the equations in float64."""
+
+import pytest
+import torch
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.logging import metrics
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.frozen_layer import FrozenLayer
+from tests.conftest import make_batch, make_model, make_task
+from tests.unit.modules.test_recurrent_layers import naive_step
+
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+ARCHITECTURES = ["rnmt_plus", "esnmt", "esnmt_lstm"]
+each_arch = pytest.mark.parametrize("arch", ARCHITECTURES)
+
+
+def naive_encoder(model, ids, dropout):
+    """Encoder states of one sentence."""
+    stack = model.encoder.lstm
+    below = [dropout * model.encoder.embed_tokens(token) for token in ids]
+    for depth, directions in enumerate(stack.layers):
+        both = []
+        for layer, order in zip(directions, (1, -1), strict=True):
+            state, states = zeros(layer), []
+            for x in below[::order]:
+                state = naive_step(layer, x, state)
+                states.append(state[0])
+            both.append(states[::order])
+        above = [dropout * torch.cat(pair) for pair in zip(*both, strict=True)]
+        below = [x + y for x, y in zip(below, above, strict=True)] if depth >= 2 else above
+    return [stack.projection.weight @ x + stack.projection.bias for x in below]
+
+
+def zeros(layer):
+    return (torch.zeros(layer.hidden_size, dtype=torch.float64),) * layer.state_size
+
+
+def naive_attention(attention, source, query):
+    size, parts = len(query) // attention.heads, []
+    for head in range(attention.heads):
+        part = slice(head * size, (head + 1) * size)
+        scores = torch.stack(
+            [
+                attention.score[part]
+                @ torch.tanh(attention.query.weight @ query + attention.key.weight @ s)[part]
+                for s in source
+            ]
+        )
+        parts.append(scores.softmax(0) @ torch.stack([s[part] for s in source]))
+    return attention.output.weight @ torch.cat(parts)
+
+
+def naive_logits(model, source_ids, previous_ids, dropout=1.0):
+    """The whole model for one sentence, step by step; ``dropout`` is a factor in its place."""
+    source = naive_encoder(model, source_ids, dropout)
+    stack, layer_norm = model.decoder.stack, model.decoder.output_projection
+    states = [zeros(layer) for layer in stack.layers]
+    context, logits = torch.zeros_like(source[0]), []
+    for token in previous_ids:
+        below = dropout * model.decoder.embed_tokens(token)
+        for depth, layer in enumerate(stack.layers):
+            states[depth] = naive_step(layer, torch.cat([below, context]), states[depth])
+            output = states[depth][0]
+            if depth == 0:
+                context = naive_attention(stack.attention, source, output)
+            below = dropout * output + (below if depth >= 2 else 0)
+        features = torch.cat([below, context])
+        logits.append(layer_norm.class_embeddings() @ features + layer_norm.class_bias())
+    return torch.stack(logits)
+
+
+@each_arch
+def test_logits_equal_the_equations(task, arch):
+    model = make_model(arch, task, encoder_layers=4, decoder_layers=4).eval()
+    batch = make_batch(task, LENGTHS)["net_input"]
+    logits, _ = model(**batch)
+    pad = task.source_dictionary.pad()
+    for row, (_, length) in enumerate(LENGTHS):
+        source = batch["src_tokens"][row]
+        previous = batch["prev_output_tokens"][row, : length + 1]
+        expected = naive_logits(model, source[source != pad], previous)
+        torch.testing.assert_close(logits[row, : length + 1], expected, rtol=1e-10, atol=1e-12)
+
+
+class Halve(torch.nn.Module):
+    """In the place of dropout, what can be compared."""
+
+    def forward(self, x):
+        return x / 2
+
+
+def test_dropout_acts_on_embeddings_and_layer_outputs_in_front_of_the_residual(task):
+    model = make_model("esnmt", task)
+    for part in (model.encoder, model.encoder.lstm, model.decoder, model.decoder.stack):
+        part.dropout = Halve()
+    batch = make_batch(task, [(6, 5)])["net_input"]
+    source, previous = batch["src_tokens"][0], batch["prev_output_tokens"][0]
+    expected = naive_logits(model, source, previous, dropout=0.5)
+    torch.testing.assert_close(model(**batch)[0][0], expected, rtol=1e-10, atol=1e-12)
+
+
+@each_arch
+def test_left_and_right_padding_and_extra_padding_change_nothing(task, arch):
+    model = make_model(arch, task)
+    left = make_batch(task, LENGTHS, left_pad=True)["net_input"]
+    right = make_batch(task, LENGTHS, left_pad=False)["net_input"]
+    expected, _ = model(**left)
+    torch.testing.assert_close(model(**right)[0], expected, rtol=1e-12, atol=1e-12)
+    padding = torch.full((len(LENGTHS), 3), task.source_dictionary.pad())
+    for wider in ([padding, left["src_tokens"]], [left["src_tokens"], padding]):
+        again, _ = model(**{**left, "src_tokens": torch.cat(wider, 1)})
+        torch.testing.assert_close(again, expected, rtol=1e-12, atol=1e-12)
+
+
+SOFTMAX = {"decoder.output_projection.weight", "decoder.output_projection.bias"}
+TABLES = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
+ATTENTION = {
+    *(f"decoder.stack.attention.{n}" for n in ("score", "query.weight", "key.weight")),
+    "decoder.stack.attention.output.weight",
+    "encoder.lstm.projection.weight",
+    "encoder.lstm.projection.bias",
+}
+PLACES = {
+    "encoder": [f"encoder.lstm.layers.{depth}.{way}" for depth in range(3) for way in range(2)],
+    "decoder": [f"decoder.stack.layers.{depth}" for depth in range(3)],
+}
+
+
+def scales(side, names=("radius", "gamma")):
+    return {f"{place}.{name}.value" for place in PLACES[side] for name in names}
+
+
+def trained(side):
+    names = ("weight_ih", "weight_hh", "gain", "bias")
+    return {f"{place}.{name}" for place in PLACES[side] for name in names}
+
+
+ALL = SOFTMAX | TABLES | ATTENTION
+LADDER = {
+    "softmax": SOFTMAX,
+    "embeddings": SOFTMAX | TABLES | scales("encoder") | scales("decoder"),
+    "attention": ALL | scales("encoder") | scales("decoder"),
+    "encoder": ALL | trained("encoder") | scales("decoder"),
+    "decoder": ALL | scales("encoder") | trained("decoder"),
+    "all": ALL | trained("encoder") | trained("decoder"),
+}
+
+
+@pytest.mark.parametrize("arch", ["esnmt", "esnmt_lstm"])
+@pytest.mark.parametrize("release", LADDER)
+def test_a_row_of_the_ladder_trains_exactly_its_parameters_and_saves_no_others(task, arch, release):
+    model = make_model(arch, task, release=release, spectral_radius="learned")
+    names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    assert names == LADDER[release]
+    assert {name for name in model.state_dict() if not name.endswith("_version")} == names
+
+
+def test_released_layers_are_those_of_rnmt_plus_from_the_start(task):
+    released, baseline = make_model("esnmt", task, release="all"), make_model("rnmt_plus", task)
+    expected = dict(baseline.named_parameters())
+    assert {n: p.shape for n, p in released.named_parameters()} == {
+        n: p.shape for n, p in expected.items()
+    }
+    for name, parameter in released.named_parameters():
+        assert torch.equal(parameter, expected[name]), name
+
+
+def test_a_fixed_radius_is_not_trained_and_input_scales_still_are(task):
+    model = make_model("esnmt_lstm", task, spectral_radius="0.5", scales_per_gate=True)
+    names = {name for name, _ in model.named_parameters()}
+    expected = scales("encoder", ["gamma"]) | scales("decoder", ["gamma"])
+    assert {name for name in names if name.endswith("value")} == expected
+    layers = [layer for layer in model.modules() if isinstance(layer, FrozenLayer)]
+    assert all(layer.radius.value.tolist() == [0.5] * 4 for layer in layers)
+
+
+def test_weights_start_in_the_range_asked_for_and_norms_and_scales_at_theirs(task):
+    options = {"embed_dim": 64, "hidden_size": 32, "init_range": 0.04}
+    model = make_model("esnmt", task, release="decoder", gamma_init=10.0, **options)
+    for name, parameter in model.named_parameters():
+        if name.endswith("gain"):
+            assert parameter.eq(1).all()
+        elif name.endswith("gamma.value"):
+            assert parameter.eq(10).all()
+        else:
+            assert parameter.abs().max() <= 0.04, name
+    assert model.decoder.stack.layers[0].weight_hh.abs().max() > 0.039
+    assert model.encoder.embed_tokens.weight[task.source_dictionary.pad()].eq(0).all()
+
+
+def loss_of(model, task, batch):
+    criterion = CRITERION_REGISTRY["full_softmax"](task, 0.1, False, 0, False)
+    return criterion(model, batch)[0]
+
+
+@pytest.mark.parametrize("release", ["softmax", "attention"])
+def test_frozen_weights_stay_what_they_were_bit_for_bit_when_all_else_moves(task, release):
+    model = make_model("esnmt_lstm", task, release=release)
+    frozen = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=0.1)
+    loss_of(model, task, make_batch(task, LENGTHS)).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    optimizer.step()
+    assert all(not torch.equal(before[name], p) for name, p in model.named_parameters())
+    for name, buffer in model.named_buffers():
+        assert torch.equal(buffer, frozen[name]), name
+
+
+@pytest.mark.parametrize("arch", ["esnmt", "esnmt_lstm"])
+def test_with_the_output_layer_alone_no_graph_is_built_behind_it(task, arch):
+    model = make_model(arch, task, release="softmax").train()
+    features, _ = model(**make_batch(task, LENGTHS)["net_input"], features_only=True)
+    assert features.grad_fn is None
+
+
+@pytest.mark.parametrize("release", ["softmax", "embeddings", "attention", "decoder"])
+def test_a_model_rebuilt_from_its_checkpoint_gives_the_same_logits(task, release):
+    model = make_model("esnmt_lstm", task, release=release).float().eval()
+    again = make_model("esnmt_lstm", task, release=release, seed=9).float().eval()
+    again.load_state_dict(model.state_dict(), strict=True)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    assert torch.equal(model(**batch)[0], again(**batch)[0])
+
+
+@pytest.mark.parametrize(
+    ("trained_with", "given", "said"),
+    [
+        ({"reservoir_seed": 3}, {}, "encoder.layers.0.forward: .*--reservoir-seed 3, and 1 is"),
+        ({"hidden_size": 4}, {}, r"encoder.layers.0.forward: .*--hidden-size"),
+        ({"reservoir_sparsity": 0.5}, {}, "encoder.layers.0.forward: .*--reservoir-sparsity"),
+        ({"release": "softmax"}, {"release": "softmax", "reservoir_seed": 2}, "embed_tokens: .*1"),
+    ],
+)
+def test_a_checkpoint_of_other_frozen_weights_is_refused(task, trained_with, given, said):
+    state = make_model("esnmt", task, **trained_with).state_dict()
+    with pytest.raises(UserError, match=said):
+        make_model("esnmt", task, **given).load_state_dict(state)
+
+
+def logged(arch, task, training=True, **options):
+    model = make_model(arch, task, **options).train(training)
+    with metrics.aggregate(new_root=True) as aggregator:
+        model(**make_batch(task, LENGTHS)["net_input"])
+    return aggregator.get_smoothed_values()
+
+
+def test_radius_scale_and_saturation_of_every_layer_and_direction_are_logged(task):
+    figures = logged("esnmt", task, gamma_init=0.5, spectral_radius="0.75")
+    layers = [f"encoder_{way}_{d}" for way in ("forward", "backward") for d in range(3)]
+    layers += [f"decoder_{depth}" for depth in range(3)]
+    names = {f"{figure}_{n}" for n in layers for figure in ("radius", "gamma", "saturation")}
+    assert set(figures) == names
+    assert all(figures[f"radius_{name}"] == 0.75 for name in layers)
+    assert all(figures[f"gamma_{name}"] == 0.5 for name in layers)
+    assert all(figures[f"saturation_{name}"] < 0.3 for name in layers)
+    saturated = logged("esnmt", task, gamma_init=1e4, embed_dim=16)
+    assert all(saturated[f"saturation_{name}"] > 0.9 for name in layers)
+
+
+def test_nothing_is_logged_in_validation_or_by_trained_layers(task):
+    assert logged("esnmt", task, training=False) == {}
+    assert logged("rnmt_plus", task) == {}
+    assert {name.split("_")[1] for name in logged("esnmt", task, release="encoder")} == {"decoder"}
+
+
+def test_the_paper_s_saturation_is_what_the_specification_measured():
+    # Upper layers read tanh outputs through 10 U(-1, 1): nearly every unit ends at +-1.
+    task = make_task()
+    options = {"embed_dim": 256, "hidden_size": 256, "init_range": 0.04, "gamma_init": 10.0}
+    figures = logged("esnmt", task, spectral_radius="learned", **options)
+    assert figures["saturation_encoder_forward_1"] > 0.9
+    normed = logged("esnmt", task, input_norm="fan_in", **{**options, "gamma_init": 1.0})
+    assert normed["saturation_encoder_forward_1"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"reservoir_sparsity": 1.0}, "--reservoir-sparsity 1.0: must be at least 0 and below 1"),
+        ({"reservoir_sparsity": 0.97}, "--reservoir-sparsity 0.97, 8 units .* radius 0"),
+        ({"spectral_radius": "big"}, "--spectral-radius big: must be learned, or a number"),
+        ({"spectral_radius": "-1"}, "--spectral-radius -1"),
+        ({"spectral_radius": "nan"}, "--spectral-radius nan"),
+        ({"spectral_radius": "0.5", "radius_init": 2.0}, "--radius-init 2.0.*fixes them"),
+        ({"gamma_init": -1.0}, "--gamma-init -1.0"),
+        ({"reservoir_seed": -1}, "--reservoir-seed -1"),
+        ({"leak_rate": 0.0}, "--leak-rate 0.0: must be above 0 and at most 1"),
+        ({"attention_heads": 3}, "--attention-heads 3 must divide --hidden-size 8"),
+        ({"decoder_layers": 0}, "--decoder-layers 0"),
+        ({"dropout": 1.0}, "--dropout 1.0"),
+        ({"release": "softmax", "output_layer": "tied"}, "--release softmax freezes the embedd"),
+        ({"output_layer": "tied", "embed_dim": 8}, "8 dimensions and the states 16"),
+        ({"share_all_embeddings": True}, "--joined-dictionary"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_with_its_values(task, options, said):
+    with pytest.raises(UserError, match=said):
+        make_model("esnmt", task, **options)
+
+
+def test_shared_embeddings_are_one_table_also_when_frozen():
+    task = make_task()
+    task.target_dictionary = task.source_dictionary
+    for release in ("softmax", "attention"):
+        model = make_model("esnmt", task, share_all_embeddings=True, release=release)
+        assert model.encoder.embed_tokens is model.decoder.embed_tokens
+
+
+@each_arch
+def test_the_papers_widths_are_named_sizes(arch):
+    for size in (512, 2048):
+        config = MODEL_DATACLASS_REGISTRY[f"{arch}_{size}"]()
+        assert (config.embed_dim, config.hidden_size) == (size, size)
+        assert (config.encoder_layers, config.decoder_layers) == (6, 6)
+    if arch != "rnmt_plus":
+        assert (config.radius_init, config.gamma_init) == (1.0, 10.0)
+        assert (config.reservoir_sparsity, config.input_norm) == (0.25, "none")

@@ -1,0 +1,75 @@
+"""The learning rate halves after every epoch from the first rise of the validation loss on."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.optim import FairseqOptimizer
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.optim.shrink_after_rise import ShrinkAfterRise
+
+
+class Optimizer(FairseqOptimizer):
+    """Only as much of one as holds a learning rate."""
+
+    def __init__(self):
+        self._optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=9.0)
+
+
+def schedule(shrink=0.5, lr=(1.0,), maximize=False):
+    config = SimpleNamespace(
+        lr=list(lr), lr_shrink=shrink, maximize_best_checkpoint_metric=maximize
+    )
+    return ShrinkAfterRise(config, Optimizer())
+
+
+def rates(scheduler, losses, first_epoch=1):
+    """The learning rate after each epoch, as the optimizer has it."""
+    found = []
+    for epoch, loss in enumerate(losses, start=first_epoch):
+        scheduler.step(epoch, loss)
+        found.append(scheduler.optimizer.get_lr())
+    return found
+
+
+def test_the_rate_halves_after_every_epoch_from_the_first_rise_on():
+    # It rises at the third epoch; the falls after it change nothing.
+    assert rates(schedule(), [5, 4, 4.5, 3, 2, 2]) == [1, 1, 0.5, 0.25, 0.125, 0.0625]
+
+
+def test_an_equal_loss_is_no_rise():
+    assert rates(schedule(), [5, 5, 5]) == [1, 1, 1]
+
+
+def test_a_rise_is_measured_from_the_epoch_before():
+    assert rates(schedule(shrink=0.1), [5, 3, 4]) == pytest.approx([1, 1, 0.1])
+
+
+def test_a_metric_to_maximise_gets_worse_by_falling():
+    assert rates(schedule(maximize=True), [10, 20, 19, 30]) == [1, 1, 0.5, 0.25]
+
+
+def test_epochs_without_validation_change_nothing():
+    assert rates(schedule(), [5, None, 6, None, 4]) == [1, 1, 0.5, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("saved_after", range(6))
+def test_a_resumed_schedule_goes_on_as_if_never_stopped(saved_after):
+    losses = [5, 4, 4.5, 3, 2, 2]
+    first, second = schedule(), schedule()
+    before = rates(first, losses[:saved_after])
+    second.load_state_dict(first.state_dict())
+    second.optimizer.set_lr(first.optimizer.get_lr())  # comes with the optimizer's state
+    after = rates(second, losses[saved_after:], saved_after + 1)
+    assert before + after == rates(schedule(), losses)
+
+
+def test_several_learning_rates_are_refused():
+    with pytest.raises(UserError, match=r"--lr 1.0,0.5: .* give one"):
+        schedule(lr=[1.0, 0.5])
+
+
+def test_a_shrink_factor_below_zero_is_refused():
+    with pytest.raises(UserError, match="--lr-shrink -1"):
+        schedule(shrink=-1)

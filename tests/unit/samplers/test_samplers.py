@@ -1,0 +1,216 @@
+"""Samplers against their distributions, by enumeration and by counting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, SamplerConfig, build_sampler
+from fairseq_outlayers.samplers.batch_negatives import skip
+from tests.conftest import make_dictionary
+
+each_sampler = pytest.mark.parametrize("name", SAMPLERS)
+TARGETS = torch.tensor([7, 2, 7, 12, 2])
+
+
+def make(name, dictionary, num_sampled, **options):
+    config = SamplerConfig(sampler=name, **options)
+    return build_sampler(config, dictionary, num_sampled)
+
+
+class FixedSampler(ProposalSampler):
+    """A proposal that comes from no dictionary."""
+
+    build = None
+
+
+def generator(seed=0):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+@each_sampler
+def test_the_weighted_sample_estimates_a_sum_over_all_classes_without_bias(name):
+    dictionary = make_dictionary(16)
+    sampler = make(name, dictionary, 9)
+    draws = 4000
+    weights = torch.zeros(draws, len(dictionary), dtype=torch.float64)
+    stream = generator()
+    for draw in weights:
+        sample = sampler.sample(TARGETS, stream)
+        draw[sample.ids] = (-sample.log_expected_count).exp()
+    # The estimate is unbiased for any scores if every class has weight one on average.
+    error = (weights.mean(0) - 1).abs()
+    deviation = weights.std(0) / math.sqrt(draws)
+    assert (error <= 5 * deviation + 1e-12).all()
+    assert (deviation < 0.15).all()  # else the line above would prove nothing
+
+
+def test_a_proposals_expected_counts_are_exact_over_all_possible_draws():
+    q, n = np.array([0.5, 0.125, 0.375]), 2
+    sampler = FixedSampler(q * 7, n)  # any scale
+    points = (np.arange(8) + 0.5) / 8
+
+    class Prescribed:
+        def __init__(self, values):
+            self.values = np.array(values)
+
+        def random(self, size):
+            assert size == n
+            return self.values
+
+    weight = np.zeros(3)
+    for draw in itertools.product(points, repeat=n):
+        sample = sampler.sample(torch.tensor([1]), Prescribed(draw))
+        weight[sample.ids.numpy()] += (-sample.log_expected_count).exp().numpy() / 8**n
+        assert sample.target_log_expected_count.item() == pytest.approx(math.log(n * q[1]))
+    np.testing.assert_allclose(weight, 1.0, rtol=1e-12)
+
+
+@each_sampler
+def test_the_log_expected_count_of_targets_is_that_of_their_class(name):
+    dictionary = make_dictionary(16)
+    sampler = make(name, dictionary, 9)
+    counts = torch.zeros(4000, len(dictionary))
+    stream = generator(1)
+    for count in counts:
+        sample = sampler.sample(TARGETS, stream)
+        # How often it came: the weight is count over expected count.
+        table = dict.fromkeys(sample.ids.tolist(), 1.0)
+        if isinstance(sampler, ProposalSampler):
+            expected = np.exp(sampler._log_expected_count.numpy())
+            for k, log_c in zip(sample.ids.tolist(), sample.log_expected_count, strict=True):
+                table[k] = expected[k] / math.exp(log_c)
+        for k, times in table.items():
+            count[k] = times
+    mean, deviation = counts.mean(0), counts.std(0) / math.sqrt(len(counts))
+    claimed = sample.target_log_expected_count.exp()
+    assert ((mean[TARGETS] - claimed).abs() <= 5 * deviation[TARGETS] + 1e-6).all()
+
+
+@each_sampler
+def test_a_draw_is_a_pure_function_of_the_generator(name):
+    sampler = make(name, make_dictionary(40), 12)
+    first, again = (sampler.sample(TARGETS, generator(3)) for _ in range(2))
+    other = sampler.sample(TARGETS, generator(4))
+    for a, b in zip(first, again, strict=True):
+        assert torch.equal(a, b)
+    assert first.ids.tolist() != other.ids.tolist()
+
+
+@each_sampler
+def test_ids_are_ascending_without_repetition_and_within_the_dictionary(name):
+    dictionary = make_dictionary(40)
+    sampler = make(name, dictionary, 30)
+    for seed in range(20):
+        sample = sampler.sample(TARGETS, generator(seed))
+        ids = sample.ids.tolist()
+        assert ids == sorted(set(ids))
+        assert ids[0] >= 0
+        assert ids[-1] < len(dictionary)
+        assert len(ids) <= 30
+        assert sample.log_expected_count.shape == sample.ids.shape
+        assert sample.target_log_expected_count.shape == TARGETS.shape
+
+
+def test_uniform_draws_all_classes_when_asked_for_as_many():
+    sample = make("uniform", make_dictionary(16), 20).sample(TARGETS, generator())
+    assert sample.ids.tolist() == list(range(20))
+    assert sample.log_expected_count.abs().max() == 0
+
+
+def test_log_uniform_follows_its_formula_over_the_ranks():
+    dictionary = make_dictionary(5)  # w0 the most frequent
+    sampler = make("log_uniform", dictionary, 3)
+    # Rank 0 is the end of sentence, then the words, then the other special symbols in their order.
+    by_rank = [dictionary.eos(), *range(4, 9), dictionary.bos(), dictionary.pad(), dictionary.unk()]
+    for rank, k in enumerate(by_rank):
+        q = math.log((rank + 2) / (rank + 1)) / math.log(len(by_rank) + 1)
+        claimed = sampler.sample(torch.tensor([k]), generator()).target_log_expected_count.item()
+        assert claimed == pytest.approx(math.log(3 * q), rel=1e-12)
+
+
+def test_log_uniform_ranks_by_count_where_the_dictionary_is_not_sorted():
+    dictionary = make_dictionary(3)
+    dictionary.count[4:] = [10, 500, 20]
+    sampler = make("log_uniform", dictionary, 3)
+    claimed = sampler.sample(torch.tensor([5, 6, 4]), generator()).target_log_expected_count
+    assert claimed[0] > claimed[1] > claimed[2]
+
+
+@pytest.mark.parametrize("power", [1.0, 0.75, 0.0])
+def test_unigram_follows_the_counts_to_a_power(power):
+    dictionary = make_dictionary(4)
+    dictionary.count[4:] = [900, 50, 3, 0]
+    # A word without count can be drawn; </s> is as frequent as the most frequent word.
+    counts = [1, 1, 900, 1, 900, 50, 3, 1]
+    total = sum(count**power for count in counts)
+    sampler = make("unigram", dictionary, 6, unigram_power=power)
+    ids = torch.arange(8)
+    claimed = sampler.sample(ids, generator()).target_log_expected_count
+    expected = [math.log(6 * count**power / total) for count in counts]
+    torch.testing.assert_close(claimed, torch.tensor(expected, dtype=torch.float64))
+
+
+def test_unigram_refuses_a_dictionary_without_counts():
+    dictionary = make_dictionary(5)
+    dictionary.count[4:] = [1] * 5
+    with pytest.raises(UserError, match=r"unigram needs counts.*all its 5 words the count 1.*rebu"):
+        make("unigram", dictionary, 3)
+
+
+def test_a_negative_power_is_refused():
+    with pytest.raises(UserError, match=r"--unigram-power -0.5: must be at least 0"):
+        make("unigram", make_dictionary(5), 3, unigram_power=-0.5)
+
+
+def test_more_classes_than_float32_can_number_are_drawn_from():
+    num_classes = 2**24 + 3  # torch.multinomial ends at 2 ** 24
+    probabilities = np.zeros(num_classes)
+    probabilities[[5, -1]] = 1.0
+    with np.errstate(divide="ignore"):
+        sampler = FixedSampler(probabilities, 50)
+    assert sampler.sample(TARGETS, generator()).ids.tolist() == [5, num_classes - 1]
+
+
+def test_batch_negatives_hold_the_batch_padding_and_uniform_others():
+    dictionary = make_dictionary(40)
+    sampler = make("batch_negatives", dictionary, 12)
+    sample = sampler.sample(TARGETS, generator())
+    always = {2, 7, 12, dictionary.pad()}
+    assert len(sample.ids) == 12
+    assert always <= set(sample.ids.tolist())
+    share = math.log((12 - 4) / (44 - 4))
+    for k, log_expected in zip(sample.ids.tolist(), sample.log_expected_count, strict=True):
+        assert log_expected == pytest.approx(0.0 if k in always else share)
+    assert sample.target_log_expected_count.abs().max() == 0
+
+
+@pytest.mark.parametrize("num_sampled", [1, 4])
+def test_batch_negatives_never_leave_out_a_target(num_sampled):
+    sampler = make("batch_negatives", make_dictionary(40), num_sampled)
+    sample = sampler.sample(TARGETS, generator())
+    assert sample.ids.tolist() == [1, 2, 7, 12]
+    assert sample.log_expected_count.abs().max() == 0
+
+
+def test_batch_negatives_of_all_classes_are_all_classes():
+    sample = make("batch_negatives", make_dictionary(16), 20).sample(TARGETS, generator())
+    assert sample.ids.tolist() == list(range(20))
+    assert sample.log_expected_count.abs().max() == 0
+
+
+def test_skipping_ids_numbers_the_others_in_order():
+    for left_out in ([], [0], [4], [1, 2, 4], [0, 1, 2, 3, 4]):
+        others = [k for k in range(5) if k not in left_out]
+        ranks = torch.arange(len(others))
+        assert skip(torch.tensor(left_out, dtype=torch.long), ranks).tolist() == others
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    config = SamplerConfig()
+    config.sampler = "gumbel"
+    with pytest.raises(UserError, match=r"--sampler gumbel.*batch_negatives.*uniform"):
+        build_sampler(config, make_dictionary(5), 3)
