@@ -98,10 +98,9 @@ def number_units(rows: Iterable[List[str]]) -> WordUnits:
     """Number units in the order of their first appearance."""
     numbers: Dict[str, int] = {}
     numbered = [[numbers.setdefault(unit, len(numbers) + 1) for unit in row] for row in rows]
-    ids = torch.full((len(numbered), max(map(len, numbered))), PADDING)
-    for row, units in enumerate(numbered):
-        ids[row, : len(units)] = torch.tensor(units)
-    return WordUnits(ids, list(numbers))
+    longest = max(map(len, numbered))
+    filled = [units + [PADDING] * (longest - len(units)) for units in numbered]
+    return WordUnits(torch.tensor(filled), list(numbers))
 
 
 def read_table(path: Path) -> Dict[str, List[str]]:

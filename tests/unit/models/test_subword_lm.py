@@ -49,6 +49,14 @@ def highway_size(size):
     return 2 * (size * size + size)
 
 
+@pytest.fixture
+def no_random_numbers(monkeypatch):
+    """Sizes do not depend on values, and drawing millions of them takes most of the time."""
+    for name in ("uniform_", "normal_"):
+        monkeypatch.setattr(torch.Tensor, name, lambda tensor, *args, **kwargs: tensor)
+
+
+@pytest.mark.usefixtures("no_random_numbers")
 def test_parameters_of_morphsum_on_multi30k_german_are_the_closed_form(tmp_path):
     words, morphs, d = 18_726, 5_280, 200
     dictionary = make_dictionary(tmp_path, words - SPECIALS, morphs - SPECIALS)
@@ -75,6 +83,7 @@ def test_parameters_of_morphsum_on_multi30k_german_are_the_closed_form(tmp_path)
     assert round(words_tied["re"] / 1e6, 3) == 4.406
 
 
+@pytest.mark.usefixtures("no_random_numbers")
 @pytest.mark.parametrize(
     ("arch", "units", "original", "re_rw"),
     [
