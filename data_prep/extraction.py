@@ -40,16 +40,15 @@ class Extraction:
     def read(self, limit: int | None) -> None:
         """Copy the file's vectors; words beyond the training text get new rows, in file order."""
         for words, vectors in progress(self._limited(limit), 0, "reading vectors", " blocks"):
-            old, new = [], []
-            for position, word in enumerate(words):
-                row = self._row_for(word)
-                if row is not None:
-                    (old if row < self.trained else new).append((row, position))
-            for row, position in old:
-                self.table.write_rows(row, vectors[position])
-            if new:
-                self.table.write_rows(new[0][0], vectors[[position for _, position in new]])
-            self._count(vectors[[position for _, position in old + new]])
+            rows = list(map(self._row_for, words))
+            used = [position for position, row in enumerate(rows) if row is not None]
+            # The rows of training words lie anywhere; the new ones follow each other.
+            for chosen in (
+                [position for position in used if rows[position] < self.trained],
+                [position for position in used if rows[position] >= self.trained],
+            ):
+                self.table.write_rows([rows[position] for position in chosen], vectors[chosen])
+            self._count(vectors[used])
         if not self.count:
             raise UserError("the file of vectors has no usable word; check --vectors and --format")
 
@@ -66,7 +65,7 @@ class Extraction:
                 vector = self.vectors.compose(word)
                 self.sources[word] = NONE if vector is None else COMPOSED
             if vector is not None:
-                self.table.write_rows(self.rows.setdefault(word, len(self.rows)), vector)
+                self._write(self.rows.setdefault(word, len(self.rows)), vector)
 
     def add_shared_rows(self) -> dict[str, float]:
         """Write the rows of the specials and of training words without a vector; norms of all."""
@@ -74,10 +73,10 @@ class Extraction:
         deviation = np.sqrt(np.maximum(self.sums[1] / self.count - mean**2, 0))
         special_rows = {PADDING: 0 * mean, END: mean + deviation, UNKNOWN: mean, 0: mean}
         for row, vector in special_rows.items():
-            self.table.write_rows(row, vector)
+            self._write(row, vector)
         for row, word in enumerate(self.training, start=len(SPECIALS)):
             if self.source(word) == NONE:
-                self.table.write_rows(row, mean)
+                self._write(row, mean)
         return {
             "mean": round(self.norm_sum / self.count, 4),
             "unknown": round(float(np.linalg.norm(mean)), 4),
@@ -94,6 +93,9 @@ class Extraction:
     def source(self, word: str) -> str:
         """How a word gets its vector."""
         return OWN if self.has_vector(word) else self.sources.get(word, NONE)
+
+    def _write(self, row: int, vector: np.ndarray) -> None:
+        self.table.write_rows([row], vector[None])
 
     def _limited(self, limit: int | None) -> Iterator[tuple[list[str], np.ndarray]]:
         left = limit

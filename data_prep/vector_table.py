@@ -40,25 +40,28 @@ class TableWriter:
         self.row_bytes = dimensions * dtype.itemsize
         self.data_start = len(self._header(0))
 
-    def write_rows(self, first: int, vectors: np.ndarray) -> None:
-        """Put ``vectors``, ``(n, dimensions)``, into rows ``first``, ``first + 1``, ...
+    def write_rows(self, rows: Sequence[int], vectors: np.ndarray) -> None:
+        """Put ``vectors``, ``(len(rows), dimensions)``, into the rows named.
 
         Raises:
             UserError: if a number is too large for the precision.
         """
         with np.errstate(over="ignore"):
-            rows = np.ascontiguousarray(vectors, self.dtype)
-        if not np.isfinite(rows).all():
+            data = np.ascontiguousarray(vectors, self.dtype)
+        if not np.isfinite(data).all():
             largest = float(np.abs(vectors).max())
             raise UserError(
                 f"{self.output.path}: a number of size {largest:g} does not fit into half "
                 "precision; pass --precision fp32"
             )
-        self._write_at(self.data_start + first * self.row_bytes, rows.tobytes())
+        if len(rows) and list(rows) == list(range(rows[0], rows[0] + len(rows))):
+            self._write_at(self.data_start + rows[0] * self.row_bytes, data.tobytes())
+            return
+        for row, vector in zip(rows, data, strict=True):
+            self._write_at(self.data_start + row * self.row_bytes, vector.tobytes())
 
     def read_row(self, row: int) -> np.ndarray:
         """A row that was written before, as it lies in the file."""
-        self.output.file.flush()
         with open(self.output.temporary, "rb") as file:
             file.seek(self.data_start + row * self.row_bytes)
             return np.frombuffer(file.read(self.row_bytes), self.dtype)
@@ -68,14 +71,15 @@ class TableWriter:
         header = self._header(rows)
         assert len(header) == self.data_start  # NumPy leaves room for any number of rows
         self._write_at(0, header)
-        self.output.file.flush()
 
     def _write_at(self, position: int, data: bytes) -> None:
         try:
-            self.output.file.seek(position)
-            self.output.file.write(data)
+            # Past Python's buffer, which every change of position would empty.
+            written = os.pwrite(self.output.file.fileno(), data, position)
         except OSError as error:
             raise UserError(f"{self.output.path}: cannot be written: {error.strerror}") from error
+        if written != len(data):
+            raise UserError(f"{self.output.path}: cannot be written: no space left")
 
     def _header(self, rows: int) -> bytes:
         stream = io.BytesIO()

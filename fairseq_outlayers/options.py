@@ -14,6 +14,7 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
 
 OURS = "fairseq_outlayers."
 
@@ -23,6 +24,24 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
     ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
     ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
     ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
+]
+
+# Parts of models: heading, the option that selects, for which architectures, registry, options.
+MODEL_PARTS: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
+    (
+        "Output layers",
+        "output_layer",
+        "For every architecture below.",
+        OUTPUT_LAYERS,
+        OutputLayerConfig,
+    ),
+    (
+        "Source embeddings",
+        "source_embedding",
+        "For `luong_lstm`, `nematus_gru` and their named sizes.",
+        SOURCE_EMBEDDINGS,
+        SourceEmbeddingConfig,
+    ),
 ]
 
 HEAD = """# Options
@@ -35,7 +54,9 @@ TABLE = ["| option | values | default | meaning |", "|---|---|---|---|"]
 
 def options_page() -> str:
     """Markdown: the parts of ours by kind, and each part's options with default and meaning."""
-    lines = [HEAD, *_output_layers()]
+    lines = [HEAD]
+    for part in MODEL_PARTS:
+        lines += _model_part(*part)
     for title, selector, classes, dataclasses in KINDS:
         parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
         if parts:
@@ -45,17 +66,19 @@ def options_page() -> str:
     return "\n".join(lines)
 
 
-def _output_layers() -> Iterator[str]:
-    yield "## Output layers\n"
-    yield "For every architecture below.\n"
-    yield "| `--output-layer` | what it computes |"
+def _model_part(
+    title: str, selector: str, where: str, registry: Dict[str, Any], config: Any
+) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield f"{where}\n"
+    yield f"| `--{selector.replace('_', '-')}` | what it computes |"
     yield "|---|---|"
-    for name, layer in OUTPUT_LAYERS.items():
-        yield f"| `{name}` | {_summary(layer)} |"
+    for name, part in registry.items():
+        yield f"| `{name}` | {_summary(part)} |"
     yield ""
     yield from TABLE
-    actions = _actions(None, OutputLayerConfig)
-    yield from map(_row, sorted(actions, key=lambda action: action.dest != "output_layer"))
+    actions = _actions(None, config)
+    yield from map(_row, sorted(actions, key=lambda action: action.dest != selector))
     yield ""
 
 
@@ -107,8 +130,8 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or every output layer's."""
-    known = list(OutputLayerConfig.__dataclass_fields__)
+    """Names of the options that are fairseq's own, or those of a part of models."""
+    known = [name for *_, config in MODEL_PARTS for name in config.__dataclass_fields__]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:

@@ -1,8 +1,11 @@
 """What tests of several folders share: small dictionaries, tasks, models and batches."""
 
+import json
 import signal
+import zlib
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
@@ -19,6 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Every architecture that takes --output-layer, at the smallest useful size.
 TRANSLATION_ARCHITECTURES = {
     "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0},
+    "nematus_gru": {"embed_dim": 8, "hidden_size": 8, "init_std": 0.3},
     "transformer_outlayers": {
         "encoder_embed_dim": 8,
         "decoder_embed_dim": 8,
@@ -122,6 +126,34 @@ def make_language_batch(task: SimpleNamespace, lengths: list, seed: int = 1) -> 
     lengths_with_end = batch["target"].ne(task.target_dictionary.pad()).sum(1)
     batch["net_input"] = {"src_tokens": previous, "src_lengths": lengths_with_end}
     return batch
+
+
+def write_external_table(path: object, dictionary: Dictionary, rows: np.ndarray) -> str:
+    """A table of external vectors with its sidecar, as data_prep writes them."""
+    np.save(path, rows)
+    data = path.read_bytes()
+    facts = {
+        "rows": len(rows),
+        "dimensions": rows.shape[1],
+        "bytes": len(data),
+        "crc32": zlib.crc32(data),
+        "block_bytes": 64,
+        "blocks": {str(start): zlib.crc32(data[start : start + 64]) for start in (0, 128, 256)},
+        "dictionary": {
+            "symbols": len(dictionary),
+            "crc32": zlib.crc32("\n".join(dictionary.symbols).encode()),
+        },
+    }
+    path.with_name(path.name + ".json").write_text(json.dumps(facts))
+    return str(path)
+
+
+@pytest.fixture
+def external_table(tmp_path, task) -> str:
+    """A table of 5 dimensions for the source dictionary of ``task``; the last two words unknown."""
+    rows = np.random.RandomState(1).randn(len(task.source_dictionary), 5).astype(np.float32)
+    rows[-2:] = rows[task.source_dictionary.unk()]
+    return write_external_table(tmp_path / "table.npy", task.source_dictionary, rows)
 
 
 @pytest.fixture

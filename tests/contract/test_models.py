@@ -18,7 +18,7 @@ from tests.conftest import (
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 # fairseq's Transformer computes its attention in float32, whatever the model is in.
-TOLERANCE = {"luong_lstm": 1e-10, "transformer_outlayers": 1e-5}
+TOLERANCE = {"luong_lstm": 1e-10, "nematus_gru": 1e-10, "transformer_outlayers": 1e-5}
 each_layer = pytest.mark.parametrize("output_layer", OUTPUT_LAYERS)
 each_translator = pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 
