@@ -1,8 +1,11 @@
 """What tests of several folders share: small dictionaries, tasks, models and batches."""
 
+import functools
 import json
 import signal
+import tempfile
 import zlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +54,9 @@ LANGUAGE_MODEL_ARCHITECTURES = {
 }
 
 
+TABLES = tempfile.TemporaryDirectory()  # removed when the tests end
+
+
 def make_dictionary(num_words: int) -> Dictionary:
     """A dictionary of ``num_words`` words w0, w1, ... beside fairseq's four specials."""
     dictionary = Dictionary()
@@ -67,11 +73,26 @@ def make_task(num_source: int = 13, num_target: int = 17) -> SimpleNamespace:
     )
 
 
+def needed_options(output_layer: str, dictionary: Dictionary) -> dict:
+    """Options without which an output layer cannot be built."""
+    if output_layer != "external_joint":
+        return {}
+    return {"external_classes": _class_table(tuple(dictionary.symbols))}
+
+
+@functools.cache
+def _class_table(symbols: tuple) -> str:
+    rows = np.random.RandomState(1).randn(len(symbols), 5).astype(np.float32)
+    path = Path(TABLES.name) / f"{len(symbols)}.npy"
+    return write_external_table(path, SimpleNamespace(symbols=symbols), rows)
+
+
 def make_model(
     arch: str, task: SimpleNamespace, seed: int = 1, **options: object
 ) -> torch.nn.Module:
     """A model as ``fairseq-train --arch`` builds it, in float64, with the options given."""
     sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
+    options = {**needed_options(options.get("output_layer"), task.target_dictionary), **options}
     if arch in MODEL_DATACLASS_REGISTRY:
         config = MODEL_DATACLASS_REGISTRY[arch](**{**sizes, **options})
     else:
@@ -128,7 +149,7 @@ def make_language_batch(task: SimpleNamespace, lengths: list, seed: int = 1) -> 
     return batch
 
 
-def write_external_table(path: object, dictionary: Dictionary, rows: np.ndarray) -> str:
+def write_external_table(path: Path, dictionary: Dictionary, rows: np.ndarray) -> str:
     """A table of external vectors with its sidecar, as data_prep writes them."""
     np.save(path, rows)
     data = path.read_bytes()
@@ -140,7 +161,7 @@ def write_external_table(path: object, dictionary: Dictionary, rows: np.ndarray)
         "block_bytes": 64,
         "blocks": {str(start): zlib.crc32(data[start : start + 64]) for start in (0, 128, 256)},
         "dictionary": {
-            "symbols": len(dictionary),
+            "symbols": len(dictionary.symbols),
             "crc32": zlib.crc32("\n".join(dictionary.symbols).encode()),
         },
     }

@@ -11,7 +11,7 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.source_embeddings.external_table import ExternalTable
+from fairseq_outlayers.external_table import ExternalTable
 
 SIDES = ("internal", "external", "both")
 

@@ -10,10 +10,9 @@ from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.external_table import ExternalTable
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.external_table import ExternalTable
 
-VERSION = "external_table_version"
 ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": lambda x: x}
 
 
@@ -83,9 +82,7 @@ class ExternalMap(nn.Module):
         self.dropout = nn.Dropout(config.external_dropout)
         self.mapped_dropout = nn.Dropout(config.mapped_dropout)
         self.maps = nn.ModuleList(nn.Linear(table.dimensions, embed_dim) for _ in range(maps))
-        # An integer named "version" survives half precision and moving averages.
-        self.register_buffer(VERSION, torch.tensor(table.version))
-        self.register_load_state_dict_pre_hook(_compare_versions)
+        table.register(self)
 
     @classmethod
     def build(
@@ -132,16 +129,3 @@ class ExternalMap(nn.Module):
         mapped = self.mapped_dropout(self.nonlinearity(linear(external)))
         # f(b) is not zero: leave out only after the map.
         return Mapped(external, mapped.masked_fill(left_out.unsqueeze(-1), 0), left_out)
-
-
-def _compare_versions(module: Any, state: Dict[str, Any], prefix: str, *rest: Any) -> None:
-    expected = getattr(module, VERSION)
-    # The state of a moving average lacks it: fairseq averages without integers.
-    found = int(state.setdefault(prefix + VERSION, expected.clone()))
-    if found != int(expected):
-        raise UserError(
-            f"{module.table.path}: is not the table that the checkpoint was trained with "
-            f"({found >> 32:,} rows with CRC-32 {found & 0xFFFFFFFF:08x} in training; "
-            f"{int(expected) >> 32:,} rows with {int(expected) & 0xFFFFFFFF:08x} now): pass that "
-            "one, --model-overrides \"{'external_embeddings': 'FILE.npy'}\""
-        )

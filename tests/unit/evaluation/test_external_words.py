@@ -12,7 +12,7 @@ from fairseq_outlayers.evaluation.external_words import (
     unknown_symbols,
     unknown_words,
 )
-from fairseq_outlayers.source_embeddings.external_table import ExternalTable
+from fairseq_outlayers.external_table import ExternalTable
 from tests.conftest import make_dictionary, write_external_table
 
 # w0 and w1 are in the internal vocabulary; w1 and w3 have no vector; x is in neither.

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.source_embeddings.external_table import ExternalTable
+from fairseq_outlayers.external_table import ExternalTable
 from tests.conftest import make_dictionary, make_model, write_external_table
 
 
@@ -69,7 +69,7 @@ def test_a_damaged_table_is_refused(tmp_path, task, external_table):
 def test_a_table_of_another_dictionary_is_refused(task, external_table):
     other = make_dictionary(13)
     other.symbols[7], other.symbols[8] = other.symbols[8], other.symbols[7]
-    with pytest.raises(UserError, match=r"another source dictionary .both have 17 symbols"):
+    with pytest.raises(UserError, match=r"another dictionary .both have 17 symbols"):
         ExternalTable(external_table, other)
     with pytest.raises(UserError, match=r"17 rows, 24 symbols.*--padding-factor 1"):
         ExternalTable(external_table, make_dictionary(20))
