@@ -17,6 +17,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
 from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
 
 OURS = "fairseq_outlayers."
 
@@ -49,6 +50,13 @@ REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
         "For every criterion below that samples.",
         SAMPLERS,
         SamplerConfig,
+    ),
+    (
+        "Source embeddings",
+        "source_embedding",
+        "For `luong_lstm`, `nematus_gru` and their named sizes.",
+        SOURCE_EMBEDDINGS,
+        SourceEmbeddingConfig,
     ),
 ]
 

@@ -19,10 +19,16 @@ from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
 from fairseq_outlayers.modules.luong_decoder import LuongDecoder
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.source_embeddings import (
+    InternalSourceEmbedding,
+    SourceEmbedding,
+    SourceEmbeddingConfig,
+    build_source_embedding,
+)
 
 
 @dataclass
-class LuongLSTMConfig(OutputLayerConfig):
+class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )
@@ -66,12 +72,7 @@ class LuongLSTM(FairseqEncoderDecoderModel):
         _check(cfg, task)
         size = cfg.hidden_size
         source, target = task.source_dictionary, task.target_dictionary
-        source_embedding = nn.Embedding(len(source), cfg.embed_dim, source.pad())
-        target_embedding = (
-            source_embedding
-            if cfg.share_all_embeddings
-            else nn.Embedding(len(target), cfg.embed_dim, target.pad())
-        )
+        source_embedding, target_embedding = _build_embeddings(cfg, source, target)
         lstm = LeftPaddedLSTM(
             cfg.embed_dim, size, cfg.encoder_layers, cfg.dropout, cfg.bidirectional_encoder
         )
@@ -83,8 +84,8 @@ class LuongLSTM(FairseqEncoderDecoderModel):
         )
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
-        for embedding in (source_embedding, target_embedding):
-            nn.init.zeros_(embedding.weight[embedding.padding_idx].detach())
+        source_embedding.zero_padding()
+        nn.init.zeros_(target_embedding.weight[target.pad()].detach())
         register_dictionaries(model, task)
         return model
 
@@ -100,6 +101,16 @@ class LuongLSTM(FairseqEncoderDecoderModel):
         return self.decoder(
             prev_output_tokens, encoder_out=encoder_out, features_only=features_only
         )
+
+
+def _build_embeddings(cfg: Any, source: Any, target: Any) -> Tuple[SourceEmbedding, nn.Embedding]:
+    if cfg.share_all_embeddings:
+        shared = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
+        return shared, shared
+    return (
+        build_source_embedding(cfg, source, cfg.embed_dim, cfg.bidirectional_encoder),
+        nn.Embedding(len(target), cfg.embed_dim, target.pad()),
+    )
 
 
 def _check(cfg: Any, task: Any) -> None:
@@ -119,6 +130,11 @@ def _check(cfg: Any, task: Any) -> None:
         raise UserError(
             f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each direction "
             "half of it"
+        )
+    if cfg.share_all_embeddings and (cfg.source_embedding != "internal" or cfg.internal_vocabulary):
+        raise UserError(
+            "--share-all-embeddings excludes --internal-vocabulary and --source-embedding other "
+            "than internal: the target side has one embedding for every word of its own"
         )
     if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
         raise UserError(
