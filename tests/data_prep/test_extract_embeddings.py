@@ -11,6 +11,8 @@ import pytest
 
 from back_off import diagnose, other_forms
 from coverage import NONE, OWN, Coverage
+from text_files import write_together
+from vector_table import PRECISIONS, TableWriter
 
 VECTORS = {
     "the": [1, 0, 0],
@@ -251,3 +253,16 @@ def test_a_limit_reads_the_first_words_alone(texts, extract):
     rows = table(texts)
     assert "unseen" not in rows
     np.testing.assert_array_equal(rows["<unk>"], [0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize("rows", [[3, 9, 5], [2, 3, 4], [7], []])
+def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
+    vectors = np.arange(2.0 * len(rows)).reshape(len(rows), 2)
+    with write_together([tmp_path / "t.npy"]) as (output,):
+        writer = TableWriter(output, 2, PRECISIONS["fp32"])
+        writer.write_rows(range(10), np.full((10, 2), -1.0))
+        writer.write_rows(rows, vectors)
+        writer.finish(10)
+    expected = np.full((10, 2), -1.0)
+    expected[rows] = vectors
+    np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), expected)
