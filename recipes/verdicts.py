@@ -7,11 +7,13 @@ resample draws the seeds as well as the sentences, so that the interval covers b
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import comparison
+import ledger
 import scoring
 from resampling import SEED, Interval, interval, resampled_bleu
 
@@ -74,6 +76,12 @@ class Runs:
     def entry(self, arm: str, seed: int) -> dict:
         """The line of one run."""
         return self._entries[arm][seed]
+
+    def file(self, arm: str, name: str) -> Path | None:
+        """A file in the run folder of the first seed, or None if it is not on this machine."""
+        seeds = self.seeds([arm])
+        path = ledger.ROOT / self.entry(arm, seeds[0])["run"] / name if seeds else None
+        return path if path and path.exists() else None
 
     def figure(self, arm: str, name: str) -> float | None:
         """The mean of a figure over seeds, or None if there is none."""

@@ -1,5 +1,6 @@
 """Two of the paper's figures, from this recipe's results: BLEU by d_j, and speed by share."""
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
@@ -15,10 +16,10 @@ def draw(arms: Arms, folder: Path) -> list[Path]:
     Raises:
         ImportError: without matplotlib, which the extra ``report`` installs.
     """
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq makes every library talk
     import matplotlib
 
     matplotlib.use("Agg")  # no screen needed
-    matplotlib.set_loglevel("warning")  # fairseq makes every library talk
     from matplotlib import pyplot
 
     written = []

@@ -5,6 +5,7 @@
 #   SEEDS="1"            one run of every arm for each
 #   EPOCHS  BATCH_SENTENCES  DIM  LAYERS  LR  BEAM       of training and translating
 #   SPEED_UPDATES=20  SPEED_ROUNDS=3  SPEED_TOKENS=5000  of step 80: at least 4,000 target tokens
+#   NEIGHBOURS_OF="walking red dog woman"                of step 60: target words of the first direction
 #   WMT_DATA=FOLDER      for SETTING=paper; the README says what has to be in it
 #   and those of arms.sh, and of recipes/common.sh: TIME_BUDGET, FORCE, OUTLAYERS_DATA and so on.
 set -euo pipefail
@@ -13,12 +14,14 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$HERE/../common.sh"
 
 : "${SETTING:=multi30k}" "${SEEDS:=1}" "${LAYERS:=2}" "${BEAM:=5}"
+: "${NEIGHBOURS_OF:=walking red dog woman}"
 : "${SPEED_UPDATES:=20}" "${SPEED_ROUNDS:=3}" "${SPEED_TOKENS:=5000}"
 case $SETTING in
   multi30k)
     # A quarter of the authors' width and half their batch: an arm must take minutes, and still make
-    # enough updates to learn attention. The learning rate is the larger for it.
-    : "${EPOCHS:=6}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
+    # enough updates to learn attention. The learning rate is the larger for it. After half of these
+    # epochs some models attend and others do not yet, which decides everything (README.md).
+    : "${EPOCHS:=12}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
     CASE=(--lowercase)
     ;;
   paper)

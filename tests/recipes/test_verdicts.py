@@ -4,6 +4,7 @@ import pytest
 
 import ledger
 import resampling
+import run_files
 import scoring
 import verdicts
 from resampling import Interval
@@ -131,6 +132,17 @@ def test_arms_without_translations_here_are_said_to_be_missing(entry):
     runs = Runs([entry("a", 0.9), entry("b", 0.5, keep=False)])
     assert verdicts.at_least(runs, "a", "c") == Part("BLEU(a) ≥ BLEU(c)", NOT_RUN, "missing: c")
     assert verdicts.at_least(runs, "a", "b").numbers == "missing: translations"
+
+
+def test_files_of_runs_are_found_in_the_order_asked_for(entry, tmp_path, capsys):
+    path = tmp_path / "ledger.jsonl"
+    lines = [entry("a", 0.9, seed=2), entry("a", 0.9, seed=1), entry("b", 0.5)]
+    for line in [*lines, entry("c", 0.5, keep=False), entry("b", 0.7, key="newer")]:
+        ledger.append(path, line)
+    arms = ["d", "b", "c", "a"]
+    assert run_files.main([str(path), "test.plain.hyp", "--arms", *arms]) == 0
+    expected = [f"{tmp_path}/work/{run}/test.plain.hyp" for run in ("b/1-newer", "a/1-k")]
+    assert capsys.readouterr().out.split() == expected
 
 
 def test_numbers_say_difference_interval_and_seeds(entry):
