@@ -11,6 +11,7 @@ from fairseq_outlayers.compat import (
     dictionary_file,
     dropped_tail,
     numpy_names,
+    optimizer_sees_model,
     quiet_start,
     resumed_lr_step,
     safe_checkpoints,
@@ -26,6 +27,7 @@ MENDS = (
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
+    optimizer_sees_model,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
