@@ -76,7 +76,7 @@ def write(
     frequent = target.by_frequency()
     frequent = frequent[~np.isin(frequent, translations.blocked)][: options.frequent]
     writers = {
-        options.output: translations.write,
+        options.output: lambda *arguments: translations.write(*arguments, options.per_word),
         options.marian: translations.write_marian,
         options.ctranslate2: lambda *arguments: translations.write_ctranslate2(
             *arguments, frequent

@@ -86,12 +86,13 @@ class Translations(NamedTuple):
         """Translations of a word, the most probable first."""
         return self.targets[self.offsets[source_id] : self.offsets[source_id + 1]]
 
-    def write(self, output: OutputFile, source: Words, target: Words) -> None:
+    def write(self, output: OutputFile, source: Words, target: Words, per_word: int) -> None:
         """The file that ``--candidates`` of the decoder reads."""
         file = io.BytesIO()
         np.savez_compressed(
             file,
             format=FORMAT,
+            per_word=per_word,
             source_fingerprint=source.fingerprint(),
             target_fingerprint=target.fingerprint(),
             offsets=self.offsets.astype(np.int64),

@@ -9,7 +9,7 @@ from fairseq_outlayers import compat
 
 compat.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
 
-from fairseq_outlayers import criterions, models, optim  # noqa: E402
+from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "optim"]
+__all__ = ["criterions", "models", "optim", "tasks"]
