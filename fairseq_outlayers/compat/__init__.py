@@ -11,6 +11,7 @@ from fairseq_outlayers.compat import (
     dropped_tail,
     numpy_names,
     quiet_start,
+    replace_unk,
     resumed_lr_step,
     safe_checkpoints,
 )
@@ -24,6 +25,7 @@ MENDS = (
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
+    replace_unk,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries"]
