@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/echo_state.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    commit = ledger.commit()  # now: the tree may change meanwhile
     rows = compare(options)
     print("| arm | trained | tokens/s | speed / rnmt_plus | by processor time | kept, MB |")
     print("|---|---|---|---|---|---|")
@@ -219,7 +220,7 @@ def main() -> None:
         print("|", " | ".join((*cells, *ratios)), f"| {row['kept_megabytes']:,.0f} |")
     facts = {name: value for name, value in vars(options).items() if name != "output"}
     facts |= {
-        "commit": ledger.commit(),
+        "commit": commit,
         "machine": ledger.machine(),
         "versions": ledger.versions(),
     }

@@ -7,13 +7,15 @@ from typing import Dict, List, Optional
 
 from fairseq_outlayers import capacity, checkpoint_report, options
 from fairseq_outlayers.command import Command
-from fairseq_outlayers.evaluation import frequency_bins
+from fairseq_outlayers.evaluation import frequency_bins, neighbours, unseen_words
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint_report.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
+    "neighbours": neighbours.COMMAND,
+    "unseen-words": unseen_words.COMMAND,
 }
 
 

@@ -18,7 +18,9 @@ class Command(NamedTuple):
     def prepare(self, parser: argparse.ArgumentParser) -> None:
         """Give a parser the description, the example and the arguments of this command."""
         parser.description = f"{self.summary}."
-        parser.epilog = f"example: {parser.prog} {self.example}"
+        parser.epilog = f"example:\n  {parser.prog} {self.example}"
+        # Unwrapped, an example can be copied.
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_arguments(parser)
 
     def main(self, module: str, arguments: Optional[List[str]] = None) -> None:

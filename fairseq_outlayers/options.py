@@ -17,6 +17,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
 from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
 
 OURS = "fairseq_outlayers."
 
@@ -49,6 +50,13 @@ REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
         "For every criterion below that samples.",
         SAMPLERS,
         SamplerConfig,
+    ),
+    (
+        "Source embeddings",
+        "source_embedding",
+        "For `luong_lstm`, `nematus_gru` and their named sizes.",
+        SOURCE_EMBEDDINGS,
+        SourceEmbeddingConfig,
     ),
 ]
 
@@ -140,12 +148,19 @@ def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
 
 
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
-    """Names of the options that are fairseq's own, or of one of our registries."""
-    known = [name for *_, config in REGISTRIES for name in config.__dataclass_fields__]
+    """Names of the options that are fairseq's own, or a registry's, with their default."""
+    here = getattr(dataclass, "__dataclass_fields__", {})
+
+    def unchanged(base: Any) -> Iterator[str]:
+        for name, option in getattr(base, "__dataclass_fields__", {}).items():
+            if name not in here or here[name].default == option.default:
+                yield name
+
+    known = [name for *_, config in REGISTRIES for name in unchanged(config)]
     bases = (part if dataclass is None else dataclass).__mro__
     stock = [base for base in bases if base.__module__.startswith("fairseq.")]
     if dataclass is not None:
-        return known + [n for base in stock for n in getattr(base, "__dataclass_fields__", {})]
+        return known + [name for base in stock for name in unchanged(base)]
     with_options = [base for base in stock if hasattr(base, "add_args")]
     return known + [action.dest for action in _actions(with_options[0], None)]
 

@@ -60,6 +60,24 @@ def selection_config(
     return made
 
 
+def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
+    """A dataclass like ``config`` but for the defaults of some of its options.
+
+    Args:
+        class_name: name of the dataclass made.
+        config: a dataclass of options.
+        defaults: by name of the option.
+    """
+    known = {option.name: option for option in fields(config)}
+    changed = [
+        (option, known[option].type, field(default=value, metadata=known[option].metadata))
+        for option, value in defaults.items()
+    ]
+    made = make_dataclass(class_name, changed, bases=(config,))
+    made.__module__ = __name__
+    return made
+
+
 def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
     """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
 
@@ -74,12 +92,7 @@ def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
     """
     registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)
     config = MODEL_DATACLASS_REGISTRY[registered]
-    known = {option.name: option for option in fields(config)}
-    changed = [
-        (option, known[option].type, field(default=value, metadata=known[option].metadata))
-        for option, value in defaults.items()
-    ]
-    made = make_dataclass(f"{config.__name__}_{name}", changed, bases=(config,))
+    made = changed_defaults(f"{config.__name__}_{name}", config, **defaults)
     made.__module__ = model.__module__
     sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
     register_model(name, dataclass=made)(sized)

@@ -1,9 +1,10 @@
-"""Runs one arm of a recipe: train, translate the test set, score, add a line to the ledger.
+"""Runs one arm of a recipe: train, score on the test set, add a line to the ledger.
 
     python recipes/arm.py luong_tied --ledger results/mine/ledger.jsonl --runs work/mine \\
         --data work/mine/bin --reference work/mine/tok.test.de --seed 1 \\
         -- --arch luong_lstm --output-layer tied --optimizer adam --lr 0.001 --max-epoch 10
 
+Translations are scored against --reference, language models (--score perplexity) on the data.
 An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
 Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting.
 """
@@ -20,8 +21,11 @@ import ledger
 import process
 import scoring
 import training_log
+from perplexity import Perplexity
+from translation import Translation
 
 USER_DIR = ledger.ROOT / "fairseq_outlayers"
+SCORES = {"translation": Translation, "perplexity": Perplexity}
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -34,36 +38,15 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--ledger", type=Path, required=True, help="file of JSON lines to add to")
     parser.add_argument("--runs", type=Path, required=True, help="folder for the run folders")
     parser.add_argument("--data", type=Path, required=True, help="from fairseq-preprocess")
-    parser.add_argument(
-        "--reference", type=Path, required=True, help="tokenised, as the model should write it"
-    )
-    parser.add_argument(
-        "--raw-reference", type=Path, help="the plain text; adds BLEU of detokenised hypotheses"
-    )
-    parser.add_argument("--language", default="en", help="of the target, for detokenising")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case against plain text")
+    parser.add_argument("--score", choices=SCORES, default="translation")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--generate", default="--beam 5", help="options for fairseq-generate")
     parser.add_argument("--words", default="", help="what the arm is, for the tables")
     parser.add_argument("--force", action="store_true", help="run it although the ledger holds it")
+    for score in SCORES.values():
+        score.add_arguments(parser)
     parsed = parser.parse_args(arguments[:split])
     parsed.train = arguments[split + 1 :]
-    parsed.generate = shlex.split(parsed.generate)
     return parsed
-
-
-def setting_of(arguments: argparse.Namespace) -> dict:
-    """Everything that decides what an arm is, its seed excepted."""
-    data = [*arguments.data.glob("dict.*.txt"), *arguments.data.glob("*.bin")]
-    references = [arguments.reference]
-    if arguments.raw_reference:
-        references.append(arguments.raw_reference)
-    return {
-        "data": ledger.fingerprint(data),
-        "references": ledger.fingerprint(references),
-        "train": shlex.join(arguments.train),
-        "generate": shlex.join(arguments.generate),
-    }
 
 
 def find_fairseq_commands() -> None:
@@ -81,17 +64,24 @@ class Arm:
 
     def __init__(self, arguments: argparse.Namespace):
         self.arguments = arguments
-        self.setting = setting_of(arguments)
+        self.score = SCORES[arguments.score](arguments)
+        # Everything that decides what an arm is, its seed excepted.
+        data = [*arguments.data.glob("*.txt"), *arguments.data.glob("*.bin")]
+        self.setting = {
+            "data": ledger.fingerprint(data),
+            "train": shlex.join(arguments.train),
+            **self.score.setting(),
+        }
         key = ledger.setting_key(self.setting)
         self.folder = arguments.runs / arguments.name / f"seed{arguments.seed}-{key}"
         self.checkpoints = self.folder / "checkpoints"
-        data, seed = str(arguments.data), str(arguments.seed)
-        common = ["--user-dir", str(USER_DIR), "--seed", seed]
+        data_folder, seed = str(arguments.data), str(arguments.seed)
+        common = [data_folder, "--user-dir", str(USER_DIR), "--seed", seed]
         train = ["--save-dir", str(self.checkpoints), "--no-epoch-checkpoints"]
         train += ["--log-format", "json", *arguments.train]
         best = ["--path", str(self.checkpoints / "checkpoint_best.pt"), "--no-progress-bar"]
-        self.train_command = ["fairseq-train", data, *common, *train]
-        self.generate_command = ["fairseq-generate", data, *common, *best, *arguments.generate]
+        self.train_command = ["fairseq-train", *common, *train]
+        self.scoring_commands = self.score.commands([*common, *best])
 
     def train(self) -> dict:
         """Train to the end, resuming where a checkpoint lies."""
@@ -111,27 +101,6 @@ class Arm:
             "train_peak_rss_mb": round(usage.peak_rss_mb),
         }
 
-    def translate(self) -> dict:
-        """Translate the test set and score the translations."""
-        references = scoring.read_lines(self.arguments.reference)
-        output = self.folder / "generate.out"
-        with process.Progress(f"translating {len(references):,} sentences"):
-            usage = process.run(
-                self.generate_command, log=self.folder / "generate.log", output=output
-            )
-        hypotheses = scoring.hypotheses_in_corpus_order(output, len(references))
-        figures = {
-            "generate_wall_seconds": round(usage.wall_seconds, 1),
-            "generate_peak_rss_mb": round(usage.peak_rss_mb),
-            "sentences": len(references),
-        }
-        figures |= self._score(hypotheses, references, keep="test")
-        if "--nbest" in self.arguments.generate:
-            summed = scoring.most_probable(output, len(references))
-            scores = self._score(summed, references, keep="test.lenpen0")
-            figures |= {f"{name}_lenpen0": scores[name] for name in scores if "sig" not in name}
-        return figures
-
     def entry(self, commit: str, figures: dict) -> dict:
         """The line for the ledger."""
         return {
@@ -141,7 +110,7 @@ class Arm:
             "key": ledger.setting_key(self.setting),
             "setting": self.setting,
             "command": relative(self.train_command),
-            "generate_command": relative(self.generate_command),
+            **{name: relative(command) for name, command in self.scoring_commands.items()},
             "commit": commit,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": ledger.machine(),
@@ -149,23 +118,6 @@ class Arm:
             "run": relative([str(self.folder)]),
             "figures": figures,
         }
-
-    def _score(self, hypotheses: list[str], references: list[str], keep: str) -> dict:
-        """Scores of tokens, and of plain text if there are plain references; keeps the texts."""
-        figures = scoring.score(hypotheses, references, tokenised=True)
-        self._keep(f"{keep}.tokenised", hypotheses, references)
-        if self.arguments.raw_reference:
-            plain = scoring.detokenize(hypotheses, self.arguments.language)
-            raw = scoring.read_lines(self.arguments.raw_reference)
-            lowercase = self.arguments.lowercase
-            figures |= scoring.score(plain, raw, tokenised=False, lowercase=lowercase)
-            self._keep(f"{keep}.plain", plain, raw)
-        return figures
-
-    def _keep(self, name: str, hypotheses: list[str], references: list[str]) -> None:
-        for kind, lines in (("hyp", hypotheses), ("ref", references)):
-            scoring.write_lines(self.folder / f"{name}.{kind}", lines)
-        print(f"  {self.folder / f'{name}.hyp'}")
 
     def _epochs(self) -> int | None:
         options = self.arguments.train
@@ -184,14 +136,14 @@ def main(arguments: list[str]) -> int:
     commit = ledger.commit()  # now: the tree may change while the arm trains
     try:
         with ledger.locked(arm.folder, wait=False):
-            figures = arm.train() | arm.translate()
+            figures = arm.train() | arm.score.figures(arm.scoring_commands, arm.folder)
             ledger.append(options.ledger, arm.entry(commit, figures))
             # Only needed to go on training, and as large as the best one.
             (arm.checkpoints / "checkpoint_last.pt").unlink(missing_ok=True)
     except BlockingIOError:
         print(f"{arm.folder}: another process is running this arm", file=sys.stderr)
         return 1
-    except (process.CommandFailed, scoring.IncompleteTranslation) as error:
+    except (process.CommandFailed, scoring.Incomplete) as error:
         print(f"{options.name}: {error}", file=sys.stderr)
         return 1
     print(f"  {options.ledger}")

@@ -4,15 +4,16 @@
 #   step MESSAGE                          announce a step
 #   made FILE...                          say which file a step made
 #   newer FILE THAN...                    does FILE exist, newer than all the others?
-#   download / tokenize / segment_bpe / binarize    data_prep and fairseq-preprocess, where needed
-#   run_arm NAME WORDS -- TRAIN-OPTIONS   train, translate, score, add to the ledger (see arm.py)
+#   download / tokenize / segment_bpe     data_prep, where needed
+#   binarize / binarize_text              fairseq-preprocess, where needed
+#   run_arm NAME WORDS -- TRAIN-OPTIONS   train, score, add to the ledger (see arm.py)
 #   run_arms NAME...                      every arm with every seed, whatever fails
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
 # OUTLAYERS_WORK and OUTLAYERS_RESULTS (folders; default work/RECIPE and results/RECIPE),
 # TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that the ledger holds),
-# SEED, GENERATE (options for fairseq-generate), THREADS (of torch; default: as many as cores).
+# SEED, GENERATE (options for fairseq-generate; empty: nothing is translated), THREADS (of torch; default: as many as cores).
 set -euo pipefail
 
 RECIPE=$(basename "$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)")
@@ -24,7 +25,7 @@ RESULTS=${OUTLAYERS_RESULTS:-results/$RECIPE}
 LEDGER=$RESULTS/ledger.jsonl
 TIME_BUDGET=${TIME_BUDGET:-}
 SEED=${SEED:-1}
-GENERATE=${GENERATE:---beam 5}
+GENERATE=${GENERATE---beam 5}
 ARM_OPTIONS=() # for arm.py; a recipe sets --data, --reference and so on
 if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
 # torch's threads else burn the processor while they wait for each other: with two other programs
@@ -110,15 +111,38 @@ segment_bpe() {
 }
 
 # binarize SOURCE TARGET TRAIN-PREFIX VALID-PREFIX TEST-PREFIX DESTINATION [OPTIONS...]
+binarize() {
+  local source=$1 target=$2 train=$3 valid=$4 test=$5 destination=$6 prefix files=()
+  shift 6
+  for prefix in "$train" "$valid" "$test"; do
+    files+=("$prefix.$source" "$prefix.$target")
+  done
+  preprocess "$destination" "${files[@]}" -- --source-lang "$source" --target-lang "$target" \
+    --trainpref "$train" --validpref "$valid" --testpref "$test" "$@"
+}
+
+# binarize_text TRAIN VALID TEST DESTINATION [OPTIONS...]: texts for language models.
+binarize_text() {
+  local train=$1 valid=$2 test=$3 destination=$4
+  shift 4
+  preprocess "$destination" "$train" "$valid" "$test" -- --only-source \
+    --trainpref "$train" --validpref "$valid" --testpref "$test" "$@"
+}
+
+# preprocess DESTINATION FILES... -- OPTIONS...
 #
 # --padding-factor 1: fairseq would else round the dictionary up with made-up words, and every
 # one of them would be a class of the softmax.
-binarize() {
-  local source=$1 target=$2 train=$3 valid=$4 test=$5 destination=$6
-  shift 6
+preprocess() {
+  local destination=$1 files=()
+  shift
+  while [[ $1 != -- ]]; do
+    files+=("$1")
+    shift
+  done
+  shift
   step "binarize into $destination"
-  if newer "$destination/preprocess.log" "$train.$source" "$train.$target" "$valid.$source" \
-    "$valid.$target" "$test.$source" "$test.$target"; then
+  if newer "$destination/preprocess.log" "${files[@]}"; then
     made "$destination (there already)"
     return
   fi
@@ -126,9 +150,8 @@ binarize() {
   rm -rf "$destination" "$destination.partial"
   mkdir -p "$(dirname "$destination")"
   local log=$destination.log
-  if ! fairseq-preprocess --source-lang "$source" --target-lang "$target" --padding-factor 1 \
-    --trainpref "$train" --validpref "$valid" --testpref "$test" \
-    --destdir "$destination.partial" "$@" >"$log" 2>&1; then
+  if ! fairseq-preprocess --padding-factor 1 "$@" \
+    --destdir "$destination.partial" >"$log" 2>&1; then
     tail -n 12 "$log" >&2
     die "fairseq-preprocess failed; the whole of its messages: $log"
   fi
@@ -151,12 +174,14 @@ run_arm() {
   local force=()
   if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
   "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
-    --seed "$SEED" --generate "$GENERATE" "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
+    --seed "$SEED" ${GENERATE:+--generate "$GENERATE"} "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
 }
 
 # run_arms NAME...: with every seed of SEEDS; the recipe's define_arm sets WORDS and OPTIONS.
 run_arms() {
   local name failed=()
+  # A name that means nothing is said before anything is trained.
+  for name in "$@"; do define_arm "$name"; done
   for SEED in $SEEDS; do
     for name in "$@"; do
       define_arm "$name"

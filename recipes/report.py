@@ -41,6 +41,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
     "chrF": lambda row: mean_and_deviation(row.values("chrf") or row.values("chrf_tokenised")),
     "valid ppl": _figure("best_valid_ppl", 2),
+    "test ppl": _figure("test_ppl", 2),
     "parameters": _figure("parameters", 0),
     "share": _figure("sampled_share", 3),
     "train tokens/s": _figure("train_tokens_per_second", 0),
@@ -99,7 +100,9 @@ def commands(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         entry = row.entries[min(row.entries)]
         lines += [f"- **{row.label}**: {row.words or entry['arm']}", "", "  ```"]
-        lines += [f"  {entry['command']}", f"  {entry['generate_command']}", "  ```"]
+        scoring_commands = [entry[key] for key in sorted(entry) if key.endswith("_command")]
+        lines += [f"  {command}" for command in (entry["command"], *scoring_commands)]
+        lines.append("  ```")
     return lines
 
 

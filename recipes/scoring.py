@@ -12,8 +12,8 @@ HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
 TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
 
 
-class IncompleteTranslation(ValueError):
-    """fairseq-generate did not translate every sentence."""
+class Incomplete(ValueError):
+    """fairseq did not score everything that it was given."""
 
 
 def read_lines(path: Path) -> list[str]:
@@ -36,7 +36,7 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
         output: what fairseq-generate printed.
         expected: how many sentences the test set has.
     Raises:
-        IncompleteTranslation: if a sentence is missing or there are more than expected.
+        Incomplete: if a sentence is missing or there are more than expected.
     """
     best: dict[int, str] = {}
     for line in read_lines(output):
@@ -57,7 +57,7 @@ def most_probable(output: Path, expected: int) -> list[str]:
         output: what fairseq-generate printed.
         expected: how many sentences the test set has.
     Raises:
-        IncompleteTranslation: if a sentence is missing or there are more than expected.
+        Incomplete: if a sentence is missing or there are more than expected.
     """
     best: dict[int, tuple[float, str]] = {}
     hypothesis = ""
@@ -76,7 +76,7 @@ def _require_all(found: Collection[int], output: Path, expected: int) -> None:
     missing = [number for number in range(expected) if number not in found]
     if missing or len(found) != expected:
         examples = ", ".join(map(str, missing[:5])) or "none"
-        raise IncompleteTranslation(
+        raise Incomplete(
             f"{output} holds {len(found)} hypotheses for {expected} references "
             f"({len(missing)} sentences missing, the first: {examples}; numbers count from 0). "
             "Sentences over --max-source-positions are skipped, and without our --user-dir "

@@ -1,8 +1,14 @@
 """What tests of several folders share: small dictionaries, tasks, models and batches."""
 
+import functools
+import json
 import signal
+import tempfile
+import zlib
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
@@ -33,6 +39,7 @@ TRANSLATION_ARCHITECTURES = {
     # The input scale of the paper, 10, would saturate these and amplify rounding errors.
     "esnmt": {**SMALL_RNMT, "gamma_init": 0.5, "spectral_radius": "0.9"},
     "esnmt_lstm": {**SMALL_RNMT, "gamma_init": 0.5},
+    "nematus_gru": {"embed_dim": 8, "hidden_size": 8, "init_std": 0.3},
     "transformer_outlayers": {
         "encoder_embed_dim": 8,
         "decoder_embed_dim": 8,
@@ -58,7 +65,12 @@ LANGUAGE_MODEL_ARCHITECTURES = {
         "tokens_per_sample": 64,
         "tpu": False,
     },
+    # With composed words only the output layer "subword" has something to start from.
+    "subword_lm": {"composition": "word", "tie": "none", "hidden_size": 8, "dropout": 0.0},
 }
+
+
+TABLES = tempfile.TemporaryDirectory()  # removed when the tests end
 
 
 def make_dictionary(num_words: int) -> Dictionary:
@@ -77,11 +89,26 @@ def make_task(num_source: int = 13, num_target: int = 17) -> SimpleNamespace:
     )
 
 
+def needed_options(output_layer: str, dictionary: Dictionary) -> dict:
+    """Options without which an output layer cannot be built."""
+    if output_layer != "external_joint":
+        return {}
+    return {"external_classes": _class_table(tuple(dictionary.symbols))}
+
+
+@functools.cache
+def _class_table(symbols: tuple) -> str:
+    rows = np.random.RandomState(1).randn(len(symbols), 5).astype(np.float32)
+    path = Path(TABLES.name) / f"{len(symbols)}.npy"
+    return write_external_table(path, SimpleNamespace(symbols=symbols), rows)
+
+
 def make_model(
     arch: str, task: SimpleNamespace, seed: int = 1, **options: object
 ) -> torch.nn.Module:
     """A model as ``fairseq-train --arch`` builds it, in float64, with the options given."""
     sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
+    options = {**needed_options(options.get("output_layer"), task.target_dictionary), **options}
     if arch in MODEL_DATACLASS_REGISTRY:
         config = MODEL_DATACLASS_REGISTRY[arch](**{**sizes, **options})
     else:
@@ -136,6 +163,34 @@ def make_language_batch(task: SimpleNamespace, lengths: list, seed: int = 1) -> 
     lengths_with_end = batch["target"].ne(task.target_dictionary.pad()).sum(1)
     batch["net_input"] = {"src_tokens": previous, "src_lengths": lengths_with_end}
     return batch
+
+
+def write_external_table(path: Path, dictionary: Dictionary, rows: np.ndarray) -> str:
+    """A table of external vectors with its sidecar, as data_prep writes them."""
+    np.save(path, rows)
+    data = path.read_bytes()
+    facts = {
+        "rows": len(rows),
+        "dimensions": rows.shape[1],
+        "bytes": len(data),
+        "crc32": zlib.crc32(data),
+        "block_bytes": 64,
+        "blocks": {str(start): zlib.crc32(data[start : start + 64]) for start in (0, 128, 256)},
+        "dictionary": {
+            "symbols": len(dictionary.symbols),
+            "crc32": zlib.crc32("\n".join(dictionary.symbols).encode()),
+        },
+    }
+    path.with_name(path.name + ".json").write_text(json.dumps(facts))
+    return str(path)
+
+
+@pytest.fixture
+def external_table(tmp_path, task) -> str:
+    """A table of 5 dimensions for the source dictionary of ``task``; the last two words unknown."""
+    rows = np.random.RandomState(1).randn(len(task.source_dictionary), 5).astype(np.float32)
+    rows[-2:] = rows[task.source_dictionary.unk()]
+    return write_external_table(tmp_path / "table.npy", task.source_dictionary, rows)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
 from fairseq_outlayers.compat import (
     atomic_checkpoint,
     clear_errors,
+    dictionary_file,
     dropped_tail,
     numpy_names,
     quiet_start,
@@ -15,20 +16,21 @@ from fairseq_outlayers.compat import (
     resumed_lr_step,
     safe_checkpoints,
 )
-from fairseq_outlayers.compat.dictionary_hash import register_dictionaries
+from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
 MENDS = (
     clear_errors,
     quiet_start,
     safe_checkpoints,
     numpy_names,
+    dictionary_file,
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
     replace_unk,
 )
 
-__all__ = ["MENDS", "apply", "register_dictionaries"]
+__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
 
 
 def apply() -> None:

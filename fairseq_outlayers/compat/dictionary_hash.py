@@ -66,6 +66,17 @@ def register_dictionaries(model: Any, task: Any) -> None:
     register_dictionary(model.decoder, "target", task.target_dictionary, language)
 
 
+def update_dictionary(module: nn.Module, side: str, dictionary: Dictionary) -> None:
+    """Save another fingerprint with ``module`` from now on, its dictionary having grown.
+
+    Args:
+        module: for which :func:`register_dictionary` was called.
+        side: "source" or "target".
+        dictionary: as it is now.
+    """
+    getattr(module, _Comparison(side, "").buffer).fill_(fingerprint(dictionary))
+
+
 def fingerprint(dictionary: Dictionary) -> int:
     """Number of symbols and checksum of all of them, in order, in one integer.
 

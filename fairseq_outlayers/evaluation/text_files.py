@@ -1,21 +1,24 @@
 """Text files as lists of words, and tables as text."""
 
 from pathlib import PurePath
-from typing import Iterator, List, Sequence
+from typing import Iterator, List, Optional, Sequence
 
 from fairseq_outlayers.errors import UserError
 
 
-def lines(path: str) -> Iterator[List[str]]:
+def lines(path: str, separator: Optional[str] = None) -> Iterator[List[str]]:
     """The words of each line. Only a line feed ends a line (U+2028 and its like do not).
 
+    Args:
+        path: UTF-8 text.
+        separator: between words; any white space by default.
     Raises:
         UserError: if the file cannot be read or is not UTF-8.
     """
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
             for line in file:
-                yield line.split()
+                yield line.removesuffix("\n").split(separator)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -1,5 +1,12 @@
 """One model family a file; importing it registers its architectures."""
 
-from fairseq_outlayers.models import esnmt, luong_lstm, rnmt_plus, transformer
+from fairseq_outlayers.models import (
+    esnmt,
+    luong_lstm,
+    nematus_gru,
+    rnmt_plus,
+    subword_lm,
+    transformer,
+)
 
-__all__ = ["esnmt", "luong_lstm", "rnmt_plus", "transformer"]
+__all__ = ["esnmt", "luong_lstm", "nematus_gru", "rnmt_plus", "subword_lm", "transformer"]

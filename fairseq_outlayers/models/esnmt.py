@@ -1,13 +1,12 @@
 """Echo state machine translation (Garg et al. 2020): RNMT+ with frozen random recurrent layers."""
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
     MakeLayer,
@@ -15,32 +14,17 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
+from fairseq_outlayers.modules.echo_options import (
+    LEARNED,
+    RELEASES,
+    check_echo_options,
+    make_scales,
+)
 from fairseq_outlayers.modules.echo_state import EchoStateLayer
 from fairseq_outlayers.modules.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.modules.regenerated import freeze
 from fairseq_outlayers.modules.reservoir import INPUT_NORMS, Reservoir
-from fairseq_outlayers.modules.scale import Scale
 from fairseq_outlayers.registry import register_size
-
-
-class Release(NamedTuple):
-    """What is trained beside the output layer (Garg et al. 2020, Table 2)."""
-
-    embeddings: bool = False  # and the scales of the frozen layers
-    attention: bool = False  # and the projection of the encoder's states, its input
-    encoder: bool = False
-    decoder: bool = False
-
-
-RELEASES: Dict[str, Release] = {
-    "softmax": Release(),
-    "embeddings": Release(embeddings=True),
-    "attention": Release(embeddings=True, attention=True),
-    "encoder": Release(embeddings=True, attention=True, encoder=True),
-    "decoder": Release(embeddings=True, attention=True, decoder=True),
-    "all": Release(embeddings=True, attention=True, encoder=True, decoder=True),
-}
-LEARNED = "learned"
 
 
 @dataclass
@@ -143,50 +127,6 @@ class EchoStateModel(RNMTSkeleton):
         frozen |= {} if release.attention else attention
         for name, part in frozen.items():
             freeze(part, name, cfg.reservoir_seed, cfg.init_range)
-
-
-def make_scales(cfg: Any, gates: int) -> Tuple[Scale, Scale]:
-    """Radius and input scale of one layer."""
-    learned = RELEASES[cfg.release].embeddings
-    fixed = fixed_radius(cfg)
-    initial = cfg.radius_init if fixed is None else fixed
-    return Scale(initial, learned and fixed is None, gates), Scale(cfg.gamma_init, learned, gates)
-
-
-def fixed_radius(cfg: Any) -> Optional[float]:
-    """The number in ``--spectral-radius``, or None if it is learned."""
-    if cfg.spectral_radius == LEARNED:
-        return None
-    try:
-        radius = float(cfg.spectral_radius)
-    except ValueError:
-        radius = math.nan
-    if not 0 <= radius < math.inf:
-        raise UserError(
-            f"--spectral-radius {cfg.spectral_radius}: must be {LEARNED}, or a number that is at "
-            "least 0"
-        )
-    return radius
-
-
-def check_echo_options(cfg: Any) -> None:
-    """Refuse what means nothing, before any weight is drawn."""
-    fixed = fixed_radius(cfg)
-    require_range(cfg, "reservoir_sparsity", at_least=0, below=1)
-    require_range(cfg, "reservoir_seed", at_least=0, below=2**32)
-    for option in ("radius_init", "gamma_init"):
-        require_range(cfg, option, at_least=0, below=math.inf)
-    if fixed is not None and cfg.radius_init != EchoStateConfig.radius_init:
-        raise UserError(
-            f"--radius-init {cfg.radius_init} is where learned radii start, and --spectral-radius "
-            f"{cfg.spectral_radius} fixes them: leave one of the two out"
-        )
-    if not RELEASES[cfg.release].embeddings and cfg.output_layer != "linear":
-        raise UserError(
-            f"--release {cfg.release} freezes the embeddings, and --output-layer "
-            f"{cfg.output_layer} may score with them: choose --output-layer linear, or another "
-            "--release"
-        )
 
 
 @register_model("esnmt", dataclass=ESNMTConfig)

@@ -13,14 +13,15 @@ from torch import Tensor
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.additive_attention import AdditiveAttention
 from fairseq_outlayers.modules.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
+from fairseq_outlayers.modules.multi_head_additive_attention import MultiHeadAdditiveAttention
 from fairseq_outlayers.modules.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.modules.rnmt_decoder import RNMTDecoder
 from fairseq_outlayers.modules.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 
 # From the layer's name within the model and its number of inputs.
 MakeLayer = Callable[[str, int], RecurrentLayer]
@@ -74,7 +75,7 @@ class RNMTSkeleton(FairseqEncoderDecoderModel):
             for depth, input_size in enumerate(inputs)
         ]
         encoder = EncoderStack(encoder_layers, nn.Linear(2 * size, size), cfg.dropout)
-        attention = AdditiveAttention(size, cfg.attention_heads)
+        attention = MultiHeadAdditiveAttention(size, cfg.attention_heads)
         decoder = DecoderStack(decoder_layers, attention, cfg.dropout)
         output_layer = build_output_layer(cfg, embeddings[1], 2 * size, target)
         model = cls(
@@ -123,9 +124,11 @@ def trained_layers(cfg: Any) -> MakeLayer:
     return lambda name, input_size: LayerNormLSTM(input_size, cfg.hidden_size)
 
 
-def make_embeddings(cfg: Any, source: Any, target: Any) -> Tuple[nn.Embedding, nn.Embedding]:
+def make_embeddings(
+    cfg: Any, source: Any, target: Any
+) -> Tuple[InternalSourceEmbedding, nn.Embedding]:
     """Source and target embeddings, perhaps one table."""
-    embedding = nn.Embedding(len(source), cfg.embed_dim, source.pad())
+    embedding = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
     if cfg.share_all_embeddings:
         return embedding, embedding
     return embedding, nn.Embedding(len(target), cfg.embed_dim, target.pad())

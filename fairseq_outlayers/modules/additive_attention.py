@@ -1,9 +1,10 @@
-"""Multi-head additive attention over encoder states."""
+"""Additive attention over encoder states."""
 
 from typing import Tuple
 
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.modules.attention import AttentionStep
@@ -11,50 +12,41 @@ from fairseq_outlayers.modules.stepwise_linear import StepwiseLinear
 
 
 class AdditiveAttention(nn.Module):
-    """``score_n = v_n . tanh(W_q h + W_k s)_n``; context ``W_o [sum_s a_n s_n]_n`` (RNMT+).
-
-    The subscript ``n`` takes the features of head ``n``; the values are the encoder states.
+    """Bahdanau et al. (2015): ``e_j = v^T tanh(W q + U h_j + b)``, context ``sum softmax(e) h``.
 
     Args:
-        hidden_size: ``H``, of the decoder states, the encoder states and the context.
-        heads: how many; they divide ``H``.
+        query_size: size ``Q`` of the decoder states that ask.
+        source_size: size ``C`` of the encoder states.
+        attention_size: size ``A`` of the space where both meet.
     """
 
-    def __init__(self, hidden_size: int, heads: int):
+    def __init__(self, query_size: int, source_size: int, attention_size: int):
         super().__init__()
-        self.heads = heads
-        self.query = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.key = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.output = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.score = nn.Parameter(torch.empty(hidden_size))
-        nn.init.uniform_(self.score, -(hidden_size**-0.5), hidden_size**-0.5)
+        self.query = nn.Linear(query_size, attention_size, bias=False)
+        self.key = nn.Linear(source_size, attention_size)
+        self.score = nn.Parameter(torch.empty(attention_size))
+        nn.init.uniform_(self.score, -(attention_size**-0.5), attention_size**-0.5)
 
     def keys(self, source: Tensor) -> Tensor:
-        """``W_k s``, made once a sentence: ``(B, S, H) -> (B, S, H)``."""
+        """``U h + b``, made once a sentence: ``(B, S, C) -> (B, S, A)``."""
         return self.key(source)
 
     def over(self, keys: Tensor, source: Tensor, padding_mask: Tensor) -> AttentionStep:
-        """The attention step of one batch: query ``(B, H)`` -> context ``(B, H)``, ``(B, S)``.
+        """The attention step of one batch: query ``(B, Q)`` -> context ``(B, C)``, ``(B, S)``.
 
         Args:
-            keys: ``keys(source)``, ``(B, S, H)``.
-            source: encoder states, ``(B, S, H)``.
+            keys: ``keys(source)``, ``(B, S, A)``.
+            source: encoder states, ``(B, S, C)``.
             padding_mask: True where padded, ``(B, S)``.
         """
-        batch, length, size = source.shape
-        heads = source.view(batch, length, self.heads, -1).permute(0, 2, 3, 1)
-        to_values = StepwiseLinear(heads.flatten(0, 1))  # (B heads, H / heads, S)
-        to_query, to_context = (StepwiseLinear(m.weight) for m in (self.query, self.output))
-        # One product for all heads: row n is v_n in the features of head n and 0 elsewhere.
-        of_head = torch.block_diag(*self.score.view(self.heads, -1).unbind()).t().to(keys.dtype)
-        padding = torch.zeros_like(keys[..., :1]).masked_fill(
-            padding_mask.unsqueeze(-1), float("-inf")
-        )
+        to_query = StepwiseLinear(self.query.weight)
+        to_context = StepwiseLinear(source.transpose(1, 2))
+        padding = torch.zeros_like(keys[..., 0]).masked_fill(padding_mask, float("-inf"))
 
-        def step(hidden: Tensor) -> Tuple[Tensor, Tensor]:
-            scores = torch.tanh(keys + to_query(hidden).unsqueeze(1)) @ of_head + padding
-            weights = torch.softmax(scores, dim=1)  # (B, S, heads)
-            attended = to_values(weights.transpose(1, 2).reshape(-1, length))
-            return to_context(attended.view(batch, size)), weights.mean(-1)
+        def step(query: Tensor) -> Tuple[Tensor, Tensor]:
+            meeting = torch.tanh(keys + to_query(query).unsqueeze(1))
+            scores = F.linear(meeting, self.score.unsqueeze(0)).squeeze(-1)
+            weights = torch.softmax(scores + padding, dim=1)
+            return to_context(weights), weights
 
         return step

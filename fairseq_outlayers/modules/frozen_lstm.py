@@ -53,7 +53,7 @@ class FrozenLSTM(FrozenLayer):
         # Backwards the padding in front comes last, where no real position sees its states.
         read = inputs.flip(0) if reverse else inputs
         states, hidden, cell = torch.lstm(
-            read, before, weights, False, 1, 0.0, self.training, False, False
+            read, before, weights, False, 1, 0.0, torch.is_grad_enabled(), False, False
         )
         if reverse:
             states = states.flip(0)

@@ -1,6 +1,6 @@
 """LSTM layers over left-padded batches, on PyTorch's fused kernel, without packing."""
 
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -52,13 +52,14 @@ class LeftPaddedLSTM(nn.Module):
         )
 
     def forward(
-        self, inputs: Tensor, padding_mask: Tensor
+        self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
     ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
         """Run all layers.
 
         Args:
             inputs: ``(B, S, input_size)``, left-padded.
             padding_mask: True where padded, ``(B, S)``.
+            backward_inputs: what the backward direction reads instead, in the same order.
         Returns:
             The last layer's states, ``(B, S, hidden_size)``, zero where padded; and for every
             layer the final hidden state and the final cell, ``(B, hidden_size)`` each.
@@ -71,8 +72,9 @@ class LeftPaddedLSTM(nn.Module):
                 states = self.dropout(states)
             runs = [_run(directions[0], states, padding_mask)]
             if backwards is not None:
+                below = states if depth or backward_inputs is None else backward_inputs
                 output, hidden, cell = _run(
-                    directions[1], take_positions(states, backwards), padding_mask
+                    directions[1], take_positions(below, backwards), padding_mask
                 )
                 runs.append((take_positions(output, backwards), hidden, cell))
             outputs, final_hiddens, final_cells = zip(*runs, strict=True)

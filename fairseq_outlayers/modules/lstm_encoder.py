@@ -1,12 +1,13 @@
 """An LSTM encoder for batches padded on either side."""
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
 from fairseq_outlayers.modules.padding import padding_first, take_positions
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
 
@@ -25,7 +26,7 @@ class LSTMEncoder(FairseqEncoder):
 
     Args:
         dictionary: the source dictionary.
-        embedding: ``(V_source, d)``.
+        embedding: vectors of source words.
         lstm: layers over left-padded batches, called as a ``LeftPaddedLSTM``.
         dropout: on the embeddings.
     """
@@ -33,7 +34,7 @@ class LSTMEncoder(FairseqEncoder):
     def __init__(
         self,
         dictionary: Any,
-        embedding: nn.Embedding,
+        embedding: SourceEmbedding,
         lstm: nn.Module,
         dropout: float = 0.0,
     ):
@@ -46,14 +47,23 @@ class LSTMEncoder(FairseqEncoder):
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         if not padding_mask[:, -1].any():
-            embedded = self.dropout(self.embed_tokens(src_tokens))
-            states, hiddens, cells = self.lstm(embedded, padding_mask)
+            states, hiddens, cells = self._encode(src_tokens, padding_mask)
             return EncoderOut(states, padding_mask, hiddens, cells)
         # The LSTM wants the padding in front; attention wants the order of the tokens given.
         order = padding_first(padding_mask)
-        embedded = self.dropout(self.embed_tokens(src_tokens.gather(1, order)))
-        states, hiddens, cells = self.lstm(embedded, padding_mask.gather(1, order))
+        states, hiddens, cells = self._encode(
+            src_tokens.gather(1, order), padding_mask.gather(1, order)
+        )
         return EncoderOut(take_positions(states, order.argsort(1)), padding_mask, hiddens, cells)
+
+    def _encode(
+        self, ids: Tensor, padding_mask: Tensor
+    ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+        embedded = self.dropout(self.embed_tokens(ids))
+        if not self.embed_tokens.directions_differ:
+            return self.lstm(embedded, padding_mask)
+        backwards = self.dropout(self.embed_tokens(ids, direction=1))
+        return self.lstm(embedded, padding_mask, backwards)
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
         """Rows of the batch in another order, ``(B',)``, for beam search."""

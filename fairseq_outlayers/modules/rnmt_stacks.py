@@ -6,9 +6,9 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.modules.additive_attention import AdditiveAttention
 from fairseq_outlayers.modules.attention import AttentionStep
 from fairseq_outlayers.modules.dynamics import log_dynamics
+from fairseq_outlayers.modules.multi_head_additive_attention import MultiHeadAdditiveAttention
 from fairseq_outlayers.modules.recurrent_layer import RecurrentLayer, State
 
 FIRST_RESIDUAL = 2  # layers from the third on add their input to their output
@@ -91,7 +91,10 @@ class DecoderStack(nn.Module):
     """
 
     def __init__(
-        self, layers: Sequence[RecurrentLayer], attention: AdditiveAttention, dropout: float = 0.0
+        self,
+        layers: Sequence[RecurrentLayer],
+        attention: MultiHeadAdditiveAttention,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.layers = nn.ModuleList(layers)

@@ -8,9 +8,11 @@ from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer, OutputLay
 from fairseq_outlayers.output_layers.bilinear import BilinearOutputLayer
 from fairseq_outlayers.output_layers.context_structure import ContextStructureOutputLayer
 from fairseq_outlayers.output_layers.deep_residual import DeepResidualOutputLayer
+from fairseq_outlayers.output_layers.external_joint import ExternalJointOutputLayer
 from fairseq_outlayers.output_layers.joint import JointOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.output_structure import OutputStructureOutputLayer
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from fairseq_outlayers.registry import lookup, selection_config
 
@@ -22,6 +24,8 @@ OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
     "context_structure": ContextStructureOutputLayer,
     "joint": JointOutputLayer,
     "deep_residual": DeepResidualOutputLayer,
+    "subword": SubwordOutputLayer,
+    "external_joint": ExternalJointOutputLayer,
 }
 
 # Inherited by the dataclass of every model: `--output-layer` and each layer's own options.

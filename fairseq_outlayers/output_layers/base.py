@@ -29,6 +29,9 @@ class OutputLayer(nn.Module, ABC):
         bias: whether every class has a bias of its own.
     """
 
+    depends_on_words = False
+    """Whether sizes alone do not say what the layer is, because it looks at the words."""
+
     @dataclass
     class Config(FairseqDataclass):
         no_class_bias: bool = field(

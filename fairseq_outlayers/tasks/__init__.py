@@ -1,5 +1,5 @@
 """fairseq tasks; importing one registers it."""
 
-from fairseq_outlayers.tasks import translation_outlayers
+from fairseq_outlayers.tasks import subword_language_modeling, translation_outlayers
 
-__all__ = ["translation_outlayers"]
+__all__ = ["subword_language_modeling", "translation_outlayers"]

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import echo_runs as records
 import numpy as np
-import runs as records
-from runs import Run
+from echo_runs import Run
 
 RESAMPLES = 1000
 SMALL = 0.5  # BLEU points; a one-seed difference below this decides nothing

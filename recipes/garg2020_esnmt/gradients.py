@@ -1,5 +1,6 @@
 """How a gradient decays on its way back through time, in frozen and in trained layers."""
 
+import logging
 from argparse import Namespace
 from pathlib import Path
 
@@ -10,13 +11,15 @@ from fairseq import checkpoint_utils, utils
 USER_DIR = Path(__file__).resolve().parents[2] / "fairseq_outlayers"
 SENTENCES = 64
 STEPS = 15
+# Importing fairseq lets every library print its debugging messages.
+logging.getLogger().setLevel(logging.WARNING)
 
 
 def decay(checkpoint: Path, data: str) -> list[list[float]]:
     """Norms of the gradient of a last state with respect to earlier inputs.
 
-    For every forward encoder layer, on validation sentences, the state at the last token is
-    multiplied by a random vector and differentiated with respect to the layer's inputs.
+    For every forward encoder layer, on the longest validation sentences, the state at the last
+    token is multiplied by a random vector and differentiated with respect to the layer's inputs.
 
     Returns:
         For each layer, norms by distance 0, 1, ... in time, as a share of that at distance 0;
@@ -29,8 +32,9 @@ def decay(checkpoint: Path, data: str) -> list[list[float]]:
     model = utils.move_to_cpu(models[0]).float().eval()
     task.load_dataset("valid")
     dataset = task.dataset("valid")
-    long = [number for number in range(len(dataset)) if dataset.src_sizes[number] > STEPS]
-    batch = dataset.collater([dataset[number] for number in long[:SENTENCES]])
+    longest = np.argsort(-dataset.src_sizes, kind="stable")[:SENTENCES]
+    steps = min(STEPS, dataset.src_sizes[longest].min())
+    batch = dataset.collater([dataset[number] for number in longest])
     tokens = batch["net_input"]["src_tokens"]
     stack, norms = model.encoder.lstm, []
 
@@ -40,7 +44,7 @@ def decay(checkpoint: Path, data: str) -> list[list[float]]:
         generator = torch.Generator().manual_seed(0)
         vector = torch.randn(states.shape[1:], generator=generator)
         (states[-1] * vector).sum().backward(inputs=[inputs])
-        back = inputs.grad[-STEPS:].norm(dim=-1).flip(0).clamp_min(1e-30)
+        back = inputs.grad[-steps:].norm(dim=-1).flip(0).clamp_min(1e-30)
         norms.append((back / back[0]).log().mean(dim=1).exp().tolist())
 
     for forwards, _ in stack.layers:

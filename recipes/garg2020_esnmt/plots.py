@@ -16,11 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import echo_runs as records
 import gradients
 import matplotlib
 import numpy as np
-import runs as records
-from runs import Run
+from echo_runs import Run
 
 import ledger
 

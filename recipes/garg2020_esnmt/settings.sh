@@ -4,7 +4,7 @@
 #   BPE_MERGES=4000      joint merges
 #   SEEDS="1"            one run of every arm for each
 #   DIM=128 LAYERS=3     width of the models and layers of each side (the paper: 512, 6)
-#   EPOCHS=8  MAX_TOKENS=2000  DROPOUT=0.3  LR=0.002  SMOOTHING=0.1  CLIP=5  BEAM=5
+#   EPOCHS=5  MAX_TOKENS=2000  DROPOUT=0.3  LR=0.002  SMOOTHING=0.1  CLIP=5  BEAM=5
 #   GAMMA=1 INPUT_NORM=fan_in   the recommended scale of the inputs, in all arms not named otherwise
 #   ARMS="..."           which arms, in order of priority (default: all of them)
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SOURCE:=en}" "${TARGET:=de}" "${BPE_MERGES:=4000}" "${SEEDS:=1}" "${DIM:=128}" "${LAYERS:=3}"
-: "${EPOCHS:=8}" "${MAX_TOKENS:=2000}" "${DROPOUT:=0.3}" "${LR:=0.002}" "${SMOOTHING:=0.1}"
+: "${EPOCHS:=5}" "${MAX_TOKENS:=2000}" "${DROPOUT:=0.3}" "${LR:=0.002}" "${SMOOTHING:=0.1}"
 : "${CLIP:=5}" "${BEAM:=5}" "${GAMMA:=1}" "${INPUT_NORM:=fan_in}"
 
 # By priority: main table, ladder (its rows "attention" and "all" are esnmt_lstm and rnmt_plus),

@@ -9,7 +9,7 @@
 #   VOCABULARY=bpe4000           words, or joint BPE of so many merges; of all sets but two:
 #   SAMPLING_VOCABULARY=words    sampling needs a vocabulary much larger than a batch's types
 #   VOCABULARIES="bpe1000 ..."   of the set vocabulary
-#   JOINT_DIMS="128 256"         d_j of the joint model wherever it is compared with others
+#   JOINT_DIMS="128 256"         rising; d_j of the joint model wherever it is compared with others
 #   SWEEP_DIMS="32 64 ..."       d_j of the set joint_dim
 #   SHARES="50 25 5"             percent of the classes, beside all of them
 #   DEPTHS="1 2 3 4"             layers a side
@@ -34,9 +34,11 @@ ALL_SETS=(translation sampling joint_dim depth ablation vocabulary)
 read -ra SETS <<<"${SETS:-${ALL_SETS[*]}}"
 read -ra ARMS <<<"${ARMS:-}"
 
-# The smallest and the largest d_j, the first direction.
+for name in "${SETS[@]}"; do
+  [[ " ${ALL_SETS[*]} " == *" $name "* ]] || die "no set '$name'; known are ${ALL_SETS[*]}"
+done
+
 SMALL_JOINT=joint${JOINT_DIMS%% *}
-LARGE_JOINT=joint${JOINT_DIMS##* }
 FIRST_DIRECTION=${DIRECTIONS%% *}
 
 # arm DIRECTION VOCABULARY MODEL: its name.
@@ -60,13 +62,17 @@ translation_arms() {
   done
 }
 
-sampling_arms() {
-  local model share
-  for model in nmt tied "$SMALL_JOINT"; do
-    echo "$1.$SAMPLING_VOCABULARY.$model"
-    for share in $SHARES; do echo "$1.$SAMPLING_VOCABULARY.$model.share$share"; done
+# with_shares DIRECTION MODEL...: each with all classes, then with every share of them.
+with_shares() {
+  local direction=$1 model share
+  shift
+  for model in "$@"; do
+    echo "$direction.$SAMPLING_VOCABULARY.$model"
+    for share in $SHARES; do echo "$direction.$SAMPLING_VOCABULARY.$model.share$share"; done
   done
 }
+
+sampling_arms() { with_shares "$1" nmt tied "$SMALL_JOINT"; }
 
 joint_dim_arms() {
   local dim
@@ -77,7 +83,7 @@ joint_dim_arms() {
 depth_arms() {
   local depth model name
   for depth in $DEPTHS; do
-    for model in nmt tied $(joint_models); do
+    for model in nmt tied "$SMALL_JOINT"; do
       name=$(arm "$1" "$VOCABULARY" "$model")
       if [[ $depth == "$LAYERS" ]]; then echo "$name"; else echo "$name.depth$depth"; fi
     done
@@ -92,6 +98,9 @@ ablation_arms() {
   done
 }
 
+# Not trained to the end: the arms that take turns in step 80.
+speed_arms() { with_shares "$FIRST_DIRECTION" nmt tied $(joint_models); }
+
 vocabulary_arms() {
   local vocabulary model
   for vocabulary in $VOCABULARIES; do
@@ -100,12 +109,7 @@ vocabulary_arms() {
 }
 
 # arms_of SET DIRECTION: the names of its arms, those to compare with first.
-arms_of() {
-  case " ${ALL_SETS[*]} " in
-    *" $1 "*) "$1_arms" "$2" ;;
-    *) die "no set '$1' of arms; known are ${ALL_SETS[*]}" ;;
-  esac
-}
+arms_of() { "$1_arms" "$2"; }
 
 # directions_of SET: the paper has some tables for every direction, others for one.
 directions_of() {

@@ -6,6 +6,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 "$here/00_prepare.sh"
 # What there is gets reported, whatever failed before.
 status=0
-"$here/10_arms.sh" || status=$?
-"$here/90_report.sh"
+for step in 10_arms 50_frequency_bins 60_neighbours 80_speed 90_report; do
+  "$here/$step.sh" || status=$?
+done
 exit "$status"

@@ -4,26 +4,36 @@
 #   SETTING=multi30k     multi30k, or paper: the sizes, the training and the data of Pappas et al.
 #   SEEDS="1"            one run of every arm for each
 #   EPOCHS  BATCH_SENTENCES  DIM  LAYERS  LR  BEAM       of training and translating
+#   SPEED_UPDATES=20  SPEED_ROUNDS=3  SPEED_TOKENS=5000  of step 80: at least 4,000 target tokens
+#   NEIGHBOURS_OF="walking red dog woman"                of step 60: target words of the first direction
+#   WMT_DATA=FOLDER      for SETTING=paper; the README says what has to be in it
 #   and those of arms.sh, and of recipes/common.sh: TIME_BUDGET, FORCE, OUTLAYERS_DATA and so on.
 set -euo pipefail
 OUTLAYERS_RESULTS=${OUTLAYERS_RESULTS:-results/pappas2018}
-source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$HERE/../common.sh"
 
 : "${SETTING:=multi30k}" "${SEEDS:=1}" "${LAYERS:=2}" "${BEAM:=5}"
+: "${NEIGHBOURS_OF:=walking red dog woman}"
+: "${SPEED_UPDATES:=20}" "${SPEED_ROUNDS:=3}" "${SPEED_TOKENS:=5000}"
 case $SETTING in
   multi30k)
     # A quarter of the authors' width and half their batch: an arm must take minutes, and still make
     # enough updates to learn attention. The learning rate is the larger for it.
-    : "${EPOCHS:=6}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
+    : "${EPOCHS:=5}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
     CASE=(--lowercase)
     ;;
   paper)
     : "${EPOCHS:=50}" "${BATCH_SENTENCES:=96}" "${DIM:=512}" "${LR:=0.001}"
     CASE=()
+    WORK+=/paper RESULTS+=/paper LEDGER=$RESULTS/ledger.jsonl
+    [[ -n ${WMT_DATA:-} ]] || die "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text" \
+      "(the README says what has to be in it)"
     ;;
   *) die "SETTING=$SETTING: known are multi30k and paper" ;;
 esac
-source "$(dirname "${BASH_SOURCE[0]}")/arms.sh"
+BATCH=(--batch-size "$BATCH_SENTENCES")
+source "$HERE/arms.sh"
 
 # Validation and test sets of WMT by language pair; WMT_DATA/PAIR/newstest2014.de and so on.
 declare -A VALID_SET=([de-en]=newstest2014 [en-fi]=newstest2015)
@@ -32,17 +42,16 @@ declare -A TEST_SET=([de-en]=newstest2015 [en-fi]=newstest2016)
 # pair_of DIRECTION: both directions share text, BPE and binarized data.
 pair_of() { tr - '\n' <<<"$1" | sort | paste -sd -; }
 
-raw_folder() { if [[ $SETTING == paper ]]; then echo "$WMT_DATA/$1"; else echo "$WORK/raw"; fi; }
-
 # raw_prefix PAIR SPLIT: of the plain text.
 raw_prefix() {
-  local name=$2
-  if [[ $SETTING == paper ]]; then
-    case $2 in valid) name=${VALID_SET[$1]} ;; test) name=${TEST_SET[$1]} ;; esac
-  else
-    case $2 in valid) name=val ;; test) name=test_2016_flickr ;; esac
-  fi
-  echo "$(raw_folder "$1")/$name"
+  case $SETTING.$2 in
+    multi30k.train) echo "$WORK/raw/train" ;;
+    multi30k.valid) echo "$WORK/raw/val" ;;
+    multi30k.test) echo "$WORK/raw/test_2016_flickr" ;;
+    paper.train) echo "$WMT_DATA/$1/train" ;;
+    paper.valid) echo "$WMT_DATA/$1/${VALID_SET[$1]}" ;;
+    paper.test) echo "$WMT_DATA/$1/${TEST_SET[$1]}" ;;
+  esac
 }
 
 # text_folder PAIR VOCABULARY: words, or units of joint BPE, as in bpe4000.
@@ -52,6 +61,13 @@ text_folder() {
     bpe[0-9]*) echo "$WORK/$1/$2" ;;
     *) die "no vocabulary '$2'; known are words and bpeMERGES, as in bpe4000" ;;
   esac
+}
+
+# training_text DIRECTION: the words of its target language, however the models see them.
+training_text() {
+  local pair
+  pair=$(pair_of "$1")
+  echo "$(text_folder "$pair" words)/train.${1#*-}"
 }
 
 binary_folder() { echo "$WORK/$1/bin.$2"; }
@@ -70,14 +86,15 @@ declare -A MODEL_WORDS=([nmt]="a free vector for every output word"
 define_arm() {
   local direction vocabulary model changes
   IFS=. read -r direction vocabulary model changes <<<"$1"
-  local source=${direction%-*} target=${direction#*-}
-  local pair
+  local source=${direction%-*} target=${direction#*-} pair
+  [[ $direction == ??-?? && -n $model ]] ||
+    die "'$1' is no arm: expected DIRECTION.VOCABULARY.MODEL, as in de-en.bpe4000.tied"
   pair=$(pair_of "$direction")
   define_data "$pair" "$vocabulary" "$target"
   OPTIONS=(--source-lang "$source" --target-lang "$target" --arch luong_lstm
     --embed-dim "$DIM" --hidden-size "$DIM" --dropout 0.3
     --optimizer adam --lr "$LR" --lr-scheduler shrink_after_rise --clip-norm 5
-    --batch-size "$BATCH_SENTENCES" --sentence-avg --max-epoch "$EPOCHS"
+    "${BATCH[@]}" --sentence-avg --max-epoch "$EPOCHS"
     --log-interval 50 --num-workers 0)
   add_model "$model"
   LOSS=(--criterion full_softmax)
@@ -93,6 +110,7 @@ define_arm() {
 
 define_data() {
   local pair=$1 vocabulary=$2 target=$3
+  text_folder "$pair" "$vocabulary" >/dev/null # ends here if there is no such vocabulary
   GENERATE="--beam $BEAM --nbest $BEAM --max-tokens 4000"
   if [[ $vocabulary != words ]]; then GENERATE+=" --post-process subword_nmt"; fi
   ARM_OPTIONS=(--data "$(binary_folder "$pair" "$vocabulary")" --language "$target"

@@ -6,7 +6,7 @@ import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig, build_output_layer
-from tests.conftest import make_dictionary
+from tests.conftest import make_dictionary, needed_options
 
 H = 6
 BATCH, STEPS = 3, 4
@@ -18,7 +18,8 @@ def make_layer(name, bias):
     torch.manual_seed(0)
     dictionary = make_dictionary(15)
     embedding = nn.Embedding(len(dictionary), H, dictionary.pad())
-    config = OutputLayerConfig(output_layer=name, no_class_bias=not bias)
+    options = needed_options(name, dictionary)
+    config = OutputLayerConfig(output_layer=name, no_class_bias=not bias, **options)
     layer = build_output_layer(config, embedding, H, dictionary).double()
     embedding.double()
     for parameter in layer.parameters():

@@ -41,6 +41,9 @@ with open("calls", "a") as calls:
     print("generate", file=calls)
 for number in reversed(range(int(os.environ.get("TRANSLATED", "11")))):
     print(f"D-{number}\\t-0.5\\tthe cat number {number} sat down .")
+    print(f"P-{number}\\t-0.9 -0.9")
+    print(f"D-{number}\\t-0.6\\tthe cat number {number} .")
+    print(f"P-{number}\\t-0.8 -0.8")
 """
 
 
@@ -87,6 +90,17 @@ def test_an_arm_leaves_one_complete_line(checkout):
     assert (figures["parameters"], figures["epochs"], figures["sentences"]) == (1000, 3, 11)
     assert figures["train_tokens_per_second"] == 50
     assert figures["train_peak_rss_mb"] > 0
+
+
+def test_n_best_translations_are_scored_without_a_length_penalty_too(checkout):
+    run()
+    assert "bleu_tokenised_lenpen0" not in ledger.read(Path("ledger.jsonl"))[0]["figures"]
+    run("--generate", "--beam 2 --nbest 2")
+    figures = ledger.read(Path("ledger.jsonl"))[1]["figures"]
+    assert figures["bleu_tokenised"] == pytest.approx(100)
+    assert figures["bleu_tokenised_lenpen0"] < 90  # two words short
+    kept = [path.read_text().splitlines()[3] for path in Path("runs").rglob("*lenpen0*.hyp")]
+    assert kept == ["the cat number 3 ."]
 
 
 def test_an_arm_in_the_ledger_is_skipped_unless_forced(checkout, capsys):

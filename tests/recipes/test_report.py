@@ -123,6 +123,46 @@ def test_rows_are_tested_against_the_first_with_the_same_seed(results):
     assert problems == ["ours: no seed 2 to compare"]
 
 
+def test_intervals_of_differences_stand_in_the_table(results, capsys):
+    add(results, "base", 1, 10.0, wrong=0.4)
+    add(results, "ours", 1, 20.0, wrong=0.1)
+    rows = comparison.rows_of(ledger.read(results), ["base", "ours"])
+    comparison.compare_with_first(rows)
+    found = rows[1].intervals[1]
+    assert 0 < found.low < found.difference < found.high
+    references, first = sentences("base 1", 0.4)
+    metric = scoring.bleu_metric(True)
+    scores = [
+        metric.corpus_score(lines, [references]).score
+        for lines in (first, sentences("ours 1", 0.1)[1])
+    ]
+    assert found.difference == pytest.approx(scores[1] - scores[0])
+    assert report.main([str(results), "--arms", "base", "ours"]) == 0
+    assert f"| {found} |" in capsys.readouterr().out
+    data = json.loads((results.parent / "report.json").read_text())
+    assert data["rows"][1]["differences"] == {"1": list(found)}
+
+
+def test_chosen_arms_alone_go_to_a_file_of_their_own(results, capsys):
+    for arm in ("base", "ours", "other"):
+        add(results, arm, 1, 10.0)
+    base = results.parent / "set.de-en"
+    arguments = [str(results), "--only", "--arms", "ours", "base", "third", "--output", str(base)]
+    assert report.main(arguments) == 0
+    data = json.loads((results.parent / "set.de-en.json").read_text())
+    assert [row["arm"] for row in data["rows"]] == ["ours", "base"]
+    assert data["not_run"] == ["third"]
+    assert (results.parent / "set.de-en.md").exists()
+    assert not (results.parent / "report.md").exists()
+
+
+def test_a_set_of_which_nothing_was_run_makes_no_file(results, capsys):
+    add(results, "base", 1, 10.0)
+    assert report.main([str(results), "--only", "--arms", "ours"]) == 0
+    assert "arms not run: ours" in capsys.readouterr().out
+    assert [path.name for path in results.parent.iterdir()] == ["ledger.jsonl"]
+
+
 def test_translations_left_on_another_machine_are_said_to_be_missing(results):
     add(results, "base", 1, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0)

@@ -40,6 +40,38 @@ def test_of_several_hypotheses_the_first_counts(tmp_path):
     assert scoring.hypotheses_in_corpus_order(path, 2) == ["best", "only"]
 
 
+def n_best(tmp_path, hypotheses):
+    """Output of ``--nbest``: number, text, and the log-probabilities of its tokens."""
+    path = tmp_path / "nbest.out"
+    lines = []
+    for number, text, scores in hypotheses:
+        lines += [f"H-{number}\t-0.5\t{text} @@", f"D-{number}\t-0.5\t{text}"]
+        lines += [f"P-{number}\t" + " ".join(f"{score:.4f}" for score in scores)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_most_probable_hypothesis_has_the_largest_sum_and_not_the_largest_mean(tmp_path):
+    long, short = [-0.5, -0.5, -0.5, -0.5], [-0.9, -0.9]
+    path = n_best(
+        tmp_path,
+        [(1, "a b c", long), (1, "a", short), (0, "x", [-3]), (0, "y z", [-1, -1.5])],
+    )
+    assert scoring.hypotheses_in_corpus_order(path, 2) == ["x", "a b c"]
+    assert scoring.most_probable(path, 2) == ["y z", "a"]
+
+
+def test_equally_probable_hypotheses_keep_their_order(tmp_path):
+    path = n_best(tmp_path, [(0, "first", [-1, -1]), (0, "second", [-2])])
+    assert scoring.most_probable(path, 1) == ["first"]
+
+
+def test_a_missing_most_probable_hypothesis_is_named(tmp_path):
+    path = n_best(tmp_path, [(0, "x", [-1]), (2, "y", [-1])])
+    with pytest.raises(scoring.Incomplete, match="1 sentences missing, the first: 1"):
+        scoring.most_probable(path, 3)
+
+
 def test_an_empty_hypothesis_is_a_hypothesis(tmp_path):
     path = generate_output(tmp_path, [(0, ""), (1, "a\u2028b")])
     assert scoring.hypotheses_in_corpus_order(path, 2) == ["", "a\u2028b"]
@@ -48,7 +80,7 @@ def test_an_empty_hypothesis_is_a_hypothesis(tmp_path):
 def test_missing_hypotheses_are_counted_and_named(tmp_path):
     path = generate_output(tmp_path, [(0, "x"), (2, "y"), (5, "z")])
     with pytest.raises(
-        scoring.IncompleteTranslation,
+        scoring.Incomplete,
         match=r"holds 3 hypotheses for 6 references \(3 sentences missing, the first: 1, 3, 4;",
     ):
         scoring.hypotheses_in_corpus_order(path, 6)
@@ -56,7 +88,7 @@ def test_missing_hypotheses_are_counted_and_named(tmp_path):
 
 def test_more_hypotheses_than_references_are_refused(tmp_path):
     path = generate_output(tmp_path, [(0, "x"), (1, "y")])
-    with pytest.raises(scoring.IncompleteTranslation, match="holds 2 hypotheses for 1 references"):
+    with pytest.raises(scoring.Incomplete, match="holds 2 hypotheses for 1 references"):
         scoring.hypotheses_in_corpus_order(path, 1)
 
 

@@ -98,6 +98,22 @@ def test_no_arm_starts_after_the_time_budget():
     assert "TIME_BUDGET=60" in result.stdout
 
 
+def test_every_arm_runs_with_every_seed_whatever_fails():
+    script = """
+    define_arm() { WORDS="words of $1"; OPTIONS=(--lr 1); }
+    run_arm() { echo "$SEED $*"; [[ $1 != bad ]]; }
+    run_arms good bad other
+    """
+    result = bash(script, SEEDS="1 2")
+    assert result.returncode == 1
+    assert [line for line in result.stdout.splitlines() if "--" in line] == [
+        f"{seed} {name} words of {name} -- --lr 1"
+        for seed in (1, 2)
+        for name in ("good", "bad", "other")
+    ]
+    assert "failed: bad bad" in result.stderr
+
+
 def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_path):
     for age, name in enumerate(("made", "first", "second")):
         (tmp_path / name).touch()

@@ -24,7 +24,7 @@ MODEL = [
     "0",
 ]
 TRAINING = (
-    f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.005 --clip-norm 1 --max-tokens 300 "
+    f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.005 --clip-norm 1 --max-tokens 600 "
     "--num-workers 0 --no-epoch-checkpoints --log-format json --log-interval 10 "
     "--gamma-init 1 --input-norm fan_in --criterion label_smoothed_cross_entropy"
 ).split()
@@ -38,8 +38,9 @@ def test_a_trained_checkpoint_is_slim_logged_reported_and_decodes_alike_in_any_b
     data,  # noqa: F811
     tmp_path,
 ):
-    log = succeed("train", data / "bin", *TRAINING, *MODEL, "--arch", "esnmt_lstm", "--dropout", 0,
-                  "--max-epoch", 2, "--store-ema", "--save-dir", tmp_path).stdout  # fmt: skip
+    options = [*TRAINING, *MODEL, "--arch", "esnmt_lstm", "--dropout", 0, "--store-ema"]
+    options += ["--max-epoch", 2, "--max-update", 60, "--save-dir", tmp_path]
+    log = succeed("train", data / "bin", *options).stdout
     first, last = (statistics(log, "train")[index] for index in (0, -1))
     assert float(last["train_loss"]) < float(first["train_loss"])
     for name in ("encoder_forward_0", "encoder_backward_2", "decoder_1"):

@@ -6,10 +6,13 @@ within seconds and cannot get right without encoder, attention, decoder and outp
 
 import random
 import re
+import shutil
 
 import pytest
 import torch
 
+from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.errors import UserError
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
@@ -107,6 +110,30 @@ def test_alignments_name_positions_of_the_source_as_written(data, trained):
 def test_an_ensemble_of_a_model_with_itself_decodes_like_the_model(data, trained):
     alone = translations(generate(data, trained, "--beam", 3))
     assert translations(generate(data, f"{trained}:{trained}", "--beam", 3)) == alone
+
+
+def test_a_word_added_by_its_description_is_written_in_the_place_of_the_described(
+    data, trained, tmp_path, capsys
+):
+    before = translations(generate(data, trained, "--beam", 1))
+    extended = tmp_path / "bin"
+    described = [line.split()[0] for line in (data / "bin/dict.yy.txt").open()].index("A") + 4
+    bias = final_parameters(trained.parent)["decoder.output_projection.bias"][described].item()
+    (tmp_path / "new.tsv").write_text("Alpha\tA\n")
+    arguments = ["--path", trained, "--data", data / "bin", "--descriptions", tmp_path / "new.tsv",
+                 "--bias", bias + 1e-5, "--output"]  # fmt: skip
+    main(["unseen-words", *map(str, [*arguments, extended])])
+    with pytest.raises(UserError, match="has the model's own dictionaries"):
+        main(["unseen-words", *map(str, [*arguments, data / "bin"])])
+    for path in (data / "bin").glob("test.*"):  # the known words have the same ids
+        shutil.copy(path, extended)
+    after = translations(generate(tmp_path, extended / "checkpoint.pt", "--beam", 1))
+    assert after == {number: text.replace("A", "Alpha") for number, text in before.items()}
+    assert any("Alpha" in text for text in after.values())
+    capsys.readouterr()
+    # The checkpoint names its own dictionaries: no --data.
+    main(["neighbours", "--path", str(extended / "checkpoint.pt"), "--words", "Alpha"])
+    assert "1.00 A" in capsys.readouterr().out
 
 
 def final_parameters(save_dir):

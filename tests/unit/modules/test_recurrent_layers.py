@@ -1,5 +1,7 @@
 """Recurrent layers, frozen and trained, against their equations, in float64."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -246,3 +248,22 @@ def test_the_cell_of_a_trained_layer_is_capped():
     layer.bias.data[:3] = 50.0
     _, (_, cell) = layer(torch.randn(30, 2, INPUT, dtype=torch.float64))
     assert cell.max() == 10
+
+
+@each_layer
+@pytest.mark.parametrize("training", [True, False])
+def test_single_precision_gives_states_and_gradients_up_to_rounding(layer, training):
+    # In float32, PyTorch's LSTM runs on another kernel than in float64.
+    inputs, padding = batch()
+    single = copy.deepcopy(layer).float().train(training)
+    found = []
+    for run, x in ((layer, inputs), (single, inputs.float())):
+        x = x.clone().requires_grad_()
+        states, last = run(x, padding=padding, reverse=True)
+        weights = torch.arange(1.0, 1 + states.numel()).view_as(states) / states.numel()
+        ((states * weights).sum() + last[-1].sum()).backward()
+        gradients = [parameter.grad for parameter in run.parameters()]
+        found.append([states, x.grad.masked_fill(padding, 0), *gradients])
+        run.zero_grad()
+    for expected, value in zip(*found, strict=True):
+        torch.testing.assert_close(value.double(), expected, rtol=1e-4, atol=1e-5)

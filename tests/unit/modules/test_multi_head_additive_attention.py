@@ -2,14 +2,14 @@
 
 import torch
 
-from fairseq_outlayers.modules.additive_attention import AdditiveAttention
+from fairseq_outlayers.modules.multi_head_additive_attention import MultiHeadAdditiveAttention
 
 SIZE, HEADS = 6, 3
 
 
 def test_contexts_and_weights_equal_the_equation():
     torch.manual_seed(0)
-    attention = AdditiveAttention(SIZE, HEADS).double()
+    attention = MultiHeadAdditiveAttention(SIZE, HEADS).double()
     source = torch.randn(2, 5, SIZE, dtype=torch.float64)
     padding = torch.tensor([[True, True, False, False, False], [False] * 5])
     query = torch.randn(2, SIZE, dtype=torch.float64)
@@ -35,7 +35,7 @@ def test_contexts_and_weights_equal_the_equation():
 
 def test_gradients_over_several_steps_are_those_of_autograd():
     torch.manual_seed(0)
-    attention = AdditiveAttention(SIZE, HEADS).double()
+    attention = MultiHeadAdditiveAttention(SIZE, HEADS).double()
     padding = torch.tensor([[True, False, False]])
 
     def two_steps(source, query, *_):

@@ -1,0 +1,216 @@
+"""Time of composed word vectors in a language model, beside vectors of every word's own.
+
+    python benchmarks/subword_lm.py --size small
+
+Three comparisons, arms taking turns: a training step of the softmax alone (against that of the word
+model, with the ratio of their arithmetic), a training step of the whole model (against fairseq's
+lstm_lm with the same sizes and batch), and a batch at evaluation (against the word model). Prints
+the median of the ratios over the rounds, the smallest and the largest.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
+from fairseq_outlayers.losses import full_nll
+
+# What a result says of its origin is the business of the recipes, which are scripts as well.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+
+import ledger
+
+HIDDEN_SIZES = {"small": 200, "medium": 650}  # LSTM units
+MORPHS, SYLLABLES, MOST_SYLLABLES = 3_400, 5_900, 8  # on the Penn Treebank
+ROWS, WINDOW = 20, 35
+ARMS = {
+    "word": ("word_lm", "original"),
+    "word, tied": ("word_lm", "re"),
+    "MorphSum, all tied": ("morphsum_lm", "re_rw"),
+    "SylConcat, all tied": ("sylconcat_lm", "re_rw"),
+}
+
+
+def make_dictionary(folder: Path, num_words: int) -> Dictionary:
+    """Invented words of two units; the first one has as many syllables as a word can have."""
+    words = [f"w{number}" for number in range(num_words - 4)]
+    (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
+    for kind, types in (("morphs", MORPHS), ("syllables", SYLLABLES)):
+        lines = []
+        for number, word in enumerate(words):
+            length = MOST_SYLLABLES if kind == "syllables" and number == 0 else 2
+            units = (f"u{(number + place * 7) % (types - 4)}" for place in range(length))
+            lines.append(f"{word}\t{' '.join(units)}\n")
+        (folder / f"{kind}.txt").write_text("".join(lines))
+    return Dictionary.load(str(folder / "dict.txt"))
+
+
+def make_task(dictionary: Dictionary) -> Any:
+    return SimpleNamespace(
+        dictionary=dictionary, source_dictionary=dictionary, target_dictionary=dictionary
+    )
+
+
+def make_ours(dictionary: Dictionary, arch: str, tie: str, size: str) -> Any:
+    name = arch + ("_medium" if size == "medium" else "")
+    config = MODEL_DATACLASS_REGISTRY[name](tie=tie)
+    return MODEL_REGISTRY[name].build_model(config, make_task(dictionary))
+
+
+def make_stock(dictionary: Dictionary, size: str) -> Any:
+    """fairseq's lstm_lm with the sizes of the word model."""
+    units = HIDDEN_SIZES[size]
+    args = Namespace(
+        decoder_embed_dim=units, decoder_hidden_size=units, decoder_out_embed_dim=units,
+        decoder_layers=2, decoder_attention="0", dropout=0.3, tokens_per_sample=WINDOW,
+        max_target_positions=WINDOW, criterion="cross_entropy",
+    )  # fmt: skip
+    ARCH_CONFIG_REGISTRY["lstm_lm"](args)
+    return MODEL_REGISTRY["lstm_lm"].build_model(args, make_task(dictionary))
+
+
+def arithmetic(model: Any, positions: int) -> float:
+    """Multiplications of the softmax, its classes' composition included, a class."""
+    layer = model.decoder.output_projection
+    size = model.decoder.lstm.layers[0].hidden_size
+    if not hasattr(layer, "words"):
+        return positions * size
+    composition = layer.words.composition
+    composed = 2 * 2 * composition.output_size**2  # two highway layers of two maps each
+    parts = layer.layers()
+    if "proj" in parts:
+        composed += parts["proj"].weight.numel()
+    if layer.projection is not None:
+        composed += layer.projection.weight.numel()
+    return positions * size + composed
+
+
+def softmax_step(model: Any, hidden: torch.Tensor, targets: torch.Tensor) -> Callable[[], None]:
+    layer = model.decoder.output_projection
+
+    def step() -> None:
+        model.zero_grad()
+        full_nll(hidden, targets, layer.class_embeddings(), layer.class_bias()).backward()
+
+    return step
+
+
+def training_step(model: Any, criterion: Any, sample: dict) -> Callable[[], None]:
+    def step() -> None:
+        model.zero_grad()
+        criterion(model, sample)[0].backward()
+
+    return step
+
+
+def evaluation(model: Any, criterion: Any, sample: dict) -> Callable[[], None]:
+    def step() -> None:
+        with torch.no_grad():
+            criterion(model, sample)
+
+    return step
+
+
+def take_turns(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of every arm in every round, the order shuffled; one more round warms up."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    order, shuffler = list(steps), random.Random(0)
+    for number in range(rounds + 1):
+        shuffler.shuffle(order)
+        for name in order:
+            start = time.perf_counter()
+            steps[name]()
+            if number > 0:
+                times[name].append(time.perf_counter() - start)
+    return times
+
+
+def report(title: str, times: dict[str, list[float]], extra: dict[str, str]) -> list[dict]:
+    """Print a table of ratios to the first arm, and return its figures."""
+    first = next(iter(times))
+    print(f"\n{title}\n\n| arm | seconds | time / {first} (min to max) | |\n|---|---|---|---|")
+    rows = []
+    for name, taken in times.items():
+        ratios = sorted(t / f for t, f in zip(taken, times[first], strict=True))
+        spread = f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        print(f"| {name} | {median(taken):.3f} | {spread} | {extra.get(name, '')} |", flush=True)
+        rows.append({"comparison": title, "arm": name, "seconds": taken, "ratios": ratios})
+    return rows
+
+
+def compare(size: str, num_words: int, rounds: int) -> list[dict]:
+    """All three comparisons."""
+    with tempfile.TemporaryDirectory() as folder:
+        dictionary = make_dictionary(Path(folder), num_words)
+        models = {name: make_ours(dictionary, *arm, size) for name, arm in ARMS.items()}
+    stock = make_stock(dictionary, size)
+    task = make_task(dictionary)
+    ours = CRITERION_REGISTRY["full_softmax"](task, 0.0, False, 0, True)
+    theirs = CRITERION_REGISTRY["cross_entropy"](task, True)
+    words = torch.randint(4, num_words, (ROWS, WINDOW + 1))
+    sample = {
+        "net_input": {
+            "src_tokens": words[:, :-1],
+            "src_lengths": torch.full((ROWS,), WINDOW),
+        },
+        "target": words[:, 1:].contiguous(),
+        "ntokens": ROWS * WINDOW,
+    }
+    hidden = torch.randn(ROWS * WINDOW, HIDDEN_SIZES[size], requires_grad=True)
+    targets = words[:, 1:].flatten()
+    steps = {name: softmax_step(model, hidden, targets) for name, model in models.items()}
+    needed = {name: arithmetic(model, len(targets)) for name, model in models.items()}
+    said = {name: f"arithmetic {n / needed['word']:.2f}" for name, n in needed.items()}
+    rows = report("training step of the softmax", take_turns(steps, rounds), said)
+    steps = {"fairseq's lstm_lm": training_step(stock, theirs, sample)}
+    steps |= {name: training_step(model, ours, sample) for name, model in models.items()}
+    rows += report("training step of the model", take_turns(steps, rounds), {})
+    steps = {name: evaluation(model.eval(), ours, sample) for name, model in models.items()}
+    return rows + report("a batch at evaluation", take_turns(steps, rounds), {})
+
+
+def main() -> None:
+    """Measure, print the tables, write the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=HIDDEN_SIZES, default="small")
+    parser.add_argument("--words", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument(
+        "--output", type=Path, help="default: results/benchmarks/subword_lm_SIZE.json"
+    )
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    facts = {
+        "size": options.size,
+        "words": options.words,
+        "threads": options.threads,
+        "rows": compare(options.size, options.words, options.rounds),
+        "commit": ledger.commit(),
+        "machine": ledger.machine(),
+        "versions": ledger.versions(),
+    }
+    output = options.output or Path(f"results/benchmarks/subword_lm_{options.size}.json")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(facts, indent=2) + "\n")
+    print(f"\n{output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Other forms of a word under which a table of vectors may know it, and why it knows none."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+
+DIGIT = re.compile(r"\d")
+PIECE = re.compile(r"\w+|[^\w\s]")
+
+
+def other_forms(word: str) -> Iterator[str]:
+    """Case variants first, then the same with each digit as '#' (as Di Gangi & Federico 2017).
+
+    ``Cats`` -> cats, CATS; ``1984`` -> ####; ``B2B`` -> b2b, B2b, then B#B, b#b, B#b.
+    """
+    seen = {word}
+    for form in (word, DIGIT.sub("#", word)):
+        for variant in (form, form.lower(), form.capitalize(), form.upper()):
+            if variant not in seen:
+                seen.add(variant)
+                yield variant
+
+
+def diagnose(word: str, has_vector: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Why a word may have no vector although what it stands for has one.
+
+    Args:
+        has_vector: whether the table knows a word as it stands.
+    Returns:
+        The reason, and what the table knows instead; None if no reason is seen.
+    """
+
+    def known(form: str) -> bool:
+        return has_vector(form) or any(map(has_vector, other_forms(form)))
+
+    plain = html.unescape(word)
+    if plain != word and known(plain):
+        return "escapes", plain
+    joined = word.replace("@-@", "-").removesuffix("@@")
+    if joined != word:
+        return "marks of segmentation", joined
+    pieces = PIECE.findall(word)
+    if len(pieces) > 1 and all(map(known, pieces)):
+        return "another tokenisation", " ".join(pieces)
+    return None

@@ -1,0 +1,159 @@
+"""Cut the words of a fairseq dictionary into characters, syllables or morphs.
+
+The table is written beside the dictionary, dict.de.txt -> morphs.de.txt, where models that compose
+word vectors (--arch subword_lm, --output-layer subword) look for it. A line is a word, a tab, and
+its units with single spaces between them. fairseq's specials (</s>, <unk>, ...) are not in it: they
+are one unit each.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+
+from common import CommandParser, UserError, positive_int, progress, run
+from text_files import read_lines, write_together
+from word_units import UNITS, Cutter
+
+EXAMPLE = """example:
+  python data_prep/build_subword_table.py data-bin/dict.txt --units morphs
+  python data_prep/build_subword_table.py data-bin/dict.de.txt --units syllables --language de_DE
+"""
+
+SPECIALS = {"<s>", "<pad>", "</s>", "<unk>"}
+Table = dict[str, list[str]]
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a fairseq dictionary, in its order.
+
+    Raises:
+        UserError: if a line is not ``word count``.
+    """
+    words = []
+    for number, line in enumerate(read_lines(path), start=1):
+        fields = line.removesuffix(" #fairseq:overwrite").rsplit(" ", 1)
+        if len(fields) != 2 or not fields[1].isdecimal() or not fields[0]:
+            raise UserError(
+                f"{path}:{number}: {line[:60]!r} is not 'word count'; give the dict.*.txt that "
+                "fairseq-preprocess wrote"
+            )
+        words.append(fields[0])
+    if not words:
+        raise UserError(f"{path}: no words in it; give the dict.*.txt of fairseq-preprocess")
+    return words
+
+
+def unseen_words(texts: Sequence[Path], known: Sequence[str]) -> list[str]:
+    """The words of some texts that a dictionary lacks, in the order of their first appearance."""
+    found = dict.fromkeys(
+        word for text in texts for line in read_lines(text) for word in line.split()
+    )
+    excluded = set(known) | SPECIALS
+    return [word for word in found if word not in excluded]
+
+
+def table_path(dictionary: Path, units: str) -> Path:
+    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
+    return dictionary.with_name(f"{units}.{dictionary.name.removeprefix('dict.')}")
+
+
+def cut_all(words: Iterable[str], cut: Cutter) -> Table:
+    """The units of every word.
+
+    Raises:
+        UserError: if the units of a word, put together, are not the word.
+    """
+    table = {}
+    for word in words:
+        table[word] = cut(word)
+        if "".join(table[word]) != word or not all(table[word]):
+            raise UserError(f"{word!r} was cut into {table[word]}, which is not the word again")
+    return table
+
+
+def describe(table: Table, units: str) -> list[str]:
+    """How many units there are, how many a word has, and which words a sum cannot tell apart."""
+    lengths = sorted(map(len, table.values()))
+    types = len({unit for parts in table.values() for unit in parts})
+    percentile = lengths[min(len(lengths) - 1, round(0.99 * len(lengths)))]
+    lines = [
+        f"{len(table):,} words, {types:,} {units}; a word has {mean(lengths):.2f} on average, "
+        f"{percentile} at the 99th percentile, {lengths[-1]} at most"
+    ]
+    order_lost: dict[tuple[str, ...], list[str]] = {}
+    for word, parts in table.items():
+        order_lost.setdefault(tuple(sorted(parts)), []).append(word)
+    alike = [words for words in order_lost.values() if len(words) > 1]
+    count = sum(map(len, alike))
+    example = f", for example {' and '.join(alike[0][:2])}" if alike else ""
+    lines.append(f"{count:,} words have the same {units} as another in another order{example}")
+    return lines
+
+
+def frequent(table: Table, number: int = 5) -> str:
+    """The units that most words have."""
+    counts = Counter(unit for parts in table.values() for unit in set(parts))
+    return ", ".join(f"{unit} ({count:,})" for unit, count in counts.most_common(number))
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "dictionary", type=Path, metavar="DICT", help="dict.txt or dict.LANGUAGE.txt"
+    )
+    parser.add_argument("--units", required=True, choices=UNITS)
+    parser.add_argument(
+        "--language", metavar="NAME", help="of the hyphenation patterns: en_US, de_DE, fr, ru, cs"
+    )
+    parser.add_argument(
+        "--segmentations",
+        type=Path,
+        metavar="FILE",
+        help="morphs: use these (morfessor-train -S FILE) instead of training on the dictionary",
+    )
+    parser.add_argument(
+        "--also-words-of",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="TEXT",
+        help="cut the words of these texts too that the dictionary lacks, so that "
+        "evaluation.open_vocabulary can score them; nothing is trained on them",
+    )
+    parser.add_argument(
+        "--seed", type=positive_int, default=1, metavar="N", help="of Morfessor (default: 1)"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the table of the dictionary named on the command line."""
+    options = parse_arguments(arguments)
+    words = read_words(options.dictionary)
+    unseen = unseen_words(options.also_words_of, words)
+    try:
+        cut = UNITS[options.units](words, options)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"--units {options.units} needs the Python package {error.name}: "
+            f"pip install {error.name}"
+        ) from None
+    all_words = words + unseen
+    table = cut_all(progress(all_words, len(all_words), "cutting", " words"), cut)
+    path = table_path(options.dictionary, options.units)
+    with write_together([path], [options.dictionary]) as outputs:
+        for word, parts in table.items():
+            outputs[0].write_line(f"{word}\t{' '.join(parts)}")
+    print("\n".join(describe(table, options.units)))
+    print(f"in most words: {frequent(table)}")
+    print(f"wrote {path} ({len(table):,} lines)")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,152 @@
+"""Make a table of external word vectors for the source side of a model, and its dictionary.
+
+The dictionary lists the words of the training text by frequency, then every other word of the
+vectors' file, so that a word first met in testing has its own vector too. Writes
+
+    PREFIX.npy        the table, a row for each symbol of the dictionary; opened without loading
+    PREFIX.npy.json   its checksums
+    PREFIX.dict.txt   for fairseq-preprocess --srcdict
+
+A word that the vectors do not know under its own form gets the vector of a case variant, else that
+of the form with '#' for digits, else one from subwords (fastText's .bin), else the mean of all
+vectors. </s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import CommandParser, positive_int, progress, run
+from coverage import Coverage, failures
+from extraction import SPECIALS, Extraction
+from text_files import count_lines, read_lines, write_together
+from vector_formats import FORMATS, detect_format
+from vector_table import (
+    PRECISIONS,
+    TableWriter,
+    checksums,
+    dictionary_checksum,
+    write_dictionary,
+    write_json,
+)
+
+EXAMPLE = """example:
+  python data_prep/extract_embeddings.py --vectors glove.840B.300d.txt \\
+      --train tokenized/train.en --text tokenized/valid.en tokenized/test.en --output external.en
+  fairseq-preprocess --srcdict external.en.dict.txt --padding-factor 1 ...
+  fairseq-train ... --arch nematus_mix_sum --external-embeddings external.en.npy
+"""
+
+
+def count_words(paths: Sequence[Path]) -> dict[Path, Counter[str]]:
+    """Occurrences of every word in each text, as fairseq splits it."""
+    found = {}
+    for path in paths:
+        lines = progress(read_lines(path), count_lines(path), f"reading {path.name}")
+        found[path] = Counter(word for line in lines for word in line.split())
+    return found
+
+
+def by_frequency(counts: Counter[str]) -> list[str]:
+    """Words in the order of fairseq's dictionaries, without its own symbols."""
+    words = (word for word in counts if word not in SPECIALS)
+    return sorted(words, key=lambda word: (-counts[word], word))
+
+
+def extract(options: argparse.Namespace) -> None:
+    """Write table, sidecar and dictionary, and say what they cover."""
+    training, texts = count_words([options.train])[options.train], count_words(options.text)
+    form = detect_format(options.vectors) if options.format == "auto" else options.format
+    vectors = FORMATS[form](options.vectors)
+    paths = [Path(f"{options.output}{ending}") for ending in (".npy", ".npy.json", ".dict.txt")]
+    with write_together(paths, [options.vectors, options.train, *options.text]) as outputs:
+        table = TableWriter(outputs[0], vectors.dimensions, PRECISIONS[options.precision])
+        extraction = Extraction(vectors, table, by_frequency(training))
+        extraction.read(options.limit)
+        for counts in (training, *texts.values()):
+            extraction.add_other_forms(counts)
+        norms = extraction.add_shared_rows()
+        rows = len(extraction.rows)
+        table.finish(rows)
+        facts: dict[str, Any] = {
+            "rows": rows,
+            "dimensions": vectors.dimensions,
+            "training_rows": extraction.trained,
+            "vectors": {"file": options.vectors.name, "format": form, "words": extraction.count},
+            "norms": norms,
+            "dictionary": dictionary_checksum(extraction.rows),
+        }
+        write_json(outputs[1], facts | checksums(outputs[0].temporary))
+        words = list(extraction.rows)[len(SPECIALS) :]
+        write_dictionary(outputs[2], words, [training[word] for word in words])
+    describe(options, extraction, norms, {options.train: training, **texts})
+    for path in paths:
+        print(f"wrote {path}")
+
+
+def describe(
+    options: argparse.Namespace,
+    extraction: Extraction,
+    norms: dict[str, float],
+    texts: dict[Path, Counter[str]],
+) -> None:
+    """Print what was read and how much of each text it covers."""
+    print(
+        f"{options.vectors}: {extraction.count:,} words, {extraction.vectors.dimensions} dimensions"
+    )
+    for reason, number in sorted(extraction.skipped.items()):
+        print(f"  passed over, {reason}: {number:,}")
+    print("  norm: " + ", ".join(f"{name} {value:g}" for name, value in norms.items()))
+    size = min(options.internal_vocabulary or extraction.trained, extraction.trained)
+    internal: Callable[[str], bool] = lambda word: extraction.rows.get(word, size) < size  # noqa: E731
+    for path, counts in texts.items():
+        print("\n".join(Coverage(str(path), counts, extraction.source, internal).lines()))
+        print("\n".join(failures(counts, extraction.source, extraction.has_vector)) or "  complete")
+    print(f"training vocabulary: pass --internal-vocabulary {size} to the model")
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--vectors", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "--format", choices=("auto", *FORMATS), default="auto", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--train", required=True, type=Path, metavar="FILE", help="training text, source side"
+    )
+    parser.add_argument(
+        "--text",
+        nargs="*",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="other texts: their coverage is shown, and their words get a vector by back-off",
+    )
+    parser.add_argument("--output", required=True, metavar="PREFIX")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="fp16", help="of the table (default: fp16)"
+    )
+    parser.add_argument(
+        "--limit", type=positive_int, metavar="N", help="read only the first N words of the vectors"
+    )
+    parser.add_argument(
+        "--internal-vocabulary",
+        type=positive_int,
+        metavar="N",
+        help="symbols, specials included, that the model will have embeddings of its own for; only "
+        "for what is printed (default: all words of the training text)",
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the table of the files named on the command line."""
+    extract(parse_arguments(arguments))
+
+
+if __name__ == "__main__":
+    run(main)

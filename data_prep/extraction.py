@@ -1,0 +1,133 @@
+"""From a file of word vectors and the words of some texts to the rows of a table."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from back_off import other_forms
+from common import UserError, progress
+from coverage import BY_FORM, COMPOSED, NONE, OWN
+from vector_files import VectorFile
+from vector_table import TableWriter
+
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of fairseq's dictionaries
+PADDING, END, UNKNOWN = 1, 2, 3
+
+
+class Extraction:
+    """Reads a file of vectors into the rows of a table.
+
+    Args:
+        vectors: the file.
+        table: to write into.
+        training: the training text's words, the most frequent first.
+    """
+
+    def __init__(self, vectors: VectorFile, table: TableWriter, training: Sequence[str]):
+        self.vectors = vectors
+        self.table = table
+        self.training = training
+        self.rows = {symbol: row for row, symbol in enumerate((*SPECIALS, *training))}
+        self.trained = len(self.rows)
+        self.filled = bytearray(self.trained)  # of the training words, those with a vector
+        self.sources: dict[str, str] = {}  # of words without a vector of their own
+        self.skipped: Counter[str] = Counter()
+        self.count = 0
+        self.norm_sum = 0.0
+        self.sums = np.zeros((2, vectors.dimensions))  # of the vectors, of their squares
+
+    def read(self, limit: int | None) -> None:
+        """Copy the file's vectors; words beyond the training text get new rows, in file order."""
+        for words, vectors in progress(self._limited(limit), 0, "reading vectors", " blocks"):
+            rows = list(map(self._row_for, words))
+            used = [position for position, row in enumerate(rows) if row is not None]
+            # The rows of training words lie anywhere; the new ones follow each other.
+            for chosen in (
+                [position for position in used if rows[position] < self.trained],
+                [position for position in used if rows[position] >= self.trained],
+            ):
+                self.table.write_rows([rows[position] for position in chosen], vectors[chosen])
+            self._count(vectors[used])
+        if not self.count:
+            raise UserError("the file of vectors has no usable word; check --vectors and --format")
+
+    def add_other_forms(self, counts: Counter[str]) -> None:
+        """Find a vector for the words of a text that have none of their own."""
+        for word in counts:
+            if word in SPECIALS or word in self.sources or self.has_vector(word):
+                continue
+            form = next(filter(self.has_vector, other_forms(word)), None)
+            if form is not None:
+                vector = self.table.read_row(self.rows[form])
+                self.sources[word] = BY_FORM
+            else:
+                vector = self.vectors.compose(word)
+                self.sources[word] = NONE if vector is None else COMPOSED
+            if vector is not None:
+                self._write(self.rows.setdefault(word, len(self.rows)), vector)
+
+    def add_shared_rows(self) -> dict[str, float]:
+        """Write the rows of the specials and of training words without a vector; norms of all."""
+        mean = self.sums[0] / self.count
+        deviation = np.sqrt(np.maximum(self.sums[1] / self.count - mean**2, 0))
+        special_rows = {PADDING: 0 * mean, END: mean + deviation, UNKNOWN: mean, 0: mean}
+        for row, vector in special_rows.items():
+            self._write(row, vector)
+        for row, word in enumerate(self.training, start=len(SPECIALS)):
+            if self.source(word) == NONE:
+                self._write(row, mean)
+        return {
+            "mean": round(self.norm_sum / self.count, 4),
+            "unknown": round(float(np.linalg.norm(mean)), 4),
+            "end": round(float(np.linalg.norm(mean + deviation)), 4),
+        }
+
+    def has_vector(self, word: str) -> bool:
+        """Whether the file lists the word as it stands."""
+        row = self.rows.get(word)
+        if row is None or row < len(SPECIALS) or word in self.sources:
+            return False
+        return row >= self.trained or bool(self.filled[row])
+
+    def source(self, word: str) -> str:
+        """How a word gets its vector."""
+        return OWN if self.has_vector(word) else self.sources.get(word, NONE)
+
+    def _write(self, row: int, vector: np.ndarray) -> None:
+        self.table.write_rows([row], vector[None])
+
+    def _limited(self, limit: int | None) -> Iterator[tuple[list[str], np.ndarray]]:
+        left = limit
+        for words, vectors in self.vectors.blocks():
+            yield (words, vectors) if left is None else (words[:left], vectors[:left])
+            if left is not None:
+                left -= len(words)
+                if left <= 0:
+                    return
+
+    def _row_for(self, word: str) -> int | None:
+        """The row to write a word's vector to, or None if the word is of no use."""
+        if word.split() != [word]:
+            # fairseq splits a sentence wherever Python sees white space.
+            self.skipped["not UTF-8" if not word else "contain white space"] += 1
+            return None
+        row = self.rows.get(word)
+        if row is None:
+            self.rows[word] = row = len(self.rows)
+            return row
+        if row < len(SPECIALS):
+            self.skipped["fairseq's own symbols"] += 1
+            return None
+        if row >= self.trained or self.filled[row]:
+            self.skipped["listed twice, the first counts"] += 1
+            return None
+        self.filled[row] = 1
+        return row
+
+    def _count(self, vectors: np.ndarray) -> None:
+        exact = vectors.astype(np.float64)
+        squares = exact**2
+        self.count += len(exact)
+        self.sums += np.stack([exact.sum(0), squares.sum(0)])
+        self.norm_sum += float(np.sqrt(squares.sum(1)).sum())

@@ -1,0 +1,116 @@
+"""Train word vectors on monolingual text, tokenised as the parallel text is, with gensim.
+
+The same input and options give the same vectors with --workers 1 only.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common import CommandParser, UserError, positive_int, progress, run
+from text_files import count_lines, read_lines, write_together
+
+EXAMPLE = """example:
+  python data_prep/train_embeddings.py --input captions.en --output vectors.en.vec --dimensions 300
+  python data_prep/train_embeddings.py --method fasttext --input news.en --output news.en.bin
+
+FILE.vec is text; FILE.bin, for fasttext only, can make vectors of unknown words from their parts
+"""
+METHODS = ("skipgram", "cbow", "fasttext")
+
+
+class Sentences:
+    """The words of each line, as often as gensim asks for them.
+
+    Args:
+        paths: files of text.
+        passes: how often it will ask, for showing progress.
+    """
+
+    def __init__(self, paths: Sequence[Path], passes: int):
+        self.paths = paths
+        self.total = sum(map(count_lines, paths))
+        self.passes = passes
+        self.done = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.done += 1
+        lines = (line for path in self.paths for line in read_lines(path))
+        for line in progress(lines, self.total, f"pass {self.done} of {self.passes}"):
+            yield line.split()
+
+
+def train(options: argparse.Namespace, output: Path) -> None:
+    """Train, and write the vectors to ``output``."""
+    try:
+        from gensim.models import FastText, Word2Vec  # slow to import
+        from gensim.models.fasttext import save_facebook_model
+    except ImportError:
+        raise UserError("gensim is missing: pip install gensim") from None
+    subwords = {"bucket": options.buckets} if options.method == "fasttext" else {}
+    model_class = FastText if subwords else Word2Vec
+    try:
+        model = model_class(
+            Sentences(options.input, options.epochs + 1),
+            vector_size=options.dimensions,
+            window=options.window,
+            min_count=options.min_count,
+            epochs=options.epochs,
+            seed=options.seed,
+            workers=options.workers,
+            sg=int(options.method != "cbow"),
+            **subwords,
+        )
+    except RuntimeError as error:  # "you must first build vocabulary"
+        raise UserError(
+            f"{options.input[0]}: no word occurs --min-count {options.min_count} times ({error})"
+        ) from None
+    if options.output.suffix == ".bin":
+        save_facebook_model(model, str(output))
+    else:
+        model.wv.save_word2vec_format(str(output))
+    print(f"{len(model.wv):,} words, {options.dimensions} dimensions, {options.method}")
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--input", required=True, nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE.vec|FILE.bin")
+    parser.add_argument(
+        "--method", choices=METHODS, default="skipgram", help="default: %(default)s"
+    )
+    for name, default, text in (
+        ("dimensions", 300, "of a vector"),
+        ("min-count", 5, "rarer words get none"),
+        ("window", 5, "words looked at on either side"),
+        ("epochs", 5, "passes over the text"),
+        ("seed", 1, "of all random numbers"),
+        ("workers", 1, "threads; with more than one, two runs differ"),
+        ("buckets", 2_000_000, "of fasttext: vectors that all parts of words share"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=positive_int, default=default, metavar="N",
+            help=f"{text} (default: {default})",
+        )  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train and write the vectors."""
+    options = parse_arguments(arguments)
+    if options.output.suffix not in (".vec", ".bin"):
+        raise UserError(f"--output {options.output}: must end in .vec or .bin")
+    if options.output.suffix == ".bin" and options.method != "fasttext":
+        raise UserError(
+            f"--output {options.output} --method {options.method}: only fasttext makes vectors "
+            "from subwords; write FILE.vec instead"
+        )
+    with write_together([options.output], options.input) as outputs:
+        train(options, outputs[0].temporary)
+    print(f"wrote {options.output}")
+
+
+if __name__ == "__main__":
+    run(main)

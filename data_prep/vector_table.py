@@ -1,0 +1,128 @@
+"""Writes a table of external vectors: PREFIX.npy, its checksums, its dictionary.
+
+The table is a plain NumPy file, (rows, dimensions), whose row i belongs to symbol i of the
+dictionary; the four specials of fairseq come first. The sidecar PREFIX.npy.json holds what a model
+checks when it opens the table: sizes, CRC-32 of the whole file and of some blocks of it, and the
+number and CRC-32 of the dictionary's symbols, joined by line feeds.
+"""
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common import UserError
+from text_files import OutputFile
+
+PRECISIONS = {"fp16": np.dtype("<f2"), "fp32": np.dtype("<f4")}
+BLOCK_BYTES = 4096
+BLOCKS = 64
+
+
+class TableWriter:
+    """A NumPy file whose rows are written in any order and whose number comes last.
+
+    Args:
+        output: the file, opened by ``write_together``.
+        dimensions: of a row.
+        dtype: of the numbers.
+    """
+
+    def __init__(self, output: OutputFile, dimensions: int, dtype: np.dtype):
+        self.output = output
+        self.dimensions = dimensions
+        self.dtype = dtype
+        self.row_bytes = dimensions * dtype.itemsize
+        self.data_start = len(self._header(0))
+
+    def write_rows(self, rows: Sequence[int], vectors: np.ndarray) -> None:
+        """Put ``vectors``, ``(len(rows), dimensions)``, into the rows named.
+
+        Raises:
+            UserError: if a number is too large for the precision.
+        """
+        with np.errstate(over="ignore"):
+            data = np.ascontiguousarray(vectors, self.dtype)
+        if not np.isfinite(data).all():
+            largest = float(np.abs(vectors).max())
+            raise UserError(
+                f"{self.output.path}: a number of size {largest:g} does not fit into half "
+                "precision; pass --precision fp32"
+            )
+        if len(rows) and list(rows) == list(range(rows[0], rows[0] + len(rows))):
+            self._write_at(self.data_start + rows[0] * self.row_bytes, data.tobytes())
+            return
+        for row, vector in zip(rows, data, strict=True):
+            self._write_at(self.data_start + row * self.row_bytes, vector.tobytes())
+
+    def read_row(self, row: int) -> np.ndarray:
+        """A row that was written before, as it lies in the file."""
+        with open(self.output.temporary, "rb") as file:
+            file.seek(self.data_start + row * self.row_bytes)
+            return np.frombuffer(file.read(self.row_bytes), self.dtype)
+
+    def finish(self, rows: int) -> None:
+        """Write the header of a table of so many rows."""
+        header = self._header(rows)
+        assert len(header) == self.data_start  # NumPy leaves room for any number of rows
+        self._write_at(0, header)
+
+    def _write_at(self, position: int, data: bytes) -> None:
+        try:
+            # Past Python's buffer, which every change of position would empty.
+            written = os.pwrite(self.output.file.fileno(), data, position)
+        except OSError as error:
+            raise UserError(f"{self.output.path}: cannot be written: {error.strerror}") from error
+        if written != len(data):
+            raise UserError(f"{self.output.path}: cannot be written: no space left")
+
+    def _header(self, rows: int) -> bytes:
+        stream = io.BytesIO()
+        entry = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": (rows, self.dimensions),
+        }
+        np.lib.format.write_array_header_1_0(stream, entry)
+        return stream.getvalue()
+
+
+def checksums(path: Path) -> dict[str, Any]:
+    """Size, CRC-32 of the whole file, and of evenly spaced blocks by their first byte."""
+    size = os.path.getsize(path)
+    starts = range(0, size, max(BLOCK_BYTES, size // BLOCKS))
+    whole, blocks = 0, {}
+    with open(path, "rb") as file:
+        while data := file.read(1 << 22):
+            whole = zlib.crc32(data, whole)
+        for start in starts:
+            file.seek(start)
+            blocks[str(start)] = zlib.crc32(file.read(BLOCK_BYTES))
+    return {"bytes": size, "crc32": whole, "block_bytes": BLOCK_BYTES, "blocks": blocks}
+
+
+def dictionary_checksum(symbols: Iterable[str]) -> dict[str, int]:
+    """Number and CRC-32 of a dictionary's symbols, the specials included."""
+    number, checksum, separator = 0, 0, ""
+    for number, symbol in enumerate(symbols, start=1):  # noqa: B007 (returned)
+        checksum = zlib.crc32(f"{separator}{symbol}".encode(), checksum)
+        separator = "\n"
+    return {"symbols": number, "crc32": checksum}
+
+
+def write_json(output: OutputFile, content: dict[str, Any]) -> None:
+    """Write an object, an entry a line."""
+    for line in json.dumps(content, indent=1, ensure_ascii=False).split("\n"):
+        output.write_line(line)
+
+
+def write_dictionary(output: OutputFile, words: Sequence[str], counts: Sequence[int]) -> None:
+    """Write fairseq's format, "WORD COUNT" a line, without the specials."""
+    for start in range(0, len(words), 10_000):
+        pairs = zip(words[start : start + 10_000], counts[start : start + 10_000], strict=True)
+        output.write("".join(f"{word} {count}\n" for word, count in pairs).encode())

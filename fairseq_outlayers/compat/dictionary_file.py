@@ -1,0 +1,38 @@
+"""Let a dictionary remember the file that it was read from.
+
+fairseq's ``Dictionary.add_from_file`` (fairseq/data/dictionary.py) forgets it. What belongs to a
+dictionary, a table of the subword units of its words for one, lies beside it; a model is given the
+dictionary alone, by every task, and also when a checkpoint is used with data that were moved.
+"""
+
+import functools
+from typing import Any, Callable, Optional
+
+from fairseq.data import Dictionary
+
+from fairseq_outlayers.compat.replacing import MARK
+
+ATTRIBUTE = "file_read"
+
+
+def apply() -> None:
+    """Wrap ``add_from_file``, to which ``load`` comes as well."""
+    stock = Dictionary.add_from_file
+    if not hasattr(stock, MARK):
+        Dictionary.add_from_file = _remember(stock)
+
+
+def file_of(dictionary: Any) -> Optional[str]:
+    """The path that the dictionary was read from; None if it was made in memory."""
+    return getattr(dictionary, ATTRIBUTE, None)
+
+
+def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def add_from_file(self: Any, f: Any) -> Any:
+        if isinstance(f, str):
+            setattr(self, ATTRIBUTE, f)
+        return stock(self, f)
+
+    setattr(add_from_file, MARK, stock)
+    return add_from_file

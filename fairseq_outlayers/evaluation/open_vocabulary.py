@@ -1,0 +1,157 @@
+"""Perplexity of a text with words that training has not seen, each scored as itself.
+
+A model that composes its class embeddings has a vector for every word whose units it knows. The
+unseen words of the text become classes beside those of the dictionary; each gets the mean bias of
+the dictionary's rarest words. Words with a unit that the model does not know stay <unk>. This goes
+beyond Assylbekov & Takhanov (2018), and its perplexity does not compare with that of a closed
+vocabulary: the three groups of words are therefore reported apart.
+
+Characters need no preparation. For morphs and syllables, put the words of the text into the table:
+data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column.
+"""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.evaluation.word_vectors import load, table
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
+from fairseq_outlayers.modules.subword_units import PADDING, find_table, mark_ends
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+
+EXAMPLE = """example:
+  python -m fairseq_outlayers.evaluation.open_vocabulary run/checkpoint_best.pt --text test.txt
+"""
+WINDOW = 100
+GROUPS = ("known", "composed", "<unk>")
+
+
+class OpenVocabulary(NamedTuple):
+    """A dictionary's words, then those that are composed: vectors, biases, and ids by word.
+
+    Attributes:
+        input_vectors: ``(V + U, d)``.
+        class_embeddings: ``(V + U, D)``.
+        class_bias: ``(V + U,)``.
+        ids: of the ``U`` new words, from ``V`` on.
+    """
+
+    input_vectors: Tensor
+    class_embeddings: Tensor
+    class_bias: Optional[Tensor]
+    ids: Dict[str, int]
+
+
+def unit_rows(decoder: Any, words: Sequence[str]) -> Dict[str, List[int]]:
+    """Ids of the units of each word that consists of units that the model knows.
+
+    Words that have more units than any in training are left out where their number is fixed.
+    """
+    composed = decoder.embed_tokens.words
+    kind, units = composed.composition.kind, composed.units
+    numbers = {symbol: number for number, symbol in enumerate(units.symbols, start=1)}
+    if kind == "characters":
+        pieces = {word: mark_ends(list(word)) for word in words}
+    else:
+        _, in_table = find_table(decoder.dictionary, kind)
+        pieces = {word: in_table[word] for word in words if word in in_table}
+    return {
+        word: [numbers[unit] for unit in row]
+        for word, row in pieces.items()
+        if len(row) <= units.longest and all(unit in numbers for unit in row)
+    }
+
+
+@torch.no_grad()
+def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
+    """Compose what can be composed of some words that the dictionary lacks.
+
+    Raises:
+        UserError: if the model does not compose its words at both ends.
+    """
+    embedding, output = decoder.embed_tokens, decoder.output_projection
+    if not isinstance(embedding, ComposedEmbedding) or not isinstance(output, SubwordOutputLayer):
+        raise UserError(
+            "this model has a vector of its own for every word, so it has none for others: give "
+            "one whose input and output are composed (not --composition word, not --tie original)"
+        )
+    rows = unit_rows(decoder, words)
+    ids = torch.full((len(rows), embedding.words.units.longest), PADDING)
+    for number, row in enumerate(rows.values()):
+        ids[number, : len(row)] = torch.tensor(row)
+    inputs, classes, bias = embedding.all_words(), output.class_embeddings(), output.class_bias()
+    if rows:
+        layers: Any = embedding.parts
+        inputs = torch.cat([inputs, embedding.words.composition.compose(layers, ids)])
+        classes = torch.cat([classes, output.compose_rows(ids)])
+        if bias is not None:
+            bias = torch.cat([bias, rarest_bias(decoder.dictionary, bias).expand(len(rows))])
+    first = len(decoder.dictionary)
+    return OpenVocabulary(inputs, classes, bias, {w: first + n for n, w in enumerate(rows)})
+
+
+def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
+    """The mean bias of the words that training has seen least often."""
+    counts = torch.tensor(dictionary.count[dictionary.nspecial :])
+    return bias[dictionary.nspecial :][counts == counts.min()].mean()
+
+
+@torch.no_grad()
+def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary) -> Tensor:
+    """Nats of every token after those before it, ``(N,)``.
+
+    Args:
+        tokens: ids in the open vocabulary, ``(N,)``.
+    """
+    output, state, losses = decoder.output_projection, None, []
+    before = torch.cat([tokens.new_tensor([decoder.dictionary.eos()]), tokens[:-1]])
+    for source, target in zip(before.split(WINDOW), tokens.split(WINDOW), strict=True):
+        hidden, state = decoder.lstm(F.embedding(source, words.input_vectors)[None], state)
+        logits = F.linear(output.project(hidden[0]), words.class_embeddings, words.class_bias)
+        losses.append(F.cross_entropy(logits, target, reduction="none"))
+    return torch.cat(losses)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Print the perplexities of the known, the composed and the remaining words of a text."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint")
+    parser.add_argument("--text", type=Path, required=True, help="split into words as for training")
+    parser.add_argument("--data", help="binarized data, if it is no longer where it was")
+    options = parser.parse_args(arguments)
+    decoder = load(options.checkpoint, options.data).decoder
+    dictionary = decoder.dictionary
+    if not options.text.is_file():
+        raise UserError(f"{options.text}: no such text")
+    lines = options.text.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    text = [word for line in lines for word in [*line.split(), dictionary.eos_word]]
+    unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
+    words = open_vocabulary(decoder, unseen)
+    tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
+    losses = negative_log_likelihoods(decoder, tokens, words).double()
+    members = (
+        (tokens < len(dictionary)) & (tokens != dictionary.unk()),
+        tokens >= len(dictionary),
+        tokens == dictionary.unk(),
+    )
+    rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
+    for name, chosen in zip(GROUPS, members, strict=True):
+        types = len({word for word, here in zip(text, chosen.tolist(), strict=True) if here})
+        shown = f"{math.exp(losses[chosen].mean().item()):,.2f}" if chosen.any() else "-"
+        rows.append((name, types, int(chosen.sum()), shown))
+    rows.append(("all", len(set(text)), len(text), f"{math.exp(losses.mean().item()):,.2f}"))
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""How much the highway layers of a composed word vector transform, and how much they let pass.
+
+The transform gates over all words of the dictionary and all dimensions, for the layers at the input
+and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.
+"""
+
+import sys
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.evaluation.word_vectors import arguments_parser, draw, load, table
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
+from fairseq_outlayers.modules.subword_composition import HIGHWAYS
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+
+EXAMPLE = """example:
+  python -m fairseq_outlayers.evaluation.transform_gates run/checkpoint_best.pt --plot gates.svg
+"""
+BINS = 50
+
+
+@torch.no_grad()
+def gates(composition: Any, layers: Any, ids: Tensor) -> Dict[str, Tensor]:
+    """Transform gates of each highway layer.
+
+    Args:
+        composition: computes word vectors from ``layers``.
+        layers: by name.
+        ids: units of the words, ``(N, L)``.
+    Returns:
+        ``(N, D)`` a layer.
+    """
+    vectors, found = composition.combine(layers, ids), {}
+    for name in HIGHWAYS:
+        found[name] = layers[name].transform_gate(vectors)
+        vectors = layers[name](vectors)
+    return found
+
+
+def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
+    """Where word vectors are composed: the side, its words, its layers; one side if all is tied.
+
+    Raises:
+        UserError: if they are composed nowhere.
+    """
+    embedding, output = decoder.embed_tokens, decoder.output_projection
+    composed = isinstance(embedding, ComposedEmbedding)
+    free = isinstance(output, SubwordOutputLayer) and len(output.parts) > 0
+    if composed:
+        tied = isinstance(output, SubwordOutputLayer) and not free
+        yield "both" if tied else "input", embedding.words, embedding.parts
+    if free:
+        yield "output", output.words, output.layers()
+    if not composed and not free:
+        raise UserError("this model composes no word vectors, so it has no transform gates")
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Print a table, a row for every highway layer."""
+    options = arguments_parser(__doc__, EXAMPLE).parse_args(arguments)
+    rows: List[Sequence[object]] = [("model", "side", "layer", "mean", "median", "over 0.5")]
+    curves = []
+    for path in options.checkpoints:
+        model = load(path, options.data)
+        for side, words, layers in sides(model.decoder):
+            found = gates(words.composition, layers, words.ids[model.words()])
+            for name, values in found.items():
+                mean, median = values.mean().item(), values.median().item()
+                share = values.gt(0.5).double().mean().item()
+                rows.append(
+                    (model.name, side, name, f"{mean:.3f}", f"{median:.3f}", f"{share:.1%}")
+                )
+                density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
+                centres = [(number + 0.5) / BINS for number in range(BINS)]
+                curves.append((f"{model.name}, {side}, {name}", centres, density.tolist()))
+    print(table(rows))
+    if options.plot:
+        draw(curves, ("transform gate", "density"), options.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Word-level LSTM language models that look inside words (Assylbekov & Takhanov 2018)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch.nn as nn
+from fairseq.models import FairseqLanguageModel, register_model
+
+from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
+from fairseq_outlayers.modules.recurrent_decoder import RecurrentDecoder
+from fairseq_outlayers.modules.variational_dropout import VariationalLSTM
+from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.output_layers.subword_composed import WORD, compose_words
+from fairseq_outlayers.registry import changed_defaults, register_size
+
+Defaults: Any = changed_defaults(
+    "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
+    tie="re_rw",
+)  # fmt: skip
+
+
+@dataclass
+class SubwordLMConfig(Defaults):
+    hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
+    lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
+    dropout: float = field(
+        default=0.3, metadata={"help": "variational dropout on the states of every LSTM layer"}
+    )
+    mask_per_row: bool = field(
+        default=False,
+        metadata={
+            "help": "draw a dropout mask for every row of the batch, not one for all as the "
+            "authors do; slower, because the recurrence is then no longer one kernel"
+        },
+    )
+    init_range: float = field(
+        default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
+    )
+
+
+@register_model("subword_lm", dataclass=SubwordLMConfig)
+class SubwordLM(FairseqLanguageModel):
+    """LSTM language model over words whose vectors are composed from subword units.
+
+    Reads and predicts words. `--composition` says how vectors are made at the input,
+    `--output-layer subword --tie` which of the layers that make them serve at the output as well;
+    every other output layer works with `--composition word`.
+    """
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
+        for option in ("hidden_size", "lstm_layers"):
+            require_range(cfg, option, at_least=1)
+        require_range(cfg, "dropout", at_least=0, below=1)
+        require_range(cfg, "init_range", at_least=0)
+        dictionary, size = task.target_dictionary, cfg.hidden_size
+        embedding: Any = (
+            nn.Embedding(len(dictionary), size)
+            if cfg.composition == WORD
+            else ComposedEmbedding(compose_words(cfg, dictionary, size))
+        )
+        decoder = RecurrentDecoder(
+            dictionary,
+            embedding,
+            VariationalLSTM(
+                embedding.embedding_dim, size, cfg.lstm_layers, cfg.dropout, cfg.mask_per_row
+            ),
+            build_output_layer(cfg, embedding, size, dictionary),
+        )
+        model = cls(decoder)
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
+        register_dictionaries(model, task)
+        return model
+
+
+# The models of the paper. Small: 200 LSTM units; medium: 650.
+MEDIUM = {"hidden_size": 650, "dropout": 0.5, "init_range": 0.05}
+register_size("word_lm", SubwordLM, "A vector for every word, small.", composition="word")
+register_size("word_lm_medium", SubwordLM, "A vector for every word, medium.", composition="word",
+              **MEDIUM)  # fmt: skip
+register_size("charcnn_lm", SubwordLM, "Convolutions over characters, small.",
+              composition="charcnn")  # fmt: skip
+register_size("charcnn_lm_medium", SubwordLM, "Convolutions over characters, medium.",
+              composition="charcnn", char_widths=7, char_filters=50, **MEDIUM)  # fmt: skip
+register_size("sylconcat_lm", SubwordLM, "Syllables side by side, small.",
+              composition="sylconcat")  # fmt: skip
+register_size("sylconcat_lm_medium", SubwordLM, "Syllables side by side, medium.",
+              composition="sylconcat", unit_dim=200, highway_dim=800, **MEDIUM)  # fmt: skip
+register_size("morphsum_lm", SubwordLM, "Sums of morphs, small.", composition="morphsum")
+register_size("morphsum_lm_medium", SubwordLM, "Sums of morphs, medium.", composition="morphsum",
+              **MEDIUM)  # fmt: skip

@@ -1,0 +1,35 @@
+"""What a recurrent language model carries from one window of text into the next."""
+
+from typing import Optional
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+class CarriedState:
+    """The hidden state at the end of the last window.
+
+    The iterator over windows owns it and hands it to the model with every batch, so that the model
+    itself remembers nothing between two calls.
+
+    Attributes:
+        state: ``(layers, 2, B, H)`` without gradients; None before the first window.
+        of_all_ranks: the states of all data-parallel workers, rows in the order of their ranks.
+    """
+
+    def __init__(self) -> None:
+        self.state: Optional[Tensor] = None
+        self.of_all_ranks: Optional[Tensor] = None
+
+    def carry(self, state: Tensor) -> None:
+        """Keep the state at the end of a window; gradients end here (truncated BPTT)."""
+        self.state = self.of_all_ranks = state.detach()
+
+    def gather(self) -> None:
+        """Collect the states of all workers, one of which saves a checkpoint for all."""
+        if self.state is None or not (dist.is_initialized() and dist.get_world_size() > 1):
+            return
+        states = [torch.empty_like(self.state) for _ in range(dist.get_world_size())]
+        dist.all_gather(states, self.state.contiguous())
+        self.of_all_ranks = torch.cat(states, dim=2)

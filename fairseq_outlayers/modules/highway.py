@@ -1,0 +1,37 @@
+"""Highway layers."""
+
+from typing import Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+# Added to the learned bias of the transform gate, so that a layer starts close to the identity
+# whatever the initialisation of parameters is (Srivastava et al. 2015).
+TRANSFORM_BIAS = -2.0
+
+
+class Highway(nn.Module):
+    """``y = t * relu(B x + b) + (1 - t) * x`` with ``t = sigmoid(A x + a - 2)``.
+
+    Args:
+        size: of ``x`` and ``y``.
+    """
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.projection = nn.Linear(size, 2 * size)  # [A; B] and [a; b], one matrix product
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., size) -> (..., size)``."""
+        gate, candidate = self._gate_and_candidate(x)
+        return torch.lerp(x, candidate, gate)
+
+    def transform_gate(self, x: Tensor) -> Tensor:
+        """``t``, in (0, 1): how much of each output is new, ``(..., size)``."""
+        return self._gate_and_candidate(x)[0]
+
+    def _gate_and_candidate(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+        gate, candidate = self.projection(x).chunk(2, dim=-1)
+        return torch.sigmoid(gate + TRANSFORM_BIAS), torch.relu(candidate)

@@ -1,0 +1,87 @@
+"""The joint output layer over word vectors that were trained elsewhere."""
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.external_table import ExternalTable
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.output_layers.joint import AdditiveEncoder, JointOutputLayer
+from fairseq_outlayers.output_layers.structure import activation, inner_bias
+
+
+class ExternalJointOutputLayer(ComputedOutputLayer):
+    """``z = tanh(E U^T + 1 b_u^T) tanh(V h + b_v) + b`` with fixed external vectors ``E``.
+
+    The joint layer of Pappas et al. (2018, eq. 14) whose classes are described by vectors of target
+    words from monolingual text, as Di Gangi & Federico (2017) describe source words.
+
+    Args:
+        table: ``E``, a row for each class.
+        class_encoder: ``(..., d_ext) -> (..., d_j)``.
+        context_encoder: ``(..., H) -> (..., d_j)``.
+        bias: whether every class has a bias of its own.
+    """
+
+    depends_on_words = True
+
+    @dataclass
+    class Config(JointOutputLayer.Config):
+        external_classes: Optional[str] = field(
+            default=None,
+            metadata={
+                "help": "table of external vectors of target words, from "
+                "data_prep/extract_embeddings.py (external_joint)"
+            },
+        )
+
+    def __init__(
+        self,
+        table: ExternalTable,
+        class_encoder: nn.Module,
+        context_encoder: nn.Module,
+        bias: bool = True,
+    ):
+        super().__init__(len(table), bias)
+        self.class_encoder = class_encoder
+        self.context_encoder = context_encoder
+        # Every class enters every loss: here the table is in memory, though in no checkpoint.
+        rows = table.vectors(torch.arange(len(table))).to(torch.get_default_dtype())
+        self.register_buffer("class_vectors", rows, persistent=False)
+        table.register(self)
+
+    @classmethod
+    def build(
+        cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
+    ) -> "ExternalJointOutputLayer":
+        if not config.external_classes:
+            raise UserError(
+                "--output-layer external_joint needs --external-classes FILE, a table of target "
+                "words from data_prep/extract_embeddings.py"
+            )
+        require_range(config, "joint_dim", at_least=1)
+        require_range(config, "joint_layers", at_least=1)
+        table = ExternalTable(config.external_classes, dictionary, option="external_classes")
+        class_encoder, context_encoder = (
+            AdditiveEncoder(
+                size,
+                config.joint_dim,
+                config.joint_layers,
+                activation(config),
+                inner_bias(config, in_paper=True),
+            )
+            for size in (table.dimensions, hidden_size)
+        )
+        return cls(table, class_encoder, context_encoder, bias=not config.no_class_bias)
+
+    def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
+        vectors: Any = self.class_vectors
+        return self.class_encoder(vectors if ids is None else F.embedding(ids, vectors))
+
+    def project(self, hidden: Tensor) -> Tensor:
+        return self.context_encoder(hidden)

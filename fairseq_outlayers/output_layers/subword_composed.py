@@ -1,0 +1,187 @@
+"""Class embeddings composed from the subword units of each word (Assylbekov & Takhanov 2018)."""
+
+from dataclasses import dataclass, field
+from typing import Any, FrozenSet, List, Optional, Sequence
+
+import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding, ComposedWords
+from fairseq_outlayers.modules.subword_composition import COMPOSITIONS
+from fairseq_outlayers.modules.subword_units import units_of_dictionary
+from fairseq_outlayers.output_layers.base import OutputLayer
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.output_layers.structure import make_projection
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
+from fairseq_outlayers.registry import lookup
+
+WORD = "word"  # no composition: a vector for every word
+ORIGINAL = "original"
+PRESETS = {  # which of a model's layers, bottom-up, are the same at input and output
+    "none": lambda layers: [],
+    "re": lambda layers: layers[:1],
+    "rw": lambda layers: layers[1:],
+    "re_rw": lambda layers: layers,
+}
+
+
+class SubwordOutputLayer(ComputedOutputLayer):
+    """``z = rows h + b``, ``row_w = P HW2(HW1(units of w))`` (Assylbekov & Takhanov 2018).
+
+    Any of its layers may be those of the model's input embeddings (``--tie``).
+
+    Args:
+        words: the units of every word.
+        shared: the input embeddings whose layers are used, or None.
+        tied: names of the layers used from there; the others are new.
+        hidden_size: ``H``; a projection ``P: (H, D)`` is added only if word vectors have another
+            size.
+        bias: whether every class has a bias of its own.
+    """
+
+    depends_on_words = True
+
+    @dataclass
+    class Config(OutputLayer.Config):
+        composition: ChoiceEnum([*COMPOSITIONS, WORD]) = field(  # type: ignore[valid-type]
+            default="charcnn",
+            metadata={
+                "help": "how the vectors of words are composed, by the output layer subword and at "
+                "the input of subword_lm; word: not at all, each has a vector of its own"
+            },
+        )
+        tie: str = field(
+            default="none",
+            metadata={
+                "help": "layers that the output layer subword shares with composed input "
+                "embeddings: original (a plain softmax), none, re (the units' vectors), rw (all "
+                "others), re_rw, or names with commas between them of emb, proj (sylconcat), "
+                "cnn (charcnn), hw1, hw2"
+            },
+        )
+        unit_dim: int = field(
+            default=0,
+            metadata={
+                "help": "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
+                "the decoder states for morphs"
+            },
+        )
+        highway_dim: int = field(
+            default=0,
+            metadata={
+                "help": "size of a word's vector with sylconcat; 0: that of the decoder states"
+            },
+        )
+        char_widths: int = field(
+            default=6, metadata={"help": "charcnn has filters of width 1 to this"}
+        )
+        char_filters: int = field(
+            default=25,
+            metadata={"help": "charcnn has this many filters times their width, at most 200"},
+        )
+        mask_char_padding: bool = field(
+            default=False,
+            metadata={"help": "keep the padding after a word's characters out of the maximum"},
+        )
+
+    words: ComposedWords
+
+    def __init__(
+        self,
+        words: ComposedWords,
+        shared: Optional[ComposedEmbedding],
+        tied: FrozenSet[str],
+        hidden_size: int,
+        bias: bool = True,
+    ):
+        super().__init__(words.ids.size(0), bias)
+        self.words = words
+        composition = words.composition
+        layers = composition.all_parts()
+        self.parts = nn.ModuleDict(
+            composition.build_parts([name for name in layers if name not in tied])
+        )
+        # A tuple hides the module from registration: its layers are the input's.
+        self._shared = (shared,)
+        self._tied = tied
+        size = composition.output_size
+        self.projection = (
+            make_projection(size, hidden_size, bias=False) if (size != hidden_size) else None
+        )
+
+    @classmethod
+    def build(cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any) -> OutputLayer:
+        bias = not config.no_class_bias
+        if config.tie == ORIGINAL:
+            return LinearOutputLayer(len(dictionary), hidden_size, bias)
+        if config.composition == WORD:
+            if tied_layers(config.tie, ["emb"]):
+                return TiedOutputLayer(embedding, hidden_size, bias)
+            return LinearOutputLayer(len(dictionary), hidden_size, bias)
+        if isinstance(embedding, ComposedEmbedding):
+            shared, words = embedding, embedding.words
+        else:
+            shared, words = None, compose_words(config, dictionary, hidden_size)
+        tied = tied_layers(config.tie, words.composition.all_parts())
+        if tied and shared is None:
+            raise UserError(
+                f"--tie {config.tie}: the input embeddings of this model are a plain table, whose "
+                "layers the output layer subword cannot share; leave --tie out, or use --arch "
+                "subword_lm"
+            )
+        return cls(words, shared, tied, hidden_size, bias)
+
+    def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
+        return self._project_rows(self.words(self.layers(), ids))
+
+    def compose_rows(self, units: Tensor) -> Tensor:
+        """Class embeddings, ``(N, H)``, of any words by the ids of their units, ``(N, L)``."""
+        return self._project_rows(self.words.composition.compose(self.layers(), units))
+
+    def _project_rows(self, rows: Tensor) -> Tensor:
+        return rows if self.projection is None else self.projection(rows)
+
+    def layers(self) -> Any:
+        """All layers by name, those of the input included."""
+        shared = self._shared[0]
+        tied = {} if shared is None else {name: shared.parts[name] for name in self._tied}
+        return {**dict(self.parts.items()), **tied}
+
+
+def compose_words(config: Any, dictionary: Any, hidden_size: int) -> ComposedWords:
+    """The composition that ``config`` names, for the words of a dictionary.
+
+    Raises:
+        UserError: if the name is unknown, a size has no meaning or there is no table of units.
+    """
+    composition = lookup(COMPOSITIONS, config.composition, "--composition")
+    for option in ("unit_dim", "highway_dim"):
+        require_range(config, option, at_least=0)
+    for option in ("char_widths", "char_filters"):
+        require_range(config, option, at_least=1)
+    units = units_of_dictionary(dictionary, composition.kind)
+    return ComposedWords(composition.build(config, units, hidden_size), units)
+
+
+def tied_layers(tie: str, layers: Sequence[str]) -> FrozenSet[str]:
+    """The names in ``--tie``, or those that a preset stands for.
+
+    Args:
+        tie: a preset, or names with commas between them.
+        layers: of the composition, bottom-up.
+    Raises:
+        UserError: if a name is no layer of the composition.
+    """
+    if tie in PRESETS:
+        return frozenset(PRESETS[tie](list(layers)))
+    names: List[str] = [name.strip() for name in tie.split(",")]
+    unknown = [name for name in names if name not in layers]
+    if unknown:
+        raise UserError(
+            f"--tie {tie}: {unknown[0]!r} is neither a layer of this --composition "
+            f"({', '.join(layers)}) nor one of {', '.join([ORIGINAL, *PRESETS])}"
+        )
+    return frozenset(names)

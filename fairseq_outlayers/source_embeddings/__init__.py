@@ -1,0 +1,57 @@
+"""Where an encoder's word vectors come from.
+
+To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``.
+"""
+
+from typing import Any, Dict, Type
+
+from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.registry import lookup, selection_config
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+from fairseq_outlayers.source_embeddings.mix_gate import MixGateEmbedding
+from fairseq_outlayers.source_embeddings.mix_sum import MixSumEmbedding
+from fairseq_outlayers.source_embeddings.only_external import OnlyExternalEmbedding
+
+SOURCE_EMBEDDINGS: Dict[str, Type[SourceEmbedding]] = {
+    "internal": InternalSourceEmbedding,
+    "only_external": OnlyExternalEmbedding,
+    "mix_sum": MixSumEmbedding,
+    "mix_gate": MixGateEmbedding,
+}
+
+# Inherited by the dataclass of every model with a source side.
+SourceEmbeddingConfig: Any = selection_config(
+    "SourceEmbeddingConfig",
+    SOURCE_EMBEDDINGS,
+    option="source_embedding",
+    default="internal",
+    help_text="where the vectors of source words come from",
+)
+
+
+def build_source_embedding(
+    config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+) -> SourceEmbedding:
+    """The embedding that ``config.source_embedding`` names.
+
+    Args:
+        config: a model's configuration, which has the fields of ``SourceEmbeddingConfig``.
+        dictionary: the source dictionary.
+        embed_dim: size of the vectors.
+        bidirectional: whether the encoder reads in two directions.
+    Raises:
+        UserError: if the name is unknown or an option does not suit it.
+    """
+    require_range(config, "internal_vocabulary", at_least=0)
+    embedding = lookup(SOURCE_EMBEDDINGS, config.source_embedding, "--source-embedding")
+    return embedding.build(config, dictionary, embed_dim, bidirectional)
+
+
+__all__ = [
+    "SOURCE_EMBEDDINGS",
+    "InternalSourceEmbedding",
+    "SourceEmbedding",
+    "SourceEmbeddingConfig",
+    "build_source_embedding",
+]

@@ -1,0 +1,56 @@
+"""The interface of a source embedding: vectors of source words for an encoder."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch.nn as nn
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+
+class SourceEmbedding(nn.Module, ABC):
+    """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
+
+    An encoder that reads in two directions asks once for each, unless ``directions_differ`` is
+    false: then both read the same vectors.
+    """
+
+    directions_differ = False
+
+    @dataclass
+    class Config(FairseqDataclass):
+        internal_vocabulary: int = field(
+            default=0,
+            metadata={
+                "help": "the first so many symbols of the source dictionary have embeddings of the "
+                "model's own, all others that of unknown words; 0: those that the dictionary "
+                "counts at least once"
+            },
+        )
+
+    @classmethod
+    @abstractmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "SourceEmbedding":
+        """Make the embedding from the options of its ``Config``.
+
+        Args:
+            config: anything that has the fields of ``cls.Config`` as attributes.
+            dictionary: the source dictionary.
+            embed_dim: ``d``.
+            bidirectional: whether the encoder reads in two directions.
+        Raises:
+            UserError: if an option is wrong, missing, or of no use.
+        """
+
+    @abstractmethod
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        """``(B, S) -> (B, S, d)`` for the direction 0 (forwards) or 1 (backwards)."""
+
+    def zero_padding(self) -> None:
+        """Set the vector of padding to zero, after an initialisation that did not spare it."""
+        for module in self.modules():
+            if isinstance(module, nn.Embedding):
+                nn.init.zeros_(module.weight[module.padding_idx].detach())

@@ -1,0 +1,131 @@
+"""From external vectors to the space of the model's embeddings."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, NamedTuple, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from fairseq.dataclass import ChoiceEnum
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.external_table import ExternalTable
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": lambda x: x}
+
+
+@dataclass
+class ExternalConfig(SourceEmbedding.Config):
+    external_embeddings: Optional[str] = field(
+        default=None,
+        metadata={"help": "table of external vectors, from data_prep/extract_embeddings.py"},
+    )
+    check_external_embeddings: bool = field(
+        default=False,
+        metadata={"help": "read the whole table at the start for its checksum, not samples of it"},
+    )
+    external_map: ChoiceEnum(["shared", "per_direction"]) = field(  # type: ignore[valid-type]
+        default="shared",
+        metadata={"help": "one map of external vectors, or one for each direction of the encoder"},
+    )
+    external_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
+        default="tanh", metadata={"help": "nonlinearity on the mapped external vectors"}
+    )
+    external_unknown: ChoiceEnum(["mean", "mask"]) = field(  # type: ignore[valid-type]
+        default="mean",
+        metadata={
+            "help": "words that the table does not know have the mean of all vectors (as in the "
+            "paper), or nothing in the place of a mapped vector"
+        },
+    )
+    normalize_external: bool = field(
+        default=False, metadata={"help": "scale every external vector to length 1"}
+    )
+    external_dropout: float = field(
+        default=0.0, metadata={"help": "dropout on external vectors, before the map"}
+    )
+    mapped_dropout: float = field(
+        default=0.0, metadata={"help": "dropout on external vectors, after the map"}
+    )
+
+
+class Mapped(NamedTuple):
+    """External vectors of a batch, before and after the map."""
+
+    external: Tensor  # (B, S, d_ext)
+    mapped: Tensor  # (B, S, d), zero where left out
+    left_out: Tensor  # padding, and unknown words if they are masked, (B, S)
+
+
+class ExternalMap(nn.Module):
+    """``m = f(W e + b)`` of the external vectors ``e`` (Di Gangi & Federico 2017, Sec. 3).
+
+    Args:
+        table: where the vectors lie.
+        embed_dim: ``d``.
+        padding_idx: id of padding.
+        config: has the fields of ``ExternalConfig``.
+        maps: 1, or 2 for a ``W`` and ``b`` for each direction.
+    """
+
+    def __init__(
+        self, table: ExternalTable, embed_dim: int, padding_idx: int, config: Any, maps: int
+    ):
+        super().__init__()
+        self.table = table
+        self.padding_idx = padding_idx
+        self.normalizes = config.normalize_external
+        self.masks_unknown = config.external_unknown == "mask"
+        self.nonlinearity = ACTIVATIONS[config.external_activation]
+        self.dropout = nn.Dropout(config.external_dropout)
+        self.mapped_dropout = nn.Dropout(config.mapped_dropout)
+        self.maps = nn.ModuleList(nn.Linear(table.dimensions, embed_dim) for _ in range(maps))
+        table.register(self)
+
+    @classmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "ExternalMap":
+        """From the options.
+
+        Raises:
+            UserError: if there is no table, or an option is out of range.
+        """
+        if not config.external_embeddings:
+            raise UserError(
+                f"--source-embedding {config.source_embedding} needs --external-embeddings FILE, a "
+                "table from data_prep/extract_embeddings.py"
+            )
+        for option in ("external_dropout", "mapped_dropout"):
+            require_range(config, option, at_least=0, below=1)
+        differ = config.external_map == "per_direction"
+        if differ and not bidirectional:
+            raise UserError(
+                "--external-map per_direction needs an encoder that reads in two directions"
+            )
+        table = ExternalTable(
+            config.external_embeddings, dictionary, config.check_external_embeddings
+        )
+        return cls(table, embed_dim, dictionary.pad(), config, maps=2 if differ else 1)
+
+    @property
+    def directions_differ(self) -> bool:
+        """Whether each direction has a map of its own."""
+        return len(self.maps) == 2
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Mapped:
+        """Look up and map a batch of ids, ``(B, S)``."""
+        linear: Any = self.maps[direction if self.directions_differ else 0]
+        external = self.table.vectors(ids)
+        left_out = ids.eq(self.padding_idx)
+        if self.masks_unknown:
+            left_out = left_out | self.table.is_unknown(external)
+        external = external.to(linear.weight.dtype)
+        if self.normalizes:
+            external = F.normalize(external, dim=-1)
+        external = self.dropout(external)
+        mapped = self.mapped_dropout(self.nonlinearity(linear(external)))
+        # f(b) is not zero: leave out only after the map.
+        return Mapped(external, mapped.masked_fill(left_out.unsqueeze(-1), 0), left_out)

@@ -1,0 +1,68 @@
+"""Embeddings that the model learns, as in every translation model."""
+
+from typing import Any
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+
+
+class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
+    """A learned vector for each of the first ``N`` symbols; all others share that of ``<unk>``.
+
+    Args:
+        num_embeddings: ``N``.
+        embedding_dim: ``d``.
+        padding_idx: id of padding.
+        unknown_idx: id of ``<unk>``.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int, unknown_idx: int):
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
+        self.unknown_idx = unknown_idx
+
+    @classmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "InternalSourceEmbedding":
+        if getattr(config, "external_embeddings", None) and config.source_embedding == "internal":
+            raise UserError(
+                f"--external-embeddings {config.external_embeddings} is of no use with "
+                "--source-embedding internal: choose another (only_external, mix_sum, mix_gate), "
+                "or leave it out"
+            )
+        return cls.of_dictionary(config, dictionary, embed_dim)
+
+    @classmethod
+    def of_dictionary(
+        cls, config: Any, dictionary: Any, embed_dim: int
+    ) -> "InternalSourceEmbedding":
+        """For the symbols that ``--internal-vocabulary`` says."""
+        size = internal_vocabulary_size(config, dictionary)
+        return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        known = ids.masked_fill(ids >= self.num_embeddings, self.unknown_idx)
+        return super().forward(known)
+
+
+def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
+    """Number of symbols with an embedding of the model's own, the specials included.
+
+    ``extract_embeddings.py`` appends words that only the external table knows, with count 0.
+
+    Raises:
+        UserError: if ``--internal-vocabulary`` leaves no word or is more than there are.
+    """
+    size = config.internal_vocabulary
+    if size == 0:
+        counted = [i for i in range(dictionary.nspecial, len(dictionary)) if dictionary.count[i]]
+        return counted[-1] + 1 if counted else len(dictionary)
+    if not dictionary.nspecial < size <= len(dictionary):
+        raise UserError(
+            f"--internal-vocabulary {size}: must be more than the {dictionary.nspecial} special "
+            f"symbols and at most the {len(dictionary):,} symbols of the source dictionary"
+        )
+    return size

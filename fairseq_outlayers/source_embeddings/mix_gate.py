@@ -1,0 +1,129 @@
+"""A learned gate between the model's own embeddings and mapped external vectors."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Optional
+
+import torch
+import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
+from torch import Tensor
+
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+
+
+class InnerLayer(nn.Linear):
+    """``f(W x + b)``, through which a vector passes before it is gated."""
+
+    def __init__(self, size: int, nonlinearity: Callable[[Tensor], Tensor]):
+        super().__init__(size, size)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.nonlinearity(super().forward(inputs))
+
+
+INNER_LAYERS: Dict[str, Callable[[int], nn.Module]] = {
+    "linear": lambda size: InnerLayer(size, lambda x: x),
+    "tanh": lambda size: InnerLayer(size, torch.tanh),
+    "none": lambda size: nn.Identity(),
+}
+
+
+class Gate(nn.Module):
+    """``g = sigmoid(W_g x + U_g y + b_g)``, and ``+ w_f log(1 + count)`` where counts are given.
+
+    Args:
+        size: of ``x`` and ``g``.
+        other_size: of ``y``.
+        log_counts: ``log(1 + count)`` of the first ids, ``(N,)``; the others are counted never.
+    """
+
+    def __init__(self, size: int, other_size: int, log_counts: Optional[Tensor] = None):
+        super().__init__()
+        self.internal = nn.Linear(size, size)
+        self.external = nn.Linear(other_size, size, bias=False)
+        self.register_buffer("log_counts", log_counts, persistent=False)
+        self.frequency = nn.Parameter(torch.zeros(size)) if log_counts is not None else None
+
+    def forward(self, ids: Tensor, internal: Tensor, other: Tensor) -> Tensor:
+        """``(B, S), (B, S, size), (B, S, other_size) -> (B, S, size)``."""
+        sums = self.internal(internal) + self.external(other)
+        if self.frequency is not None:
+            log_counts: Any = self.log_counts
+            uncounted = ids >= len(log_counts)
+            found = log_counts[ids.masked_fill(uncounted, 0)].masked_fill(uncounted, 0)
+            sums = sums + found.unsqueeze(-1) * self.frequency
+        return torch.sigmoid(sums)
+
+
+class MixGateEmbedding(SourceEmbedding):
+    """``g * (A x + a) + (1 - g) * (B m + c)`` with a gate ``g`` (Di Gangi & Federico 2017).
+
+    Args:
+        internal: embeddings ``x`` of the model's own.
+        external: looks vectors ``e`` up and maps them to ``m``.
+        gate: computes ``g`` from ``x`` and from ``m`` or ``e``.
+        sees_mapped: whether the gate sees ``m`` rather than ``e``.
+        inner: makes the layer that ``x``, and the one that ``m`` passes before it is gated.
+    """
+
+    @dataclass
+    class Config(ExternalConfig):
+        gate_input: ChoiceEnum(["mapped", "external"]) = field(  # type: ignore[valid-type]
+            default="mapped",
+            metadata={"help": "what the gate of mix_gate sees beside the model's own embedding"},
+        )
+        gate_inner: ChoiceEnum(list(INNER_LAYERS)) = field(  # type: ignore[valid-type]
+            default="linear",
+            metadata={"help": "layer that either vector passes before it is gated (mix_gate)"},
+        )
+        gate_frequency: bool = field(
+            default=False,
+            metadata={"help": "the gate of mix_gate also sees how often a word is in training"},
+        )
+
+    def __init__(
+        self,
+        internal: InternalSourceEmbedding,
+        external: ExternalMap,
+        gate: Gate,
+        sees_mapped: bool = True,
+        inner: Callable[[int], nn.Module] = INNER_LAYERS["linear"],
+    ):
+        super().__init__()
+        self.internal = internal
+        self.external = external
+        self.gate = gate
+        self.sees_mapped = sees_mapped
+        self.inner_internal = inner(internal.embedding_dim)
+        self.inner_external = inner(internal.embedding_dim)
+        self.directions_differ = external.directions_differ
+
+    @classmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "MixGateEmbedding":
+        internal = InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim)
+        external = ExternalMap.build(config, dictionary, embed_dim, bidirectional)
+        sees_mapped = config.gate_input == "mapped"
+        counts = _log_counts(dictionary, len(internal.weight)) if config.gate_frequency else None
+        gate = Gate(embed_dim, embed_dim if sees_mapped else external.table.dimensions, counts)
+        return cls(internal, external, gate, sees_mapped, INNER_LAYERS[config.gate_inner])
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        internal = self.internal(ids)
+        external, mapped, left_out = self.external(ids, direction)
+        gate = self.gate(ids, internal, mapped if self.sees_mapped else external)
+        # Where there is no external vector, nothing competes with the model's own.
+        gate = gate.masked_fill(left_out.unsqueeze(-1), 1.0)
+        mixed = gate * self.inner_internal(internal)
+        mixed = mixed + (1 - gate) * self.inner_external(mapped)
+        return mixed.masked_fill(ids.eq(self.external.padding_idx).unsqueeze(-1), 0)
+
+
+def _log_counts(dictionary: Any, size: int) -> Tensor:
+    counts = torch.tensor(dictionary.count[:size], dtype=torch.get_default_dtype())
+    counts[: dictionary.nspecial] = 0  # not counted by fairseq-preprocess
+    return counts.log1p()

@@ -1,0 +1,38 @@
+"""The model's own embeddings plus mapped external vectors."""
+
+from typing import Any
+
+from torch import Tensor
+
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+
+
+class MixSumEmbedding(SourceEmbedding):
+    """``x + m``, the sum of both (Di Gangi & Federico 2017).
+
+    Args:
+        internal: embeddings ``x`` of the model's own.
+        external: looks vectors up and maps them to ``m``.
+    """
+
+    Config = ExternalConfig
+
+    def __init__(self, internal: InternalSourceEmbedding, external: ExternalMap):
+        super().__init__()
+        self.internal = internal
+        self.external = external
+        self.directions_differ = external.directions_differ
+
+    @classmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "MixSumEmbedding":
+        return cls(
+            InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim),
+            ExternalMap.build(config, dictionary, embed_dim, bidirectional),
+        )
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        return self.internal(ids) + self.external(ids, direction).mapped

@@ -1,0 +1,32 @@
+"""External vectors alone."""
+
+from typing import Any
+
+from torch import Tensor
+
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+
+
+class OnlyExternalEmbedding(SourceEmbedding):
+    """Mapped external vectors, no embeddings of the model's own (Di Gangi & Federico 2017).
+
+    Args:
+        external: looks vectors up and maps them.
+    """
+
+    Config = ExternalConfig
+
+    def __init__(self, external: ExternalMap):
+        super().__init__()
+        self.external = external
+        self.directions_differ = external.directions_differ
+
+    @classmethod
+    def build(
+        cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
+    ) -> "OnlyExternalEmbedding":
+        return cls(ExternalMap.build(config, dictionary, embed_dim, bidirectional))
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        return self.external(ids, direction).mapped

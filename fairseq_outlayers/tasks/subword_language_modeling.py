@@ -1,0 +1,152 @@
+"""Language modeling over one continuous text, with a hidden state carried from batch to batch."""
+
+import os
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+from fairseq import utils
+from fairseq.data import data_utils
+from fairseq.tasks import register_task
+from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.registry import changed_defaults
+from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
+
+SubwordLanguageModelingConfig: Any = changed_defaults(
+    "SubwordLanguageModelingConfig", LanguageModelingConfig, tokens_per_sample=35
+)
+
+# Options of fairseq's task that cut a text into samples; a stream has none.
+WITHOUT_SAMPLES: Dict[str, Tuple[Any, ...]] = {
+    "sample_break_mode": (None, "none"),
+    "add_bos_token": (False,),
+    "self_target": (False,),
+    "past_target": (False,),
+    "shorten_method": ("none",),
+    "pad_to_fixed_length": (False, None),
+    "pad_to_fixed_bsz": (False, None),
+}
+
+
+@register_task("subword_language_modeling", dataclass=SubwordLanguageModelingConfig)
+class SubwordLanguageModelingTask(LanguageModelingTask):
+    """Truncated backpropagation through time, as in Assylbekov & Takhanov (2018).
+
+    A split is one stream of words, cut into as many columns as `--batch-size` says (times the
+    number of workers). A batch is the next `--tokens-per-sample` words of every column, and starts
+    from the hidden state in which the batch before ended. An epoch starts from zeros. Nothing is
+    shuffled and nothing left out.
+
+    `fairseq-eval-lm` reads the text as one column unless it is given a `--batch-size`; how long its
+    windows are makes no difference to the perplexity.
+    """
+
+    @classmethod
+    def setup_task(cls, args: Any, **kwargs: Any) -> "SubwordLanguageModelingTask":
+        if args.tokens_per_sample < 1:
+            raise UserError(
+                f"--tokens-per-sample {args.tokens_per_sample}: the windows of truncated "
+                "backpropagation must be at least 1 word long"
+            )
+        for option, allowed in WITHOUT_SAMPLES.items():
+            if getattr(args, option, allowed[0]) not in allowed:
+                raise UserError(
+                    f"--{option.replace('_', '-')} {getattr(args, option)} has no meaning for "
+                    "--task subword_language_modeling, which reads a split as one text: leave it "
+                    "out, or use --task language_modeling"
+                )
+        return super().setup_task(args, **kwargs)
+
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
+        """Read a split as one stream of words.
+
+        Raises:
+            FileNotFoundError: if there is no such split.
+        """
+        paths = utils.split_paths(self.args.data)
+        path = os.path.join(paths[(epoch - 1) % len(paths)], split)
+        sentences = data_utils.load_indexed_dataset(
+            path, self.dictionary, self.args.dataset_impl, combine=combine
+        )
+        if sentences is None:
+            raise FileNotFoundError(f"Dataset not found: {split} ({path})")
+        tokens = torch.cat([sentences[number] for number in range(len(sentences))])
+        self.datasets[split] = TokenStream(tokens, self.dictionary.eos(), self.dictionary.pad())
+
+    def get_batch_iterator(
+        self,
+        dataset: Any,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        num_shards: int = 1,
+        shard_id: int = 0,
+        num_workers: int = 0,
+        epoch: int = 1,
+        data_buffer_size: int = 0,
+        seed: int = 1,
+        skip_remainder_batch: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Windows of a stream in the order of the text; fairseq's batches of anything else.
+
+        Raises:
+            UserError: if there is no ``--batch-size``, or too large a one for the text.
+        """
+        shared = {
+            "num_workers": num_workers,
+            "epoch": epoch,
+            "seed": seed,
+            "skip_remainder_batch": skip_remainder_batch,
+        }
+        if not isinstance(dataset, TokenStream):
+            return super().get_batch_iterator(
+                dataset, max_tokens, max_sentences, num_shards=num_shards, shard_id=shard_id,
+                data_buffer_size=data_buffer_size, **shared, **options,
+            )  # fmt: skip
+        if max_sentences is None:
+            raise UserError(
+                "--task subword_language_modeling needs --batch-size, the number of columns that "
+                "the text is read in (20 in Assylbekov & Takhanov 2018), instead of --max-tokens"
+            )
+        name = next(split for split, loaded in self.datasets.items() if loaded is dataset)
+        windows = ColumnWindows(
+            dataset,
+            max_sentences,
+            self.args.tokens_per_sample,
+            num_shards,
+            shard_id,
+            f"{name} text",
+        )
+        return ColumnIterator(windows, buffer_size=data_buffer_size, **shared)
+
+    def can_reuse_epoch_itr(self, dataset: Any) -> bool:
+        return False
+
+    def eval_lm_dataloader(
+        self,
+        dataset: Any,
+        max_tokens: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        context_window: int = 0,
+        **options: Any,
+    ) -> Any:
+        """The whole text for ``fairseq-eval-lm``: one column unless told otherwise."""
+        if context_window > 0:
+            raise UserError(
+                f"--context-window {context_window} has no meaning for --task "
+                "subword_language_modeling, whose state is carried through the whole text: leave "
+                "it out"
+            )
+        options.pop("max_positions", None)
+        iterator = self.get_batch_iterator(dataset, max_sentences=batch_size or 1, **options)
+        return iterator.next_epoch_itr(shuffle=False)
+
+    def train_step(self, sample: Any, *args: Any, **kwargs: Any) -> Tuple[Tensor, int, Any]:
+        """A step as in fairseq; then one worker gets the states of all, to save them."""
+        result = super().train_step(sample, *args, **kwargs)
+        sample["net_input"]["carried"].gather()
+        return result

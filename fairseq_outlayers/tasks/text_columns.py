@@ -1,0 +1,179 @@
+"""A text as columns that are read side by side, window after window, with a state carried along."""
+
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset, iterators
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.carried_state import CarriedState
+
+
+class TokenStream(FairseqDataset):
+    """All words of a split, one after the other, the end of each sentence among them.
+
+    Args:
+        tokens: word ids, ``(N,)``.
+        eos: what stands before the first word.
+        pad: fills up columns that are one word shorter than others.
+    """
+
+    def __init__(self, tokens: Tensor, eos: int, pad: int):
+        self.tokens, self.eos, self.pad = tokens, eos, pad
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def between(self, start: int, end: int) -> Tensor:
+        """Words from ``start`` on, up to but without ``end``; -1 is the end of sentence before."""
+        words = self.tokens[max(start, 0) : end].long()
+        return words if start >= 0 else torch.cat([words.new_tensor([self.eos]), words])
+
+
+class ColumnWindows(FairseqDataset):
+    """Windows of a stream that is cut into columns of equal length (but for one word).
+
+    Nothing is left out. Item ``i`` is window ``i // B`` of this worker's column ``i % B``. Worker
+    ``r`` of ``R`` reads the ``B`` columns from ``r B`` on, of ``R B`` in all; every worker has the
+    same number of windows.
+
+    Args:
+        stream: ``N`` words.
+        rows: ``B``, the columns of this worker, which are the rows of its batches.
+        window: words of a column in one batch.
+        num_shards: ``R``.
+        shard_id: ``r``.
+        name: of the split, for messages.
+    Raises:
+        UserError: if there are more columns than words.
+    """
+
+    def __init__(
+        self,
+        stream: TokenStream,
+        rows: int,
+        window: int,
+        num_shards: int = 1,
+        shard_id: int = 0,
+        name: str = "text",
+    ):
+        columns = rows * num_shards
+        if columns > len(stream):
+            raise UserError(
+                f"--batch-size {rows} on {num_shards} worker(s) cuts the {name} into {columns:,} "
+                f"columns, but it has {len(stream):,} words only: choose a smaller --batch-size"
+            )
+        self.stream, self.rows, self.window = stream, rows, window
+        self.columns, self.first_column = columns, rows * shard_id
+        # The first `longer` columns have one word more than the others.
+        shortest, longer = divmod(len(stream), columns)
+        column = np.arange(self.first_column, self.first_column + rows)
+        self.starts = column * shortest + np.minimum(column, longer)
+        self.ends = self.starts + shortest + (column < longer)
+        self.num_windows = -(-(shortest + (longer > 0)) // window)
+
+    def __len__(self) -> int:
+        return self.num_windows * self.rows
+
+    def rows_of(self, carried: Tensor) -> Tensor:
+        """This worker's part, ``(layers, 2, B, H)``, of the states of all columns.
+
+        Raises:
+            UserError: if they are the states of another number of columns.
+        """
+        if carried.size(2) != self.columns:
+            raise UserError(
+                f"the checkpoint was saved within an epoch that read the text in {carried.size(2)} "
+                f"columns, and --batch-size {self.rows} on all workers makes {self.columns}: make "
+                "them equal again, or pass --reset-dataloader"
+            )
+        return carried[:, :, self.first_column : self.first_column + self.rows]
+
+    def batches(self) -> List[List[int]]:
+        """The items of each batch: the same window of every column."""
+        return np.arange(len(self)).reshape(self.num_windows, self.rows).tolist()
+
+    def __getitem__(self, item: int) -> Dict[str, Any]:
+        number, row = divmod(item, self.rows)
+        start = int(self.starts[row]) + number * self.window
+        end = min(start + self.window, int(self.ends[row]))
+        return {
+            "id": item,
+            "source": self.stream.between(start - 1, max(start, end) - 1),
+            "target": self.stream.between(start, max(start, end)),
+        }
+
+    def collater(self, samples: List[Dict[str, Any]]) -> Dict[str, Any]:
+        """A batch as fairseq's language modeling task makes it, all rows in their order."""
+
+        def stack(key: str) -> Tensor:
+            width = max(1, *(len(sample[key]) for sample in samples))
+            stacked = torch.full((len(samples), width), self.stream.pad)
+            for row, sample in enumerate(samples):
+                stacked[row, : len(sample[key])] = sample[key]
+            return stacked
+
+        lengths = torch.tensor([len(sample["source"]) for sample in samples])
+        return {
+            "id": torch.tensor([sample["id"] for sample in samples]),
+            "nsentences": len(samples),
+            "ntokens": int(lengths.sum()),
+            "net_input": {"src_tokens": stack("source"), "src_lengths": lengths},
+            "target": stack("target"),
+        }
+
+
+class ColumnIterator(iterators.EpochBatchIterator):
+    """Windows in the order of the text; each batch carries the hidden state of the one before.
+
+    The state is part of what is saved with the iterator, so that training which is resumed within
+    an epoch goes on where it was.
+
+    Args:
+        windows: of one worker.
+        options: of fairseq's ``EpochBatchIterator``.
+    """
+
+    def __init__(self, windows: ColumnWindows, **options: Any):
+        self.carried = CarriedState()
+        super().__init__(
+            windows, windows.collater, windows.batches(), disable_shuffling=True, **options
+        )
+
+    def _get_iterator_for_epoch(
+        self, epoch: int, shuffle: bool, fix_batches_to_gpus: bool = False, offset: int = 0
+    ) -> Optional[iterators.CountingIterator]:
+        if offset == 0:
+            self.carried = CarriedState()
+        batches = super()._get_iterator_for_epoch(epoch, shuffle, fix_batches_to_gpus, offset)
+        if batches is None:
+            return None
+        total = len(batches)
+        return iterators.CountingIterator(
+            _with_state(batches, self.carried), start=offset, total=total
+        )
+
+    def state_dict(self) -> Dict[str, Any]:
+        state = super().state_dict()
+        carried = self.carried.of_all_ranks
+        if state["iterations_in_epoch"] > 0 and carried is not None:
+            state["carried"] = carried.cpu()
+        return state
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        carried = state_dict.get("carried")
+        if carried is not None:
+            windows: Any = self.dataset
+            self.carried.carry(windows.rows_of(carried))
+
+
+def _with_state(
+    batches: iterators.CountingIterator, carried: CarriedState
+) -> Iterator[Dict[str, Any]]:
+    # In the main process, after workers of the data loader have made the batch.
+    for batch in batches:
+        batch["net_input"]["carried"] = carried
+        yield batch

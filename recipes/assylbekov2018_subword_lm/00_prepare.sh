@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Fetch and binarize the texts of the arms, and cut their words into units.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+# first_lines FILE NUMBER OUT: NUMBER may be "all".
+first_lines() {
+  if ! newer "$3" "$1"; then
+    mkdir -p "$(dirname "$3")"
+    if [[ $2 == all ]]; then cp "$1" "$3.partial"; else sed -n "1,${2}p" "$1" >"$3.partial"; fi
+    mv "$3.partial" "$3"
+  fi
+}
+
+# captions LANGUAGE: Multi30k's captions in lower case, split into words.
+captions() {
+  local split out=$WORK/captions
+  download multi30k "$WORK/raw"
+  for split in train:train valid:val test:test_2016_flickr; do
+    tokenize_one "$WORK/raw/${split#*:}.$1" "$out/$1/${split%:*}.txt" "$1"
+  done
+}
+
+# tokenize_one INPUT OUTPUT LANGUAGE
+tokenize_one() {
+  if newer "$2" "$1"; then return; fi
+  mkdir -p "$(dirname "$2")"
+  "$PYTHON" data_prep/tokenize_corpus.py --input "${1%.*}" --output "$2.partial" --languages "$3" \
+    --lowercase
+  mv "$2.partial.$3" "$2"
+}
+
+# texts_of DATA: sets TRAIN, VALID and TEST, and COUNT, how often a word must be seen in training.
+texts_of() {
+  local data=$1 language number
+  COUNT=1
+  case $data in
+    ptb)
+      download ptb "$WORK/raw"
+      first_lines "$WORK/raw/ptb.train.txt" "$SENTENCES" "$WORK/text/ptb.$SENTENCES.txt"
+      TRAIN=$WORK/text/ptb.$SENTENCES.txt
+      VALID=$WORK/raw/ptb.valid.txt TEST=$WORK/raw/ptb.test.txt
+      ;;
+    en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k)
+      language=${data:0:2} number=${data:2}
+      captions "$language"
+      first_lines "$WORK/captions/$language/train.txt" "${number%k}000" "$WORK/text/$data.txt"
+      TRAIN=$WORK/text/$data.txt COUNT=$MIN_COUNT
+      VALID=$WORK/captions/$language/valid.txt TEST=$WORK/captions/$language/test.txt
+      ;;
+    mono_en | mono_de)
+      language=${data#mono_}
+      captions "$language"
+      download multi30k-mono "$WORK/raw"
+      for number in 1 2 3 4 5; do
+        tokenize_one "$WORK/raw/captions.$number.$language" \
+          "$WORK/captions/$language/mono.$number.txt" "$language"
+      done
+      TRAIN=$WORK/text/$data.txt COUNT=$MIN_COUNT
+      if ! newer "$TRAIN" "$WORK/captions/$language"/mono.?.txt; then
+        mkdir -p "$WORK/text"
+        cat "$WORK/captions/$language"/mono.?.txt >"$TRAIN"
+      fi
+      VALID=$WORK/captions/$language/valid.txt TEST=$WORK/captions/$language/test.txt
+      ;;
+    *)
+      TRAIN=$TEXTS/$data/train.txt VALID=$TEXTS/$data/valid.txt TEST=$TEXTS/$data/test.txt
+      for file in "$TRAIN" "$VALID" "$TEST"; do
+        [[ -f $file ]] || die "DATA $data is not built in, and there is no $file (TEXTS=$TEXTS)"
+      done
+      ;;
+  esac
+}
+
+# units_of FOLDER DATA: tables of morphs and syllables beside the dictionary.
+units_of() {
+  local folder=$1 kind
+  for kind in morphs syllables; do
+    if newer "$folder/$kind.txt" "$folder/dict.txt"; then continue; fi
+    step "$kind of $2"
+    "$PYTHON" data_prep/build_subword_table.py "$folder/dict.txt" --units "$kind" \
+      --language "$(patterns_of "$2")"
+  done
+}
+
+declare -A prepared=()
+for arm in "${ARMS[@]}"; do
+  data=$(data_of "$arm")
+  if [[ -n ${prepared[$data]:-} ]]; then continue; fi
+  prepared[$data]=yes
+  texts_of "$data"
+  binarize_text "$TRAIN" "$VALID" "$TEST" "$(folder_of "$data")" --thresholdsrc "$COUNT"
+  units_of "$(folder_of "$data")" "$data"
+done

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Parallel text of every size, vectors, tables aligned with the dictionaries, binarized data.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+prepare_multi30k() {
+  download multi30k "$RAW"
+  step "tokenise, in lower case"
+  mkdir -p "$TOKENIZED"
+  local split
+  for split in train:train valid:val test:test_2016_flickr; do
+    tokenize "$RAW/${split#*:}" "$TOKENIZED/${split%:*}" "$SOURCE" "$TARGET" --lowercase
+  done
+}
+
+# Monolingual text, tokenised as the parallel text is.
+monolingual_captions() {
+  local text=$1
+  download multi30k-mono "$RAW"
+  cat "$RAW"/captions.*."$SOURCE" >"$RAW/captions.$SOURCE"
+  "$PYTHON" data_prep/tokenize_corpus.py --input "$RAW/captions" --output "${text%."$SOURCE"}" \
+    --languages "$SOURCE" --lowercase
+}
+
+monolingual_ptb() {
+  download ptb "$RAW"
+  # Its own <unk> and N (a number) are no words that a vector could be of use for.
+  sed 's/<unk>//g; s/\bN\b//g' "$RAW/ptb.train.txt" >"$1.partial"
+  mv "$1.partial" "$1"
+}
+
+# vectors_of VECTORS: sets VECTORS_PATH.
+vectors_of() {
+  local text=$WORK/mono.$1.$SOURCE
+  VECTORS_PATH=$WORK/vectors.$1.$METHOD$VECTOR_DIM.vec
+  case $1 in
+    captions | ptb)
+      step "vectors from $1"
+      if [[ ! -e $text ]]; then "monolingual_$1" "$text"; fi
+      if ! newer "$VECTORS_PATH" "$text"; then
+        "$PYTHON" data_prep/train_embeddings.py --input "$text" --output "$VECTORS_PATH" \
+          --method "$METHOD" --dimensions "$VECTOR_DIM"
+      fi
+      made "$VECTORS_PATH"
+      ;;
+    file)
+      [[ -n $VECTORS_FILE ]] || die "VECTORS=file: name a file of vectors in VECTORS_FILE"
+      VECTORS_PATH=$VECTORS_FILE
+      ;;
+    *) die "VECTORS: no kind '$1'; known are captions, ptb, file" ;;
+  esac
+}
+
+# make_text SIZE: the first pairs of the training text; the target side segmented if asked to.
+make_text() {
+  local size=$1 text split
+  text=$(text_of "$size")
+  if newer "$text/done" "$TOKENIZED/train.$SOURCE" "$TOKENIZED/train.$TARGET"; then return; fi
+  rm -rf "$text"
+  mkdir -p "$text"
+  for split in train valid test; do
+    cp "$TOKENIZED/$split.$SOURCE" "$TOKENIZED/$split.$TARGET" "$text"
+  done
+  if [[ $size != all ]]; then
+    for language in "$SOURCE" "$TARGET"; do
+      head -n "$size" "$TOKENIZED/train.$language" >"$text/train.$language"
+    done
+  fi
+  if [[ $TARGET_SEGMENTATION == bpe ]]; then
+    "$PYTHON" data_prep/segment.py learn --merges "$BPE_MERGES" --output "$text/codes" \
+      --inputs "$text/train.$TARGET"
+    for split in train valid test; do
+      mv "$text/$split.$TARGET" "$text/words.$split.$TARGET"
+      "$PYTHON" data_prep/segment.py apply --codes "$text/codes" --input "$text/words.$split" \
+        --output "$text/$split" --languages "$TARGET"
+    done
+  fi
+  touch "$text/done"
+}
+
+if [[ $SETTING == multi30k ]]; then prepare_multi30k; fi
+for size in $SIZES; do
+  make_text "$size"
+done
+target_options=(--thresholdtgt "$([[ $TARGET_SEGMENTATION == bpe ]] && echo 0 || echo "$TARGET_MIN_COUNT")")
+if [[ -n $TARGET_VOCABULARY ]]; then target_options=(--nwordstgt "$TARGET_VOCABULARY"); fi
+for vectors in "${KINDS[@]}"; do
+  vectors_of "$vectors"
+  for size in $SIZES; do
+    text=$(text_of "$size") table=$(table_of "$size" "$vectors") bin=$(bin_of "$size" "$vectors")
+    step "table of $vectors vectors for $size pairs"
+    if ! newer "$table.npy" "$VECTORS_PATH" "$text/done"; then
+      rm -rf "$bin"
+      "$PYTHON" data_prep/extract_embeddings.py --vectors "$VECTORS_PATH" \
+        --train "$text/train.$SOURCE" --text "$text/valid.$SOURCE" "$text/test.$SOURCE" \
+        --output "$table" | tee "$table.coverage.txt"
+    fi
+    made "$table.coverage.txt"
+    binarize "$SOURCE" "$TARGET" "$text/train" "$text/valid" "$text/test" "$bin" \
+      --srcdict "$table.dict.txt" "${target_options[@]}"
+  done
+done

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# METEOR of the translation arms by how often training has seen a word: a table for each direction.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+for direction in $DIRECTIONS; do
+  step "frequency bins, $direction"
+  # shellcheck disable=SC2046 # a list
+  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp \
+    --arms $(arms_of translation "$direction"))
+  case ${direction#*-}:$found in
+    *:) made "nothing: no arm was run" && continue ;;
+    de:* | en:*) ;;
+    *) made "nothing: METEOR has no parameters for ${direction#*-}" && continue ;;
+  esac
+  mapfile -t hypotheses <<<"$found"
+  bins=("$PYTHON" -m fairseq_outlayers.evaluation.frequency_bins --hypothesis "${hypotheses[@]}"
+    --reference "${hypotheses[0]%.hyp}.ref" --training-text "$(training_text "$direction")"
+    --language "${direction#*-}")
+  output=$RESULTS/frequency_bins.$direction
+  "${bins[@]}" >"$output.txt"
+  "${bins[@]}" --json >"$output.json"
+  made "$output.txt" "$output.json"
+done

@@ -1,0 +1,38 @@
+"""Prints where a file of each arm's newest run is, for the commands that take such files.
+
+    python recipes/run_files.py results/mine/ledger.jsonl test.tokenised.hyp --arms tied joint
+
+One path a line, of the first seed, in the order of --arms. Arms that were not run, or whose run
+folder is not on this machine, are left out.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import ledger
+from verdicts import Runs
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the paths that exist."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ledger", type=Path)
+    parser.add_argument("file", help="as seen from the run folder")
+    parser.add_argument("--arms", nargs="+", required=True)
+    options = parser.parse_args(arguments)
+    try:
+        runs = Runs(ledger.read(options.ledger))
+    except ValueError as error:
+        print(f"run_files: {error}", file=sys.stderr)
+        return 2
+    for arm in options.arms:
+        if path := runs.file(arm, options.file):
+            print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

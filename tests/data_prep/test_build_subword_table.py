@@ -1,0 +1,129 @@
+"""Subword tables: the units are the word again, and what cannot be cut is said in one line."""
+
+from pathlib import Path
+
+import pytest
+
+import build_subword_table
+from common import UserError
+
+pytest.importorskip("morfessor")
+pytest.importorskip("pyphen")
+
+WORDS = ["walking", "talking", "walked", "talked", "well-known", "king", "größe", "N", "'s"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{word} {len(WORDS) - rank}\n" for rank, word in enumerate(WORDS)]
+    Path("dict.en.txt").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def build(units, *options, dictionary="dict.en.txt"):
+    """The table as ``{word: units}``, in the order of the file."""
+    build_subword_table.main([dictionary, "--units", units, *options])
+    lines = Path(f"{units}.en.txt").read_text(encoding="utf-8").splitlines()
+    return {word: parts.split(" ") for word, _, parts in (line.partition("\t") for line in lines)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["characters"], ["syllables", "--language", "en_US"], ["morphs"]],
+    ids=lambda options: options[0],
+)
+def test_units_put_together_are_the_words_of_the_dictionary_in_its_order(folder, options):
+    table = build(*options)
+    assert list(table) == WORDS
+    assert ["".join(parts) for parts in table.values()] == WORDS
+
+
+def test_syllables_are_cut_at_the_positions_of_liangs_patterns_and_nowhere_else(folder):
+    table = build("syllables", "--language", "en_US")
+    assert table["walking"] == ["walk", "ing"]
+    # The hyphen is a letter like any other: it neither vanishes nor makes an empty unit.
+    assert table["well-known"] == ["well-", "known"]
+
+
+def test_morfessor_finds_the_stems_and_endings_that_words_share(folder):
+    stems = ["walk", "talk", "jump", "want", "call", "look", "play", "turn"]
+    words = [stem + ending for stem in stems for ending in ("ed", "ing", "s", "")]
+    Path("dict.en.txt").write_text("".join(f"{word} 1\n" for word in words))
+    table = build("morphs")
+    assert table["walking"] == ["walk", "ing"]
+    assert table["jumped"] == ["jump", "ed"]
+
+
+def test_training_twice_gives_the_same_bytes(folder):
+    build("morphs", "--seed", "3")
+    first = Path("morphs.en.txt").read_bytes()
+    build("morphs", "--seed", "3")
+    assert Path("morphs.en.txt").read_bytes() == first
+
+
+def test_loaded_segmentations_are_used_instead_of_training(folder):
+    lines = ["# by morfessor", *(f"1 {stem} + ing" for stem in ("walk", "talk"))]
+    lines += [
+        "3 walk + ed",
+        "3 talk + ed",
+        "1 k + ing",
+        "1 N",
+        "1 ' + s",
+        "1 well-known",
+        "2 größe",
+    ]
+    Path("segmentations").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = build("morphs", "--segmentations", "segmentations")
+    assert table["king"] == ["k", "ing"]
+
+
+def test_words_that_a_sum_of_units_cannot_tell_apart_are_counted(folder, capsys):
+    Path("dict.en.txt").write_text("dog 3\ngod 2\ncat 1\n")
+    build("characters")
+    said = capsys.readouterr().out
+    assert "2 words have the same characters as another in another order" in said
+    assert "dog and god" in said
+    assert "3 words, 6 characters; a word has 3.00 on average" in said
+
+
+def test_words_of_other_texts_follow_those_of_the_dictionary_and_train_nothing(folder):
+    alone = build("morphs")
+    Path("test.en").write_text("the king talks , <unk> talks walking\n", encoding="utf-8")
+    table = build("morphs", "--also-words-of", "test.en")
+    assert list(table) == [*WORDS, "the", "talks", ","]
+    assert {word: table[word] for word in WORDS} == alone
+
+
+@pytest.mark.parametrize("options", [[], ["--language", "klingon"]])
+def test_an_unknown_language_is_refused_with_the_known_ones(folder, options):
+    with pytest.raises(UserError, match=r"language.*needs one of: .*de_DE.*en_US.*ru_RU"):
+        build("syllables", *options)
+    assert not Path("syllables.en.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the 3\nhouse\n", r"dict.en.txt:2: 'house' is not 'word count'"),
+        ("the many\n", r"dict.en.txt:1: 'the many' is not 'word count'"),
+        ("", "dict.en.txt: no words in it"),
+    ],
+)
+def test_a_file_that_is_no_dictionary_is_refused(folder, text, message):
+    Path("dict.en.txt").write_text(text)
+    with pytest.raises(UserError, match=message):
+        build("characters")
+
+
+@pytest.mark.parametrize("line", ["walk + ing", "2 walk +  + ing", "1 "])
+def test_damaged_segmentations_are_refused(folder, line):
+    Path("segmentations").write_text(f"# by morfessor\n{line}\n")
+    with pytest.raises(UserError, match=r"segmentations:2: .* is not 'COUNT morph"):
+        build("morphs", "--segmentations", "segmentations")
+
+
+def test_the_command_prints_the_file_it_made(folder, command):
+    process = command("build_subword_table", "dict.en.txt", "--units", "characters")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[-1] == "wrote characters.en.txt (9 lines)"

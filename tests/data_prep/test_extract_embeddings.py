@@ -1,0 +1,268 @@
+"""Tables of external vectors, against values worked out by hand."""
+
+import gzip
+import json
+import struct
+import zlib
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from back_off import diagnose, other_forms
+from coverage import NONE, OWN, Coverage
+from text_files import write_together
+from vector_table import PRECISIONS, TableWriter
+
+VECTORS = {
+    "the": [1, 0, 0],
+    "cats": [0, 1, 0],
+    "####": [0, 0, 1],
+    "dog": [1, 1, 0],
+    '"': [1, 2, 3],
+    "unseen": [0.5, 0.5, 0.25],
+}
+TRAIN = "the Cats sat\nthe dog in 1984\n&quot; the\n"
+TEST = "unseen Dog don't 1999\n"
+# Back-off: Cats -> cats, 1984 -> ####; "in", "sat" and "&quot;" have no vector.
+MEAN = np.mean(list(VECTORS.values()), axis=0)
+DEVIATION = np.std(list(VECTORS.values()), axis=0)
+
+
+def text_form(vectors, header=True):
+    lines = [f"{len(vectors)} 3"] if header else []
+    lines += [f"{word} {' '.join(map(str, vector))}" for word, vector in vectors.items()]
+    return "\n".join(lines) + "\n"
+
+
+def binary_form(vectors):
+    entries = [word.encode() + b" " + struct.pack("<3f", *v) for word, v in vectors.items()]
+    return f"{len(vectors)} 3\n".encode() + b"\n".join(entries) + b"\n"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "train").write_text(TRAIN)
+    (tmp_path / "test").write_text(TEST)
+    (tmp_path / "v.vec").write_text(text_form(VECTORS))
+    return tmp_path
+
+
+@pytest.fixture
+def extract(command):
+    def run(vectors="v.vec", *more):
+        options = ["--vectors", vectors, "--train", "train", "--text", "test", "--output", "out"]
+        return command("extract_embeddings", *options, "--precision", "fp32", *more)
+
+    return run
+
+
+def table(folder):
+    """Rows of the table by the symbol of the dictionary."""
+    words = [line.split()[0] for line in (folder / "out.dict.txt").read_text().splitlines()]
+    rows = np.load(folder / "out.npy")
+    assert len(rows) == len(words) + 4
+    return dict(zip(["<s>", "<pad>", "</s>", "<unk>", *words], rows, strict=True))
+
+
+def test_every_symbol_has_its_own_vector_or_that_of_its_back_off(texts, extract):
+    assert extract().returncode == 0
+    rows = table(texts)
+    expected = {
+        **VECTORS,
+        "Cats": VECTORS["cats"],
+        "1984": VECTORS["####"],
+        "1999": VECTORS["####"],
+        "Dog": VECTORS["dog"],
+        "sat": MEAN,
+        "in": MEAN,
+        "&quot;": MEAN,
+        "<s>": MEAN,
+        "<unk>": MEAN,
+        "<pad>": [0, 0, 0],
+        "</s>": MEAN + DEVIATION,
+    }
+    assert rows.keys() == expected.keys()  # "don't" has no vector and no place in training
+    for word, vector in expected.items():
+        np.testing.assert_allclose(rows[word], vector, rtol=1e-6, err_msg=word)
+
+
+def test_the_dictionary_lists_training_words_by_frequency_then_those_of_the_vectors(texts, extract):
+    extract()
+    lines = (texts / "out.dict.txt").read_text().splitlines()
+    assert lines[:7] == ["the 3", "&quot; 1", "1984 1", "Cats 1", "dog 1", "in 1", "sat 1"]
+    assert lines[7:] == ["cats 0", "#### 0", '" 0', "unseen 0", "Dog 0", "1999 0"]
+
+
+def test_the_sidecar_describes_table_and_dictionary(texts, extract):
+    extract()
+    facts = json.loads((texts / "out.npy.json").read_text())
+    data = (texts / "out.npy").read_bytes()
+    words = [line.split()[0] for line in (texts / "out.dict.txt").read_text().splitlines()]
+    symbols = "\n".join(["<s>", "<pad>", "</s>", "<unk>", *words])
+    assert facts["dictionary"] == {"symbols": 17, "crc32": zlib.crc32(symbols.encode())}
+    assert (facts["rows"], facts["dimensions"], facts["training_rows"]) == (17, 3, 11)
+    assert (facts["bytes"], facts["crc32"]) == (len(data), zlib.crc32(data))
+    assert facts["blocks"] == {"0": zlib.crc32(data)}
+
+
+OTHER_FORMS = {
+    "other.txt": text_form(VECTORS, header=False).encode(),
+    "other.bin": binary_form(VECTORS),
+    "other.vec.gz": gzip.compress(text_form(VECTORS).encode()),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FORMS)
+def test_every_format_gives_the_same_table(texts, extract, name):
+    extract()
+    expected = (texts / "out.npy").read_bytes()
+    (texts / name).write_bytes(OTHER_FORMS[name])
+    process = extract(name)
+    assert process.returncode == 0, process.stderr
+    assert (texts / "out.npy").read_bytes() == expected
+
+
+def test_half_precision_is_the_rounded_table_in_half_the_bytes(texts, command):
+    command(*["extract_embeddings", "--vectors", "v.vec", "--train", "train", "--output", "out"])
+    rows = np.load(texts / "out.npy")
+    assert rows.dtype == np.float16
+    np.testing.assert_array_equal(rows[2], (MEAN + DEVIATION).astype(np.float16))
+
+
+def test_coverage_and_what_seems_wrong_with_words_are_printed(texts, extract):
+    printed = extract().stdout
+    assert "test: 4 tokens, 4 types" in printed
+    assert "own vector              1 tokens (25.00%)" in printed
+    assert "by another form         2 tokens (50.00%)" in printed
+    assert "unknown to the training words         4 tokens (100.00%)" in printed
+    assert "unknown to both                       1 tokens (25.00%)" in printed
+    assert 'without a vector, escapes: 1 types: &quot; (1; known: ")' in printed
+    assert "pass --internal-vocabulary 11" in printed
+
+
+def test_unknown_words_by_a_five_sentence_corpus_worked_out_by_hand():
+    corpus = ["a b", "a c", "d d", "e", "b f"]
+    counts = Counter(" ".join(corpus).split())
+    with_vector = {"a", "d", "f"}
+    coverage = Coverage(
+        "five",
+        counts,
+        source=lambda word: OWN if word in with_vector else NONE,
+        internal=lambda word: word in {"a", "b"},
+    )
+    total, own, none, internal, both = coverage.lines()
+    assert total == "five: 9 tokens, 6 types"
+    assert own.split()[3:] == ["5", "tokens", "(55.56%),", "3", "types", "(50.00%)"]
+    assert none.split()[2:] == ["4", "tokens", "(44.44%),", "3", "types", "(50.00%)"]
+    assert internal.split()[5:] == ["5", "tokens", "(55.56%),", "4", "types", "(66.67%)"]
+    assert both.split()[3:] == ["2", "tokens", "(22.22%),", "2", "types", "(33.33%)"]
+
+
+@pytest.mark.parametrize(
+    ("word", "first"), [("Cats", "cats"), ("1984", "####"), ("cats", "Cats"), ("B2b", "b2b")]
+)
+def test_back_off_tries_case_before_digits(word, first):
+    forms = list(other_forms(word))
+    assert forms[0] == first
+    assert word not in forms
+    assert len(forms) == len(set(forms))
+    digits = ["#" in form for form in forms]
+    assert digits == sorted(digits)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("&apos;s", ("escapes", "'s")),
+        ("well@-@known", ("marks of segmentation", "well-known")),
+        ("ste@@", ("marks of segmentation", "ste")),
+        ("Dog,", ("another tokenisation", "Dog ,")),
+        ("zyx", None),
+    ],
+)
+def test_a_word_without_a_vector_is_diagnosed(word, expected):
+    assert diagnose(word, {"'s", "well", "dog", ","}.__contains__) == expected
+
+
+BAD = {
+    "wrong dimension": (
+        "3 3\na 1 2 3\nb 1 2\nc 1 2 3\n",
+        "v.vec:3: 2 fields after 'b', expected 3",
+    ),
+    "one number too many": ("2 3\na 1 2 3\nb 1 2 3 4\n", "v.vec:3: 4 fields after 'b'"),
+    "no number": ("1 3\na 1 x 3\n", "v.vec:2: 3 fields after 'a'"),
+    "NaN": ("2 3\na 1 2 3\nb 1 nan 3\n", "v.vec:3: the vector of 'b' contains NaN"),
+    "cut short": ("3 3\na 1 2 3\nb 1 2 3\n", "v.vec: 2 words, but its first line says 3"),
+    "GloVe": ("a 1 2 3\nb 1 2 3\n", "v.vec:1: 4 fields, but a .vec file starts"),
+    "empty": ("", "v.vec:1: 0 fields"),
+    "no word of use": ("1 3\n</s> 1 2 3\n", "no usable word"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_file_of_vectors_is_refused_with_its_line(
+    texts, extract, one_error_line, contents, case
+):
+    text, said = BAD[case]
+    (texts / "v.vec").write_text(text)
+    before = contents()
+    assert said in one_error_line(extract("v.vec", "--format", "vec"))
+    assert contents() == before
+
+
+def test_a_vec_file_read_as_glove_is_refused(texts, extract, one_error_line):
+    assert "pass --format vec" in one_error_line(extract("v.vec", "--format", "glove"))
+
+
+@pytest.mark.parametrize("left", [-3, 20, 9])
+def test_a_truncated_binary_is_refused(texts, extract, one_error_line, left):
+    data = binary_form(VECTORS).removesuffix(b"\n")
+    (texts / "v.bin").write_bytes(data[:left])
+    assert "of 6: the file ends within it" in one_error_line(extract("v.bin"))
+
+
+def test_a_number_too_large_for_half_precision_is_refused(texts, command, one_error_line):
+    (texts / "v.vec").write_text("1 3\na 1 1e6 3\n")
+    line = ["extract_embeddings", "--vectors", "v.vec", "--train", "train", "--output", "out"]
+    assert "1e+06 does not fit into half precision" in one_error_line(command(*line))
+
+
+def test_useless_words_are_passed_over_and_counted(texts, extract):
+    (texts / "v.vec").write_bytes(
+        b"name a@b 9 9 9\nthe 1 2 3\nthe 7 7 7\n</s> 5 5 5\n\xff\xfe 4 4 4\nnew\xc2\xa0line 3 3 3\n"
+    )
+    (texts / "first").write_bytes(b"dog 1 1 1\n" + (texts / "v.vec").read_bytes())
+    process = extract("first")
+    assert process.returncode == 0, process.stderr
+    rows = table(texts)
+    np.testing.assert_array_equal(rows["the"], [1, 2, 3])
+    np.testing.assert_array_equal(rows["<unk>"], [1, 1.5, 2])
+    assert len(rows) == 4 + 7 + 1  # specials, training words, "Dog"
+    for said in (
+        "contain white space: 2",
+        "not UTF-8: 1",
+        "own symbols: 1",
+        "twice, the first counts: 1",
+    ):
+        assert said in process.stdout
+
+
+def test_a_limit_reads_the_first_words_alone(texts, extract):
+    extract("v.vec", "--limit", 2)
+    rows = table(texts)
+    assert "unseen" not in rows
+    np.testing.assert_array_equal(rows["<unk>"], [0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize("rows", [[3, 9, 5], [2, 3, 4], [7], []])
+def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
+    vectors = np.arange(2.0 * len(rows)).reshape(len(rows), 2)
+    with write_together([tmp_path / "t.npy"]) as (output,):
+        writer = TableWriter(output, 2, PRECISIONS["fp32"])
+        writer.write_rows(range(10), np.full((10, 2), -1.0))
+        writer.write_rows(rows, vectors)
+        writer.finish(10)
+    expected = np.full((10, 2), -1.0)
+    expected[rows] = vectors
+    np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), expected)

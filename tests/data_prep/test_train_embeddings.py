@@ -1,0 +1,64 @@
+"""Vectors trained on text: what is written can be read, and says what it should."""
+
+import numpy as np
+import pytest
+
+import extract_embeddings
+import train_embeddings
+
+pytest.importorskip("gensim")
+
+OPTIONS = ["--dimensions", "8", "--min-count", "2", "--epochs", "20"]
+
+
+@pytest.fixture
+def text(tmp_path):
+    lines = ["the cat sleeps", "the dog sleeps", "a cat runs", "a dog runs", "once"] * 20
+    (tmp_path / "mono.en").write_text("\n".join([*lines, "hapax"]) + "\n")
+    (tmp_path / "train").write_text("the cat cats\n")
+    return tmp_path
+
+
+def test_two_runs_write_the_same_vectors_of_the_frequent_words(text, command):
+    for name in ("one.vec", "two.vec"):
+        process = command("train_embeddings", "--input", "mono.en", "--output", name, *OPTIONS)
+        assert process.returncode == 0, process.stderr
+    assert (text / "one.vec").read_bytes() == (text / "two.vec").read_bytes()
+    first, *lines = (text / "one.vec").read_text().splitlines()
+    assert first == "7 8"
+    words = {line.split()[0] for line in lines}
+    assert words == {"the", "a", "cat", "dog", "sleeps", "runs", "once"}
+
+
+def test_a_fasttext_model_makes_vectors_of_unknown_words(text, monkeypatch, capsys):
+    monkeypatch.chdir(text)
+    model = "--input mono.en --output model.bin --method fasttext --buckets 99".split()  # noqa: SIM905
+    train_embeddings.main([*model, *OPTIONS])
+    (text / "test").write_text("sleepers\n")
+    table = "--vectors model.bin --train train --text test --output out --precision fp32"
+    extract_embeddings.main(table.split())
+    from gensim.models.fasttext import load_facebook_vectors
+
+    model = load_facebook_vectors(str(text / "model.bin"))
+    assert "sleepers" not in model.key_to_index
+    words = [line.split()[0] for line in (text / "out.dict.txt").read_text().splitlines()]
+    rows = dict(zip(words, np.load(text / "out.npy")[4:], strict=True))
+    for word in ("cat", "cats", "sleepers", "runs"):
+        np.testing.assert_allclose(rows[word], model.get_vector(word), rtol=1e-6)
+    assert "from subwords           1 tokens (100.00%)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--output v.txt", "must end in .vec or .bin"),
+        ("--output v.bin --method cbow", "only fasttext makes vectors from subwords"),
+        ("--output v.vec --min-count 1000", "no word occurs --min-count 1000 times"),
+        ("--output mono.en.vec --input none.en", "none.en: no such file"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(text, command, one_error_line, contents, options, said):
+    before = contents()
+    process = command("train_embeddings", "--input", "mono.en", *options.split())
+    assert said in one_error_line(process)
+    assert contents() == before

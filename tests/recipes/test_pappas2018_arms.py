@@ -1,0 +1,210 @@
+"""The arms of pappas2018_joint are what their names say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
+import ledger
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPE = ROOT / "recipes" / "pappas2018_joint"
+OURS = ("SETTING", "DIRECTIONS", "ARMS", "SETS", "DIM", "EPOCHS", "SEEDS", "WMT_DATA")
+
+
+def bash(script, **environment):
+    """Run a few lines after settings.sh."""
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    return subprocess.run(
+        ["bash", "-c", f"source {RECIPE / 'settings.sh'}\n{script}"],
+        cwd=ROOT,
+        env={**inherited, "OUTLAYERS_PYTHON": sys.executable, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def output(script, **environment):
+    """The lines that it prints."""
+    result = bash(script, **environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+# Two lines: the options for fairseq-train, and those for translating and scoring.
+SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE" "${ARM_OPTIONS[@]}"'
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """The options of every arm for fairseq-train, parsed by fairseq, by the arm's name."""
+    lines = output(f'for name in $(all_arms); do echo "$name"; {SHOW}; done')
+    found = {}
+    for name, train, _ in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        parser = options.get_training_parser()
+        found[name] = options.parse_args_and_arch(parser, ["data", *train.split()])
+    return found
+
+
+def test_the_seven_arms_of_the_first_direction_come_first():
+    models = ["nmt", "tied", "bilinear", "output_structure", "context_structure"]
+    models += ["joint128", "joint256"]
+    names = output("all_arms")
+    assert names[:7] == [f"de-en.bpe4000.{model}" for model in models]
+    assert names[7:14] == [f"en-de.bpe4000.{model}" for model in models]
+    assert [name.split(".", 2)[2] for name in names[14:18]] == [
+        "nmt",
+        "nmt.share50",
+        "nmt.share25",
+        "nmt.share5",
+    ]
+    assert len(set(names)) == len(names)
+
+
+def test_no_two_arms_on_the_same_data_are_the_same(commands):
+    seen = {}
+    for name, command in commands.items():
+        setting = (name.split(".")[1], str(sorted(vars(command).items())))
+        assert seen.setdefault(setting, name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("de-en.bpe4000.nmt", {"output_layer": "linear", "criterion": "full_softmax"}),
+        ("de-en.bpe4000.tied", {"output_layer": "tied", "source_lang": "de"}),
+        ("en-de.bpe4000.joint256", {"joint_dim": 256, "source_lang": "en", "target_lang": "de"}),
+        ("de-en.bpe4000.nmt.depth3", {"encoder_layers": 3, "decoder_layers": 3}),
+        ("de-en.bpe4000.joint128.linear", {"joint_activation": "none", "joint_dim": 128}),
+        ("de-en.bpe4000.joint128.nobias", {"joint_inner_bias": "none", "output_layer": "joint"}),
+        ("de-en.bpe4000.bilinear.allbias", {"joint_inner_bias": "all"}),
+        ("de-en.bpe4000.joint128.stacked2", {"joint_layers": 2}),
+        (
+            "de-en.words.tied.share5",
+            {
+                "criterion": "sampled_softmax",
+                "sampler": "batch_negatives",
+                "sample_share": 0.05,
+                "no_logq_correction": True,
+                "output_layer": "tied",
+            },
+        ),
+    ],
+)
+def test_an_arm_is_what_its_name_says(commands, name, expected):
+    found = vars(commands[name])
+    assert {option: found[option] for option in expected} == expected
+
+
+def test_training_is_the_authors(commands):
+    config = convert_namespace_to_omegaconf(commands["de-en.bpe4000.nmt"])
+    assert (config.optimizer._name, config.optimization.clip_norm) == ("adam", 5)
+    assert config.optimization.sentence_avg
+    assert config.lr_scheduler._name == "shrink_after_rise"
+    assert config.lr_scheduler.lr_shrink == 0.5
+    model = config.model
+    assert (model.dropout, model.embedding_dropout) == (0.3, 0)
+    assert model.init_range == 0  # the authors' 0.1 at their size of 512, the same gain at others
+    assert not model.bidirectional_encoder
+    assert (model.encoder_layers, model.decoder_layers, model.no_class_bias) == (2, 2, False)
+
+
+def test_the_paper_setting_has_the_papers_sizes():
+    names = output("all_arms", SETTING="paper", WMT_DATA="/wmt")
+    # 25% of the classes for 128k merges, and for d_j of 2048 at 64k.
+    vocabulary = [name for name in names if name.startswith("fi-en.") and "bpe32000" not in name]
+    assert vocabulary == [
+        *(f"fi-en.bpe64000.{model}" for model in ("nmt", "tied", "joint512")),
+        "fi-en.bpe64000.joint2048.share25",
+        *(f"fi-en.bpe128000.{m}.share25" for m in ("nmt", "tied", "joint512", "joint2048")),
+    ]
+    train, translate = output(
+        f"name=fi-en.bpe32000.joint4096; {SHOW}", SETTING="paper", WMT_DATA="/wmt"
+    )
+    parser = options.get_training_parser()
+    command = options.parse_args_and_arch(parser, ["data", *train.split()])
+    sizes = {"embed_dim": 512, "hidden_size": 512, "batch_size": 96, "max_epoch": 50, "lr": [0.001]}
+    assert {option: getattr(command, option) for option in sizes} == sizes
+    assert "--raw-reference /wmt/en-fi/newstest2016.en" in translate
+    assert "--lowercase" not in translate
+
+
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        ("de-en.bpe4000.joint", "no model 'joint'; known are jointDIMENSIONS"),
+        ("de-en.bpe.tied", "no vocabulary 'bpe'; known are words and bpeMERGES"),
+        ("de-en.words.tied.shared", "no change 'shared' of an arm; known are shareN"),
+        ("tied", "'tied' is no arm: expected DIRECTION.VOCABULARY.MODEL"),
+    ],
+)
+def test_a_name_that_means_nothing_is_said_before_anything_is_trained(arm, message, tmp_path):
+    result = subprocess.run(
+        [RECIPE / "10_arms.sh"],
+        env={
+            **os.environ,
+            "OUTLAYERS_PYTHON": sys.executable,
+            "OUTLAYERS_WORK": str(tmp_path / "work"),
+            "OUTLAYERS_RESULTS": str(tmp_path / "results"),
+            "ARMS": f"de-en.bpe4000.tied {arm}",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"SETS": "translation nothing"}, "no set 'nothing'; known are translation sampling"),
+        ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
+        ({"SETTING": "paper"}, "SETTING=paper needs WMT_DATA"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(environment, message):
+    result = bash("all_arms", **environment)
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+@pytest.mark.system
+def test_an_arm_goes_from_plain_text_to_a_line_in_the_ledger(tmp_path):
+    """Data laid out as the README asks for with SETTING=paper, but a toy's."""
+    toy = [sys.executable, "data_prep/toy_corpus.py", "--output", tmp_path / "toy"]
+    toy += ["--seed", "1", "--train", "120", "--valid", "15", "--test", "15", "--vocabulary", "40"]
+    subprocess.run(toy, cwd=ROOT, check=True, capture_output=True)
+    (tmp_path / "wmt" / "de-en").mkdir(parents=True)
+    for split, name in (("train", "train"), ("valid", "newstest2014"), ("test", "newstest2015")):
+        for side, language in (("src", "de"), ("tgt", "en")):
+            text = (tmp_path / "toy" / f"{split}.{side}").read_text()
+            (tmp_path / "wmt" / "de-en" / f"{name}.{language}").write_text(text)
+    small = {"DIM": "8", "LAYERS": "1", "EPOCHS": "1", "BATCH_SENTENCES": "16", "BEAM": "2"}
+    environment = {
+        **os.environ,
+        **small,
+        "OUTLAYERS_PYTHON": sys.executable,
+        "OUTLAYERS_WORK": str(tmp_path / "work"),
+        "OUTLAYERS_RESULTS": str(tmp_path / "results"),
+        "SETTING": "paper",
+        "WMT_DATA": str(tmp_path / "wmt"),
+        "ARMS": "de-en.bpe60.joint4.share80",
+    }
+    for step in ("00_prepare.sh", "10_arms.sh"):
+        ended = subprocess.run(
+            [RECIPE / step], env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert ended.returncode == 0, ended.stderr[-3000:]
+    (entry,) = ledger.read(tmp_path / "results" / "paper" / "ledger.jsonl")
+    figures = entry["figures"]
+    assert entry["arm"] == "de-en.bpe60.joint4.share80"
+    assert 0.8 <= figures["sampled_share"] < 1  # more where a batch has more types
+    assert figures["sentences"] == 15
+    assert {"bleu", "bleu_lenpen0", "bleu_tokenised", "train_tokens_per_second"} <= set(figures)

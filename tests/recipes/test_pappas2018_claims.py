@@ -1,0 +1,273 @@
+"""The claims of pappas2018_joint follow from the numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ledger
+import scoring
+from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics
+from pappas2018_joint import claims, figures, frequency_bins, summarise
+from pappas2018_joint.axes import Arms, Axes
+from resampling import Interval, multiplicities
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Runs
+
+AXES = Axes(
+    directions=["de-en", "en-de"],
+    vocabulary="bpe4",
+    vocabularies=["bpe1", "bpe4", "bpe8"],
+    sampling_vocabulary="words",
+    joint_dims=[2, 8],
+    sweep_dims=[2, 4, 8],
+    shares=[25],
+    depths=[1, 2],
+    layers=2,
+)
+
+
+class Scores(Runs):
+    """Runs with BLEU scores made by hand; every difference has the same uncertainty.
+
+    Args:
+        bleu: by arm.
+        half: half the width of every interval.
+        figures: other figures, by arm and name.
+    """
+
+    def __init__(self, bleu, half=0.1, figures=None):
+        self.scores, self.half, self.figures = bleu, half, figures or {}
+
+    def __contains__(self, arm):
+        return arm in self.scores
+
+    def bleu(self, arm):
+        return self.scores.get(arm)
+
+    def figure(self, arm, name):
+        return self.figures.get((arm, name))
+
+    def difference(self, weights):
+        if not all(arm in self for arm in weights):
+            return None
+        total = sum(weight * self.scores[arm] for arm, weight in weights.items())
+        return Interval(total, total - self.half, total + self.half), 3
+
+
+def decided(claim, bleu, axes=AXES, **more):
+    return claim(Arms(axes, Scores(bleu, **more)))
+
+
+def of(direction, vocabulary, **models):
+    return {f"{direction}.{vocabulary}.{model}": score for model, score in models.items()}
+
+
+@pytest.mark.parametrize(
+    ("joint", "half", "verdict"),
+    [(22, 0.1, HOLDS), (20.5, 0.1, FAILS), (22, 1.5, UNDECIDED)],
+)
+def test_claim_1_asks_for_the_best_joint_in_each_direction(joint, half, verdict):
+    bleu = {
+        **of("de-en", "bpe4", nmt=20, tied=21, joint8=22),
+        **of("en-de", "bpe4", nmt=20, tied=21, joint8=joint),
+    }
+    found = decided(claims.best_in_each_direction, bleu, half=half, figures=PERPLEXITIES)
+    assert (found.verdict, len(found.parts)) == (verdict, 4)
+
+
+PERPLEXITIES = {
+    (f"{direction}.bpe4.joint{dim}", "best_valid_ppl"): perplexity
+    for direction in AXES.directions
+    for dim, perplexity in ((2, 9.0), (4, 8.0), (8, 7.0))
+}
+
+
+def test_the_joint_space_is_chosen_in_validation_and_not_on_the_test_set():
+    bleu = of("de-en", "bpe4", joint2=99, joint4=50, joint8=10)
+    arms = Arms(AXES, Scores(bleu, figures=PERPLEXITIES))
+    assert arms.chosen_joint() == "de-en.bpe4.joint8"
+    # Only among those that were run.
+    del bleu["de-en.bpe4.joint8"]
+    assert arms.chosen_joint() == "de-en.bpe4.joint4"
+
+
+def test_claim_2_ranks_the_models():
+    bleu = {"joint8": 25, "joint2": 23, "context_structure": 23.2, "output_structure": 21}
+    bleu |= {"bilinear": 21.2, "tied": 21.1, "nmt": 20}
+    ranked = of("de-en", "bpe4", **bleu)
+    assert decided(claims.ranking, ranked).verdict == HOLDS
+    assert decided(claims.ranking, {**ranked, "de-en.bpe4.joint2": 24.5}).verdict == FAILS
+    assert decided(claims.ranking, {**ranked, "de-en.bpe4.nmt": 21.5}).verdict == FAILS
+    assert decided(claims.ranking, {**ranked, "de-en.bpe4.bilinear": 21.55}).verdict == UNDECIDED
+    del ranked["de-en.bpe4.bilinear"]
+    assert decided(claims.ranking, ranked).verdict == NOT_RUN
+
+
+def test_claim_3_compares_what_sampling_costs():
+    # Joint loses 0.5, tied 1, NMT 2, whatever their scores are.
+    full = of("de-en", "words", nmt=30, tied=20, joint2=25)
+    sampled = {"nmt.share25": 28, "tied.share25": 19, "joint2.share25": 24.5}
+    bleu = {**full, **of("de-en", "words", **sampled)}
+    assert decided(claims.robust_to_sampling, bleu).verdict == HOLDS
+    bleu["de-en.words.joint2.share25"] = 23
+    assert decided(claims.robust_to_sampling, bleu).verdict == FAILS
+
+
+def test_claim_4_is_about_every_round():
+    def found(joint, large, sampled):
+        speeds = {"nmt": [100, 110], "tied": [100, 110], "joint2": joint, "joint8": large}
+        speeds |= {f"{model}.share25": sampled for model in list(speeds)}
+        named = {f"de-en.words.{model}": rounds for model, rounds in speeds.items()}
+        axes = Axes(**{**vars(AXES), "speeds": named})
+        return decided(claims.speed, {}, axes).verdict
+
+    assert found([90, 95], [50, 50], [300, 300]) == HOLDS
+    assert found([90, 80], [50, 50], [300, 300]) == UNDECIDED
+    assert found([70, 80], [50, 50], [300, 300]) == FAILS
+    assert found([90, 95], [120, 120], [300, 300]) == FAILS
+    assert found([90, 95], [50, 50], [60, 60]) == FAILS
+    assert decided(claims.speed, {}).verdict == NOT_RUN
+
+
+def test_claim_5_compares_depths_and_sizes():
+    models = {"tied": 20, "joint2": 21, "joint8": 24, "nmt": 19}
+    models |= {"tied.depth1": 18, "joint2.depth1": 19, "nmt.depth1": 18}
+    bleu = of("de-en", "bpe4", **models)
+    sizes = {("de-en.bpe4.joint8", "parameters"): 5, ("de-en.bpe4.nmt", "parameters"): 7}
+    found = {**PERPLEXITIES, **sizes}
+    assert decided(claims.depth, bleu, figures=found).verdict == HOLDS
+    found["de-en.bpe4.joint8", "parameters"] = 8
+    assert decided(claims.depth, bleu, figures=found).verdict == FAILS
+    assert decided(claims.depth, bleu, figures=PERPLEXITIES).verdict == NOT_RUN
+
+
+def test_claim_7_needs_one_direction_in_which_tied_loses():
+    bleu = {**of("de-en", "bpe8", nmt=20, tied=21), **of("en-de", "bpe8", nmt=22, tied=21)}
+    assert decided(claims.tied_may_lose, bleu).verdict == HOLDS
+    bleu["en-de.bpe8.tied"] = 23
+    assert decided(claims.tied_may_lose, bleu).verdict == FAILS
+
+
+def test_claim_8_wants_a_larger_gain_into_the_richer_morphology():
+    bleu = {
+        **of("de-en", "bpe1", nmt=20, joint8=21),
+        **of("de-en", "bpe8", nmt=20, joint8=22),
+        **of("en-de", "bpe1", nmt=15, joint8=14),
+        **of("en-de", "bpe8", nmt=14, joint8=18),
+    }
+    assert decided(claims.larger_vocabularies, bleu).verdict == HOLDS
+    bleu["en-de.bpe8.joint8"] = 15.5
+    # Still larger than with few merges, but less so than into English.
+    assert decided(claims.larger_vocabularies, bleu).verdict == FAILS
+
+
+def test_the_authors_sampled_arm_stands_in_for_one_that_they_did_not_train():
+    runs = Scores(of("de-en", "bpe8", **{"nmt.share25": 20, "tied": 20, "tied.share25": 19}))
+    arms = Arms(AXES, runs)
+    assert arms.name("nmt", vocabulary="bpe8") == "de-en.bpe8.nmt.share25"
+    assert arms.name("tied", vocabulary="bpe8") == "de-en.bpe8.tied"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Training text with frequent, middling and rare words, references and worse hypotheses."""
+    training = tmp_path / "train.en"
+    training.write_text("often " * 100 + "\n" + "middle " * 10 + "\n" + "rare seldom\n")
+    references = [
+        "often middle rare often middle",
+        "often often seldom middle",
+        "middle never often middle",
+        "rare often rare middle often",
+    ] * 5
+    hypotheses = [line.replace("rare", "often", 1) for line in references]
+    hypotheses[1] = ""
+    return training, hypotheses, references
+
+
+def test_resampled_meteor_is_that_of_the_sentences_drawn(texts):
+    training, hypotheses, references = texts
+    bins = frequency_bins.bins_of(training)
+    parameters = PARAMETERS["en"]
+    found = frequency_bins.resampled_meteor(hypotheses, references, bins, parameters)
+    times = [np.ones(len(references), dtype=int), *multiplicities(len(references))]
+    for number in (0, 1, 2, 1000):
+        drawn = np.repeat(np.arange(len(references)), times[number])
+        words = [[lines[index].split() for index in drawn] for lines in (hypotheses, references)]
+        statistics = MatchStatistics(*words, bins.bin_of)
+        for group, name in enumerate(bins.names):
+            expected = 100 * (statistics.scores(parameters, group).meteor or 0)
+            assert found[name][number] == pytest.approx(expected)
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    """Makes a ledger line whose run folder holds translations."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+
+    def make(arm, hypotheses, references, ppl=10.0):
+        folder = tmp_path / "work" / arm
+        folder.mkdir(parents=True)
+        for form in ("tokenised", "plain"):
+            scoring.write_lines(folder / f"test.{form}.hyp", hypotheses)
+            scoring.write_lines(folder / f"test.{form}.ref", references)
+        figures = scoring.score(hypotheses, references, tokenised=False)
+        figures |= {"sentences": len(references), "best_valid_ppl": ppl, "parameters": 1}
+        return {"arm": arm, "seed": 1, "key": "k", "run": f"work/{arm}", "figures": figures}
+
+    return make
+
+
+def test_claim_6_compares_bins(texts, line):
+    training, hypotheses, references = texts
+    names = ["de-en.bpe4.joint2", "de-en.bpe4.nmt", "de-en.bpe4.tied"]
+    entries = [line(names[0], references, references)]
+    entries += [line(name, hypotheses, references) for name in names[1:]]
+    axes = Axes(**{**vars(AXES), "training_texts": {"de-en": training}})
+    found = claims.frequency_bins(Arms(axes, Runs(entries)))
+    by_inequality = {part.inequality: part.verdict for part in found.parts}
+    assert by_inequality[f"METEOR({names[0]}) ≥ METEOR({names[1]}), words seen 1-9 times"] == HOLDS
+    # The others lose on rare words, not on frequent ones.
+    assert by_inequality[f"gain over {names[1]}: words seen >=100 times ≥ 1-9 times"] == FAILS
+    assert found.parts[-1].verdict == NOT_RUN  # en-de
+    assert found.verdict == FAILS
+
+
+def test_the_summary_writes_claims_and_figures(texts, line, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    training, hypotheses, references = texts
+    names = [f"de-en.bpe4.{model}" for model in ("joint2", "joint8", "nmt", "tied")]
+    folder = tmp_path / "results"
+    for number, name in enumerate(names):
+        lines = references if name.endswith("joint8") else hypotheses
+        ledger.append(folder / "ledger.jsonl", line(name, lines, references, ppl=9 - number))
+    speeds = [{"arm": "de-en.words.nmt", "rounds": [1, 2]}]
+    speeds.append({"arm": "de-en.words.nmt.share25", "rounds": [3, 4]})
+    (folder / "speed.json").write_text(json.dumps({"rows": speeds}))
+    axes = "--directions de-en --vocabulary bpe4 --vocabularies bpe4 --sampling-vocabulary words "
+    axes += "--joint-dims 2 8 --sweep-dims 2 8 --shares 25 --depths 2 --layers 2 --note Hello"
+    arguments = [
+        str(folder / "ledger.jsonl"),
+        *axes.split(),
+        "--training-texts",
+        f"de-en={training}",
+    ]
+    assert summarise.main(arguments) == 0
+    text = (folder / "claims.md").read_text()
+    assert "- Hello" in text
+    assert "d_j chosen by validation perplexity, de-en: de-en.bpe4.joint8" in text
+    verdicts = {
+        claim["number"]: claim["verdict"]
+        for claim in json.loads((folder / "claims.json").read_text())
+    }
+    assert list(verdicts) == list(range(1, 9))
+    assert (verdicts[1], verdicts[3]) == (HOLDS, NOT_RUN)
+    for name in ("bleu_by_joint_dim.png", "speed_by_share.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+        assert (folder / name).stat().st_size < 100_000
+    assert "1. holds" in capsys.readouterr().out
+
+
+def test_speeds_are_grouped_by_model_and_share():
+    speeds = {"de-en.words.nmt": [1], "de-en.words.nmt.share5": [2], "de-en.words.joint8": [3]}
+    expected = {"nmt": {100: [1], 5: [2]}, "joint8": {100: [3]}}
+    assert figures.rounds_by_model(speeds.items()) == expected

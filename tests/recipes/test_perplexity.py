@@ -1,0 +1,78 @@
+"""An arm of a language model leaves a line with the perplexities that fairseq-eval-lm found."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+import arm
+import ledger
+import perplexity
+import scoring
+
+LOG = """x | INFO | fairseq_cli.eval_lm | num. model params: 4,650,000
+x | INFO | fairseq_cli.eval_lm | Evaluated 82,430 tokens in 9.1s (9001.10 tokens/s)
+x | INFO | fairseq_cli.eval_lm | Loss (base 2): 6.5000, Perplexity: 90.51
+"""
+
+
+def test_the_perplexity_is_made_from_the_loss_which_has_more_digits(tmp_path):
+    (tmp_path / "log").write_text(LOG)
+    figures = perplexity.read_log(tmp_path / "log", "test")
+    assert figures == {"test_ppl": 2**6.5, "test_words": 82430}
+
+
+def test_a_log_without_a_perplexity_is_incomplete(tmp_path):
+    (tmp_path / "log").write_text(LOG.rpartition("x | INFO")[0])
+    with pytest.raises(scoring.Incomplete, match="does not end with a perplexity"):
+        perplexity.read_log(tmp_path / "log", "test")
+
+
+FAKE_TRAIN = """#!/bin/sh
+while [ "$1" != --save-dir ]; do shift; done
+touch "$2/checkpoint_best.pt" "$2/checkpoint_last.pt"
+echo 'x | INFO | y | num. shared model params: 1,000 (num. trained: 1,000)'
+echo 'x | INFO | train | {"epoch": 1, "train_wps": "50"}'
+echo 'x | INFO | y | done training in 1.0 seconds'
+"""
+FAKE_EVAL = f"#!/bin/sh\necho \"$@\" >> evaluated\ncat <<'END'\n{LOG}END\n"
+
+
+def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "data").mkdir()
+    for name, text in (("fairseq-train", FAKE_TRAIN), ("fairseq-eval-lm", FAKE_EVAL)):
+        path = tmp_path / "bin" / name
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def run(table):
+        (tmp_path / "data" / "morphs.txt").write_text(table)
+        return arm.main(["word", "--ledger", "ledger.jsonl", "--runs", "runs", "--data", "data",
+                         "--score", "perplexity", "--evaluate", "--batch-size 1", "--",
+                         "--max-epoch", "1"])  # fmt: skip
+
+    assert run("walks\twalk s\n") == run("walks\twalk s\n") == 0
+    (entry,) = ledger.read(Path("ledger.jsonl"))
+    figures = entry["figures"]
+    assert figures["valid_ppl"] == figures["test_ppl"] == 2**6.5
+    assert (figures["parameters"], figures["test_words"]) == (1000, 82430)
+    first, second = Path("evaluated").read_text().splitlines()
+    assert "--gen-subset valid --batch-size 1" in first
+    assert "--gen-subset test --batch-size 1" in second
+    assert "checkpoint_best.pt" in first
+    assert entry["evaluate_test_command"].startswith("fairseq-eval-lm data --user-dir ")
+    # Another table of units beside the data is another arm.
+    assert run("walks\twal ks\n") == 0
+    assert len(ledger.read(Path("ledger.jsonl"))) == 2
+
+
+def test_translations_cannot_be_scored_without_a_reference(tmp_path):
+    with pytest.raises(SystemExit, match="--reference FILE is needed"):
+        arm.main(["x", "--ledger", "l", "--runs", "r", "--data", str(tmp_path), "--"])

@@ -1,0 +1,202 @@
+"""The language models: their sizes by closed form, and the state that they carry."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.data import Dictionary
+from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.carried_state import CarriedState
+from tests.conftest import make_language_batch
+
+SPECIALS = 4
+
+
+def make_dictionary(folder, num_words, num_units, longest=2):
+    """A dictionary of invented words, with tables that give them units by turns."""
+    words = [f"w{number}" for number in range(num_words)]
+    (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
+    lines = []
+    for number, word in enumerate(words):
+        length = longest if number == 0 else min(2, longest)
+        units = [f"u{(number + place) % num_units}" for place in range(length)]
+        lines.append(f"{word}\t{' '.join(units)}\n")
+    for kind in ("morphs", "syllables"):
+        (folder / f"{kind}.txt").write_text("".join(lines))
+    return Dictionary.load(str(folder / "dict.txt"))
+
+
+def make_model(dictionary, arch="subword_lm", seed=1, **options):
+    torch.manual_seed(seed)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    config = MODEL_DATACLASS_REGISTRY[arch](**options)
+    return MODEL_REGISTRY[arch].build_model(config, task)
+
+
+def count(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def lstm_size(inputs, size):
+    """Two layers with one bias a gate."""
+    return 4 * size * (inputs + size + 1) + 4 * size * (2 * size + 1)
+
+
+def highway_size(size):
+    return 2 * (size * size + size)
+
+
+@pytest.fixture
+def no_random_numbers(monkeypatch):
+    """Sizes do not depend on values, and drawing millions of them takes most of the time."""
+    for name in ("uniform_", "normal_"):
+        monkeypatch.setattr(torch.Tensor, name, lambda tensor, *args, **kwargs: tensor)
+
+
+@pytest.mark.usefixtures("no_random_numbers")
+def test_parameters_of_morphsum_on_multi30k_german_are_the_closed_form(tmp_path):
+    words, morphs, d = 18_726, 5_280, 200
+    dictionary = make_dictionary(tmp_path, words - SPECIALS, morphs - SPECIALS)
+    lstm, highway, units, softmax = lstm_size(d, d), highway_size(d), morphs * d, words * d
+    rest = lstm + words  # the LSTM and the bias of every class
+    expected = {
+        "original": rest + units + 2 * highway + softmax,
+        "re": rest + units + 4 * highway,
+        "rw": rest + 2 * units + 2 * highway,
+        "re_rw": rest + units + 2 * highway,
+        "emb,hw1": rest + units + 3 * highway,
+        "none": rest + 2 * units + 4 * highway,
+    }
+    found = {tie: count(make_model(dictionary, tie=tie)) for tie in expected}
+    assert found == expected
+    words_tied = {tie: count(make_model(dictionary, "word_lm", tie=tie)) for tie in ("none", "re")}
+    assert words_tied == {"none": rest + 2 * softmax, "re": rest + softmax}
+    # The figures of the paper's arithmetic, in millions.
+    millions = {name: round(number / 1e6, 3) for name, number in {**found, **words_tied}.items()}
+    assert [millions[name] for name in ("original", "rw", "re_rw", "emb,hw1")] == [
+        5.622, 2.933, 1.877, 1.958,
+    ]  # fmt: skip
+    assert round(words_tied["none"] / 1e6, 3) == 8.151
+    assert round(words_tied["re"] / 1e6, 3) == 4.406
+
+
+@pytest.mark.usefixtures("no_random_numbers")
+@pytest.mark.parametrize(
+    ("arch", "units", "original", "re_rw"),
+    [
+        ("word_lm", 10, 4.65, 2.65),
+        ("word_lm_medium", 10, 19.78, 13.28),
+        ("morphsum_lm", 3_400, 3.49, 1.49),
+        ("morphsum_lm_medium", 3_400, 17.18, 10.68),
+        ("sylconcat_lm", 5_900, 3.19, 1.19),
+        ("sylconcat_lm_medium", 5_900, 18.69, 12.71),
+        ("charcnn_lm", 50, 4.05, 2.16),
+        ("charcnn_lm_medium", 50, 19.37, 13.58),
+    ],
+)
+def test_sizes_on_the_penn_treebank_are_those_of_the_paper(tmp_path, arch, units, original, re_rw):
+    dictionary = make_dictionary(tmp_path, 10_000 - SPECIALS, units - SPECIALS, longest=8)
+    for tie, expected in (("original", original), ("re_rw", re_rw)):
+        assert count(make_model(dictionary, arch, tie=tie)) / 1e6 == pytest.approx(
+            expected, abs=0.01
+        )
+
+
+@pytest.fixture
+def dictionary(tmp_path):
+    return make_dictionary(tmp_path, 13, 6, longest=3)
+
+
+def tokens(dictionary, *shape):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randint(SPECIALS, len(dictionary), shape, generator=generator)
+
+
+SMALL = {"hidden_size": 8, "char_widths": 2, "char_filters": 2, "init_range": 0.5}
+
+
+@pytest.mark.parametrize("composition", ["word", "morphsum", "sylconcat", "charcnn"])
+def test_windows_with_a_carried_state_are_pieces_of_one_long_window(dictionary, composition):
+    model = make_model(dictionary, composition=composition, **SMALL).double().eval()
+    words = tokens(dictionary, 3, 10)
+    whole, _ = model(words)
+    carried = CarriedState()
+    pieces = [model(piece, carried=carried)[0] for piece in words.split(4, dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), whole)
+    alone, _ = model(words[:, 4:8])
+    assert (pieces[1] - alone).abs().max() > 1e-4
+
+
+def test_gradients_end_where_a_window_begins(dictionary):
+    model = make_model(dictionary, **SMALL)
+    carried = CarriedState()
+    model(tokens(dictionary, 3, 5), carried=carried)
+    assert carried.state.shape == (2, 2, 3, 8)
+    assert not carried.state.requires_grad
+
+
+def test_incremental_decoding_equals_full_decoding_also_of_reordered_rows(dictionary):
+    model = make_model(dictionary, **SMALL).double().eval()
+    words, state = tokens(dictionary, 3, 6), {}
+    full, _ = model(words)
+    for step in range(4):
+        logits, _ = model(words[:, : step + 1], incremental_state=state)
+        torch.testing.assert_close(logits[:, -1], full[:, step])
+    order = torch.tensor([2, 0, 0])
+    model.decoder.reorder_incremental_state_scripting(state, order)
+    logits, _ = model(words[order, :5], incremental_state=state)
+    torch.testing.assert_close(logits[:, -1], full[order, 4])
+
+
+def test_the_words_that_are_read_and_the_classes_share_vectors_in_the_whole_model(dictionary):
+    model = make_model(dictionary, tie="re_rw", **SMALL).eval()
+    decoder = model.decoder
+    with torch.no_grad():
+        words = torch.arange(len(dictionary))
+        rows = decoder.output_projection.class_embeddings()
+        assert torch.equal(rows, decoder.embed_tokens(words))
+
+
+@pytest.mark.parametrize("composition", ["morphsum", "sylconcat", "charcnn"])
+@pytest.mark.parametrize("tie", ["none", "re", "re_rw"])
+def test_a_saved_model_loads_strictly_and_scores_the_same(dictionary, composition, tie):
+    options = {"composition": composition, "tie": tie, **SMALL}
+    model, other = (make_model(dictionary, seed=seed, **options).eval() for seed in (1, 2))
+    words = tokens(dictionary, 2, 5)
+    with torch.no_grad():
+        other(words)  # so that vectors are kept, which loading must make it forget
+        other.load_state_dict(model.state_dict(), strict=True)
+        assert torch.equal(other(words)[0], model(words)[0])
+    tables = [tensor.data_ptr() for tensor in model.state_dict().values() if tensor.dim() == 2]
+    assert len(tables) == len(set(tables))
+
+
+@pytest.mark.parametrize("composition", ["word", "morphsum", "sylconcat", "charcnn"])
+def test_low_precision_gives_the_loss_up_to_rounding(dictionary, composition):
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    criterion = CRITERION_REGISTRY["full_softmax"](task, 0.0, False, 0, False)
+    batch = make_language_batch(task, [4, 2, 6])
+    model = make_model(dictionary, composition=composition, dropout=0.0, **SMALL)
+    expected, _, _ = criterion(model, batch)
+    loss, _, _ = criterion(model.bfloat16(), batch)
+    loss.backward()
+    assert abs(loss - expected) <= 2**-6 * expected
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_size": 0}, "--hidden-size 0"),
+        ({"lstm_layers": 0}, "--lstm-layers 0"),
+        ({"dropout": 1.0}, r"--dropout 1\.0"),
+        ({"init_range": -0.1}, r"--init-range -0\.1"),
+        ({"output_layer": "tied"}, "ComposedEmbedding is no plain embedding table"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(dictionary, options, message):
+    with pytest.raises(UserError, match=message):
+        make_model(dictionary, **options)

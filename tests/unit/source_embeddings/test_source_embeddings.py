@@ -1,0 +1,259 @@
+"""Source embeddings against the equations of the paper, word by word in float64."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.source_embeddings import (
+    SOURCE_EMBEDDINGS,
+    SourceEmbeddingConfig,
+    build_source_embedding,
+)
+from tests.conftest import make_dictionary, write_external_table
+
+D = 4
+INTERNAL = 12  # of the 17 symbols of the source dictionary
+MIXES = ["mix_sum", "mix_gate"]
+EXTERNAL = ["only_external", *MIXES]
+
+
+@pytest.fixture
+def make(task, external_table):
+    def build(name, dictionary=task.source_dictionary, bidirectional=True, **options):
+        torch.manual_seed(1)
+        table = {} if name == "internal" else {"external_embeddings": external_table}
+        config = SourceEmbeddingConfig(
+            source_embedding=name, **{"internal_vocabulary": INTERNAL, **table, **options}
+        )
+        embedding = build_source_embedding(config, dictionary, D, bidirectional).double()
+        for parameter in embedding.parameters():
+            torch.nn.init.normal_(parameter)  # a bias of zero would hide its absence
+        embedding.zero_padding()
+        return embedding.eval()
+
+    return build
+
+
+@pytest.fixture
+def rows(external_table):
+    return torch.from_numpy(np.load(external_table)).double()
+
+
+def all_ids(task):
+    """Every symbol, and padding in between."""
+    ids = torch.arange(len(task.source_dictionary))
+    return torch.stack([ids, ids.flip(0)])
+
+
+def sigmoid(x):
+    return 1 / (1 + (-x).exp())
+
+
+def internal_vector(embedding, word, unknown=3):
+    table = embedding if hasattr(embedding, "weight") else embedding.internal
+    return table.weight[word if word < INTERNAL else unknown]
+
+
+def naive_vector(name, embedding, word, e, options):
+    """One word's vector from the equations."""
+    x = internal_vector(embedding, word) if name != "only_external" else None
+    if name == "internal":
+        return x
+    if options.get("normalize_external"):
+        e = e / e.norm()
+    linear = embedding.external.maps[0]
+    m = linear.weight @ e + linear.bias
+    if options.get("external_activation", "tanh") == "tanh":
+        m = m.tanh()
+    if name == "only_external":
+        return m
+    if name == "mix_sum":
+        return x + m
+    gate = embedding.gate
+    seen = e if options.get("gate_input") == "external" else m
+    sums = gate.internal.weight @ x + gate.internal.bias + gate.external.weight @ seen
+    g = sigmoid(sums)
+    inner = {"linear": lambda z: z, "tanh": torch.tanh}.get(options.get("gate_inner", "linear"))
+    if inner is not None:
+        a, b = embedding.inner_internal, embedding.inner_external
+        x, m = inner(a.weight @ x + a.bias), inner(b.weight @ m + b.bias)
+    return g * x + (1 - g) * m
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("internal", {}),
+        ("only_external", {}),
+        ("only_external", {"external_activation": "linear"}),
+        ("only_external", {"normalize_external": True}),
+        ("mix_sum", {}),
+        ("mix_gate", {}),
+        ("mix_gate", {"gate_input": "external", "normalize_external": True}),
+        ("mix_gate", {"gate_inner": "tanh"}),
+        ("mix_gate", {"gate_inner": "none"}),
+    ],
+)
+def test_vectors_equal_the_equations_and_padding_is_zero(task, make, rows, name, options):
+    embedding = make(name, **options)
+    ids = all_ids(task)
+    vectors = embedding(ids)
+    pad = task.source_dictionary.pad()
+    for position, word in enumerate(ids[0].tolist()):
+        expected = naive_vector(name, embedding, word, rows[word], options)
+        expected = torch.zeros(D).double() if word == pad else expected
+        torch.testing.assert_close(vectors[0, position], expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(vectors[1].flip(0), vectors[0], rtol=1e-10, atol=1e-12)
+
+
+def test_mix_sum_with_a_map_of_zero_is_the_baseline_bitwise(task, make):
+    mix, baseline = make("mix_sum"), make("internal")
+    baseline.load_state_dict(mix.internal.state_dict())
+    for parameter in mix.external.parameters():
+        torch.nn.init.zeros_(parameter)
+    assert torch.equal(mix(all_ids(task)), baseline(all_ids(task)))
+
+
+def test_mix_sum_with_internal_embeddings_of_zero_is_only_external(task, make):
+    mix, only = make("mix_sum"), make("only_external")
+    only.external.load_state_dict(mix.external.state_dict())
+    torch.nn.init.zeros_(mix.internal.weight)
+    assert torch.equal(mix(all_ids(task)), only(all_ids(task)))
+
+
+@pytest.mark.parametrize("bias", [1e4, -1e4])
+def test_a_gate_wide_open_or_shut_lets_one_side_through(task, make, bias):
+    mix = make("mix_gate", gate_inner="none")
+    torch.nn.init.constant_(mix.gate.internal.bias, bias)
+    ids = all_ids(task)
+    side = mix.internal(ids) if bias > 0 else mix.external(ids).mapped
+    torch.testing.assert_close(mix(ids), side, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_words_unknown_inside_keep_their_own_external_vectors(make, name):
+    ids = torch.tensor([[INTERNAL, INTERNAL + 1]])
+    mixed, baseline = make(name)(ids)[0], make("internal")(ids)[0]
+    assert not torch.allclose(mixed[0], mixed[1])
+    assert torch.equal(baseline[0], baseline[1])
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+def test_permuting_words_and_table_together_changes_nothing(tmp_path, task, make, rows, name):
+    # Words beyond the internal vocabulary alone, for the others have embeddings by their ids.
+    first = task.source_dictionary.nspecial if name == "only_external" else INTERNAL
+    order = torch.arange(len(rows))
+    order[first:] = order[first:].flip(0)
+    dictionary = make_dictionary(0)
+    for word in order[dictionary.nspecial :].tolist():
+        dictionary.add_symbol(task.source_dictionary[word])
+    table = write_external_table(tmp_path / "permuted.npy", dictionary, rows[order].float().numpy())
+    original, permuted = make(name), make(name, dictionary, external_embeddings=table)
+    moved = torch.argsort(order)  # where each word went
+    ids = all_ids(task)
+    torch.testing.assert_close(permuted(moved[ids]), original(ids), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+def test_the_table_gets_no_gradient_and_stays_out_of_parameters_and_state(task, make, rows, name):
+    embedding = make(name)
+    before = copy.deepcopy(rows)
+    embedding(all_ids(task)).sum().backward()
+    assert torch.equal(embedding.external.table.vectors(torch.arange(len(rows))).double(), before)
+    for tensors in (dict(embedding.named_parameters()), embedding.state_dict()):
+        assert all(tensor.shape != rows.shape for tensor in tensors.values())
+    assert all(parameter.grad is not None for parameter in embedding.parameters())
+
+
+def test_an_internal_table_shrinks_to_a_map(tmp_path):
+    dictionary = make_dictionary(96)
+    table = write_external_table(tmp_path / "t.npy", dictionary, np.zeros((100, 300), np.float16))
+    config = SourceEmbeddingConfig(source_embedding="only_external", external_embeddings=table)
+    embedding = build_source_embedding(config, dictionary, 500, True)
+    assert sum(parameter.numel() for parameter in embedding.parameters()) == 300 * 500 + 500
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+def test_each_direction_may_have_a_map_of_its_own(task, make, name):
+    shared, own = make(name), make(name, external_map="per_direction")
+    ids = all_ids(task)
+    assert not shared.directions_differ
+    assert own.directions_differ
+    assert not torch.allclose(own(ids), own(ids, direction=1))
+    own.external.maps[1].load_state_dict(own.external.maps[0].state_dict())
+    assert torch.equal(own(ids), own(ids, direction=1))
+
+
+def test_masked_unknown_words_have_nothing_external(task, make):
+    unknown = len(task.source_dictionary) - 1
+    ids = torch.tensor([[unknown, 5, task.source_dictionary.unk()]])
+    assert make("only_external")(ids).abs().min() > 0
+    only = make("only_external", external_unknown="mask")(ids)[0]
+    assert only[[0, 2]].abs().max() == 0
+    assert only[1].abs().min() > 0
+    mix = make("mix_sum", external_unknown="mask")
+    assert torch.equal(mix(ids)[0, 0], internal_vector(mix, unknown))
+    mix = make("mix_gate", external_unknown="mask", gate_inner="none")
+    assert torch.equal(mix(ids)[0, 0], internal_vector(mix, unknown))
+
+
+def test_the_gate_sees_how_often_a_word_was_counted(make):
+    plain, counting = make("mix_gate"), make("mix_gate", gate_frequency=True)
+    plain.load_state_dict(
+        {k: v for k, v in counting.state_dict().items() if k != "gate.frequency"}, strict=True
+    )
+    ids = torch.tensor([[5, INTERNAL]])  # w1, counted 12 times; the other has no count inside
+    x, m = counting.internal(ids), counting.external(ids).mapped
+    sums = counting.gate.internal(x) + counting.gate.external(m)
+    expected = sigmoid(sums[0, 0] + np.log(13) * counting.gate.frequency)
+    gate = counting.gate(ids, x, m)[0]
+    torch.testing.assert_close(gate[0], expected, rtol=1e-6, atol=1e-7)  # counts in float32
+    torch.testing.assert_close(gate[1], plain.gate(ids, x, m)[0, 1])
+
+
+def test_dropout_acts_before_and_after_the_map_only_in_training(task, make):
+    ids = all_ids(task)
+    for option in ("external_dropout", "mapped_dropout"):
+        embedding = make("only_external", **{option: 0.5})
+        assert torch.equal(embedding(ids), embedding(ids))
+        embedding.train()
+        assert not torch.equal(embedding(ids), embedding(ids))
+        zeros = embedding(ids).eq(0).double().mean().item()
+        assert (zeros > 0.3) == (option == "mapped_dropout")
+
+
+def test_by_default_counted_words_have_embeddings_of_their_own():
+    dictionary = make_dictionary(3)
+    dictionary.add_symbol("only in the table", n=0)
+    config = SourceEmbeddingConfig()
+    assert build_source_embedding(config, dictionary, D, True).num_embeddings == 7
+    uncounted = make_dictionary(0)
+    uncounted.add_symbol("a", n=0)
+    assert build_source_embedding(config, uncounted, D, True).num_embeddings == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("mix_sum", {"external_embeddings": None}, "mix_sum needs --external-embeddings FILE"),
+        ("internal", {"external_embeddings": "t.npy"}, "t.npy is of no use with"),
+        ("internal", {"internal_vocabulary": 4}, "--internal-vocabulary 4: must be more than"),
+        ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
+        ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
+        ("mix_gate", {"mapped_dropout": 1.0}, "--mapped-dropout 1.0"),
+        ("only_external", {"external_map": "per_direction", "bidirectional": False}, "two direc"),
+        ("gate", {}, "--source-embedding gate: no such choice. Known: internal, mix_gate"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_with_its_values(make, name, options, said):
+    with pytest.raises(UserError, match=said):
+        make(name, **options)
+
+
+def test_every_embedding_takes_the_same_options():
+    fields = SourceEmbeddingConfig.__dataclass_fields__
+    for embedding in SOURCE_EMBEDDINGS.values():
+        assert set(embedding.Config.__dataclass_fields__) <= set(fields)

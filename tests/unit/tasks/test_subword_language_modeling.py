@@ -1,0 +1,68 @@
+"""What the task refuses, and what it leaves to fairseq."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.tasks.subword_language_modeling import (
+    WITHOUT_SAMPLES,
+    SubwordLanguageModelingConfig,
+    SubwordLanguageModelingTask,
+)
+from fairseq_outlayers.tasks.text_columns import TokenStream
+from tests.conftest import make_dictionary
+
+
+def options(**changed):
+    stock = {name: allowed[0] for name, allowed in WITHOUT_SAMPLES.items()}
+    return SimpleNamespace(**{"data": None, "tokens_per_sample": 35, **stock, **changed})
+
+
+@pytest.fixture
+def task():
+    made = SubwordLanguageModelingTask(options(), make_dictionary(5))
+    made.datasets["train"] = TokenStream(torch.arange(4, 9), eos=2, pad=1)
+    return made
+
+
+def test_windows_are_35_words_as_in_the_paper_unless_told_otherwise():
+    assert SubwordLanguageModelingConfig().tokens_per_sample == 35
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tokens_per_sample": 0}, "--tokens-per-sample 0: the windows of truncated"),
+        ({"sample_break_mode": "eos"}, "--sample-break-mode eos has no meaning"),
+        ({"add_bos_token": True}, "--add-bos-token True has no meaning"),
+        ({"past_target": True}, "--past-target True has no meaning"),
+    ],
+)
+def test_options_that_cut_a_text_into_samples_are_refused(changed, message):
+    with pytest.raises(UserError, match=message):
+        SubwordLanguageModelingTask.setup_task(options(**changed))
+    SubwordLanguageModelingTask.setup_task(options())
+
+
+def test_a_batch_size_is_needed_and_must_not_exceed_the_text(task):
+    with pytest.raises(UserError, match=r"needs --batch-size.* instead of --max-tokens"):
+        task.get_batch_iterator(task.datasets["train"], max_tokens=100)
+    with pytest.raises(UserError, match=r"--batch-size 6 on 1 worker.* the train text into 6 col"):
+        task.get_batch_iterator(task.datasets["train"], max_sentences=6)
+
+
+def test_evaluation_reads_one_column_and_refuses_a_context_window(task):
+    (batch,) = task.eval_lm_dataloader(task.datasets["train"], num_workers=0)
+    assert batch["target"].tolist() == [[4, 5, 6, 7, 8]]
+    with pytest.raises(UserError, match="--context-window 3 has no meaning"):
+        task.eval_lm_dataloader(task.datasets["train"], context_window=3)
+
+
+def test_sentences_to_be_scored_are_batched_by_fairseq(task):
+    sentences = task.build_dataset_for_inference([torch.tensor([4, 5, 2])], [3])
+    iterator = task.get_batch_iterator(sentences, max_sentences=2)
+    (batch,) = iterator.next_epoch_itr(shuffle=False)
+    assert batch["net_input"]["src_tokens"].tolist() == [[2, 4, 5]]
+    assert "carried" not in batch["net_input"]
