@@ -13,6 +13,7 @@ from fairseq_outlayers.compat import (
     numpy_names,
     optimizer_sees_model,
     quiet_start,
+    replace_unk,
     resumed_lr_step,
     safe_checkpoints,
 )
@@ -28,6 +29,7 @@ MENDS = (
     atomic_checkpoint,
     resumed_lr_step,
     optimizer_sees_model,
+    replace_unk,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
