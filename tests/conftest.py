@@ -34,7 +34,8 @@ SMALL_RNMT = {
 }
 # Every architecture that takes --output-layer, at the smallest useful size.
 TRANSLATION_ARCHITECTURES = {
-    "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0},
+    # By default 8 units would start in 0.8, which amplifies rounding errors.
+    "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0, "init_range": 0.1},
     "rnmt_plus": SMALL_RNMT,
     # The input scale of the paper, 10, would saturate these and amplify rounding errors.
     "esnmt": {**SMALL_RNMT, "gamma_init": 0.5, "spectral_radius": "0.9"},

@@ -14,18 +14,19 @@ from fairseq_outlayers.output_layers import OutputLayer
 class AttentionalDecoder(FairseqIncrementalDecoder, ABC):
     """Embeddings, a recurrence with attention, and an output layer.
 
-    Of beam search a subclass keeps tensors ``(B, ...)`` by name under the key ``"state"``.
+    A subclass sets ``output_projection``, and keeps what beam search needs as tensors ``(B, ...)``
+    by name under the key ``"state"``.
 
     Args:
         dictionary: the target dictionary.
         embedding: ``(V, d)``.
-        output_projection: scores classes from the decoder's states.
     """
 
-    def __init__(self, dictionary: Any, embedding: nn.Embedding, output_projection: OutputLayer):
+    output_projection: OutputLayer
+
+    def __init__(self, dictionary: Any, embedding: nn.Embedding):
         super().__init__(dictionary)
         self.embed_tokens = embedding
-        self.output_projection = output_projection
 
     def forward(
         self,

@@ -30,9 +30,10 @@ class LuongDecoder(AttentionalDecoder):
         output_projection: OutputLayer,
         dropout: float = 0.0,
     ):
-        super().__init__(dictionary, embedding, output_projection)
+        super().__init__(dictionary, embedding)
         self.dropout = nn.Dropout(dropout)
         self.recurrence = recurrence
+        self.output_projection = output_projection
 
     def extract_features(
         self,

@@ -58,12 +58,13 @@ class NematusDecoder(AttentionalDecoder):
         embedding_dropout: float = 0.0,
         dropout: float = 0.0,
     ):
-        super().__init__(dictionary, embedding, output_projection)
+        super().__init__(dictionary, embedding)
         self.embedding_dropout = nn.Dropout(embedding_dropout)
         self.dropout = nn.Dropout(dropout)
         self.start = start
         self.recurrence = recurrence
         self.readout = readout
+        self.output_projection = output_projection
 
     def extract_features(
         self,

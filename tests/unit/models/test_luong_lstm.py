@@ -5,6 +5,7 @@ import torch
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.luong_lstm import LuongLSTMConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import make_batch, make_model, make_task
 
@@ -124,7 +125,8 @@ def test_parameters_start_uniform_in_the_range_asked_for_and_padding_at_zero(tas
 def test_parameters_start_in_the_papers_range_at_its_size_and_with_equal_gain_at_others(
     task, size, bound
 ):
-    model = make_model("luong_lstm", task, embed_dim=size, hidden_size=size)
+    default = LuongLSTMConfig().init_range
+    model = make_model("luong_lstm", task, embed_dim=size, hidden_size=size, init_range=default)
     largest = max(parameter.abs().max().item() for parameter in model.parameters())
     assert 0.999 * bound < largest <= bound
 
