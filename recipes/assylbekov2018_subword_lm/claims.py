@@ -1,6 +1,7 @@
 """What the ledger says about the claims of Assylbekov & Takhanov (2018): holds, fails, undecided.
 
-    python recipes/assylbekov2018_subword_lm/claims.py results/.../ledger.jsonl --work work/...
+    python recipes/assylbekov2018_subword_lm/claims.py results/assylbekov2018/ledger.jsonl \\
+        --work work/assylbekov2018_subword_lm
 
 A claim compares test perplexities (lower is better) on one data set, each arm's mean over its seeds
 against the other's. It is undecided where one seed each differ by less than 1%, or where the

@@ -1,6 +1,6 @@
 """BLEU against the number of sentence pairs, and what becomes of the paper's claims.
 
-    python recipes/digangi2017_external/claims.py results/digangi2017_external/ledger.jsonl
+    python recipes/digangi2017_external/claims.py results/digangi2017/ledger.jsonl
 
 Writes claims.md, claims.json and, where matplotlib is installed, bleu_by_size.png beside the
 ledger. A difference counts as decided if it has the same sign in every seed and, in every seed, a

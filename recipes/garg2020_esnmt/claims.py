@@ -1,6 +1,6 @@
 """The paper's seven claims as inequalities, tried on what the ledger holds.
 
-    python recipes/garg2020_esnmt/claims.py results/garg2020_esnmt/ledger.jsonl
+    python recipes/garg2020_esnmt/claims.py results/garg2020/ledger.jsonl
 
 A claim *holds* if the 95% interval of its statistic lies where the inequality says, *fails* if it
 lies outside, and is *undecided* if it contains the limit, or if there is one seed and the

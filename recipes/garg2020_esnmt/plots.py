@@ -1,6 +1,6 @@
 """The paper's figures, from what the ledger holds.
 
-    python recipes/garg2020_esnmt/plots.py results/garg2020_esnmt/ledger.jsonl
+    python recipes/garg2020_esnmt/plots.py results/garg2020/ledger.jsonl
 
 radius.svg: radii over training for the forward encoder, the backward encoder and the decoder.
 length.svg: BLEU by sentence length for fixed and learned radii. gradient.svg: gradient norms back
