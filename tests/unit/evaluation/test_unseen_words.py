@@ -145,6 +145,12 @@ def test_one_table_for_both_sides_gets_the_words_in_both_dictionaries():
     torch.testing.assert_close(*states)
 
 
+def test_words_of_composed_units_cannot_be_described(task):
+    trained = make_trained(task, "subword", "subword_lm", composition="charcnn", tie="emb")
+    with pytest.raises(UserError, match="composes its words from smaller units"):
+        add_words(trained, ["w99"], torch.zeros(1, 8))
+
+
 def test_a_layer_with_parameters_for_every_class_is_refused(task):
     trained = make_trained(task, "linear")
     with pytest.raises(UserError, match="LinearOutputLayer has trained parameters for every class"):
