@@ -6,6 +6,7 @@ and also if there is one seed alone and less than half a BLEU point. With severa
 resample draws the seeds as well as the sentences, so that the interval covers both.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 import comparison
 import ledger
 import scoring
-from resampling import SEED, Interval, interval, resampled_bleu
+from resampling import Interval, drawn_seeds, interval, resampled_bleu
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 SMALLEST = 0.5  # BLEU: less than this means nothing with one seed, and "about equal" in a claim
@@ -42,11 +43,14 @@ class Claim(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """One inequality decides it if it can; else what is missing weighs more than doubt."""
-        first, last = (HOLDS, FAILS) if self.any_is_enough else (FAILS, HOLDS)
-        verdicts = [part.verdict for part in self.parts] or [NOT_RUN]
-        order = (first, NOT_RUN, UNDECIDED, last)
-        return next(verdict for verdict in order if verdict in verdicts)
+        return together([part.verdict for part in self.parts], self.any_is_enough)
+
+
+def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
+    """One inequality decides a claim if it can; else what is missing weighs more than doubt."""
+    first, last = (HOLDS, FAILS) if any_is_enough else (FAILS, HOLDS)
+    order = (first, NOT_RUN, UNDECIDED, last)
+    return next(verdict for verdict in order if verdict in (verdicts or [NOT_RUN]))
 
 
 class Runs:
@@ -65,6 +69,11 @@ class Runs:
                 self._entries.setdefault(entry["arm"], {})[entry["seed"]] = entry
         self.form = form
         self._scores: dict[tuple[str, int], np.ndarray | None] = {}
+
+    @property
+    def arms(self) -> list[str]:
+        """Those with at least one run, the first one run first."""
+        return list(self._entries)
 
     def __contains__(self, arm: str) -> bool:
         return arm in self._entries
@@ -106,8 +115,7 @@ class Runs:
         if not sums:
             return None
         whole, resampled = np.stack(sums)[:, 0], np.stack(sums)[:, 1:]
-        drawn = np.random.RandomState(SEED).randint(len(sums), size=resampled.shape)
-        means = np.take_along_axis(resampled, drawn, axis=0).mean(axis=0)
+        means = np.take_along_axis(resampled, drawn_seeds(len(sums)), axis=0).mean(axis=0)
         return interval(float(whole.mean()), means), len(sums)
 
     def _scores_of(self, arm: str, seed: int) -> np.ndarray | None:
@@ -127,18 +135,30 @@ class Runs:
         return np.array([whole, *resampled_bleu(hypotheses, references, metric)])
 
 
-def verdict_of(found: Interval, seeds: int) -> str:
-    """Of the inequality "this difference, of scores from 0 to 100, is at least 0"."""
-    if found.low <= 0 <= found.high or (seeds == 1 and abs(found.difference) < SMALLEST):
+def verdict_of(
+    found: Interval,
+    seeds: int,
+    low: float = 0.0,
+    high: float = math.inf,
+    smallest: float = SMALLEST,
+) -> str:
+    """Of the inequality "this difference, of scores from 0 to 100, is at least 0".
+
+    Args:
+        low: at least this instead of 0.
+        high: and at most this.
+        smallest: what is less means nothing with one seed; 0 for what is not in points.
+    """
+    if seeds == 1 and abs(found.difference) < smallest:
         return UNDECIDED
-    return HOLDS if found.low > 0 else FAILS
+    if low < found.low and found.high < high:
+        return HOLDS
+    return FAILS if found.high < low or high < found.low else UNDECIDED
 
 
 def equality_of(found: Interval, seeds: int) -> str:
     """Of "this difference is less than half a BLEU point in either direction"."""
-    if found.low > -SMALLEST and found.high < SMALLEST:
-        return HOLDS
-    return FAILS if found.low >= SMALLEST or found.high <= -SMALLEST else UNDECIDED
+    return verdict_of(found, seeds, -SMALLEST, SMALLEST, smallest=0.0)
 
 
 def bleu_part(

@@ -16,13 +16,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import echo_runs as records
-import gradients
 import matplotlib
 import numpy as np
-from echo_runs import Run
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import ledger
+from garg2020_esnmt import echo_runs as records
+from garg2020_esnmt import gradients
+from garg2020_esnmt.echo_runs import Run
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
