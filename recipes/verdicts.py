@@ -92,10 +92,14 @@ class Runs:
         path = ledger.ROOT / self.entry(arm, seeds[0])["run"] / name if seeds else None
         return path if path and path.exists() else None
 
+    def values(self, arm: str, name: str) -> list[float]:
+        """A figure of every seed that has it."""
+        found = (entry["figures"].get(name) for entry in self._entries.get(arm, {}).values())
+        return [value for value in found if value is not None]
+
     def figure(self, arm: str, name: str) -> float | None:
         """The mean of a figure over seeds, or None if there is none."""
-        found = [entry["figures"].get(name) for entry in self._entries.get(arm, {}).values()]
-        known = [value for value in found if value is not None]
+        known = self.values(arm, name)
         return sum(known) / len(known) if known else None
 
     def bleu(self, arm: str) -> float | None:
