@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import ledger
 import scoring
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Runs
+from recorded_runs import Runs
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 CLOSE = 0.01  # relative difference of two single runs that decides nothing
 MODELS = ("morphsum", "sylconcat", "charcnn")

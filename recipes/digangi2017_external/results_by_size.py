@@ -7,7 +7,7 @@ from pathlib import Path
 import comparison
 import ledger
 from comparison import Row
-from verdicts import Runs
+from recorded_runs import Runs
 
 SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
 

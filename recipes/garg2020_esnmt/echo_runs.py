@@ -11,8 +11,8 @@ import comparison
 import ledger
 import scoring
 import training_log
+from recorded_runs import Runs
 from resampling import bleu_of, sentence_statistics
-from verdicts import Runs
 
 METRIC = scoring.bleu_metric(tokenised=True)
 
