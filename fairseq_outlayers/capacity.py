@@ -111,8 +111,10 @@ def _parameters(module: nn.Module) -> int:
 
 
 def _variants(joint_dims: List[int]) -> Iterator[Tuple[str, Optional[int]]]:
-    """Every output layer; those that have a ``--joint-dim``, with each of them."""
+    """Every output layer made of sizes alone; those with a ``--joint-dim``, with each of them."""
     for name, layer in OUTPUT_LAYERS.items():
+        if layer.depends_on_words:
+            continue
         dims = joint_dims if "joint_dim" in layer.Config.__dataclass_fields__ else [None]
         yield from ((name, joint_dim) for joint_dim in dims)
 
@@ -182,7 +184,8 @@ def run(options: argparse.Namespace) -> None:
         except UserError as error:
             reasons.append(f"not built: {error}")
     print(table(rows) + "\n")
-    print(_choice(bounds), *reasons, sep="\n")
+    words = ", ".join(name for name, layer in OUTPUT_LAYERS.items() if layer.depends_on_words)
+    print(_choice(bounds), *reasons, f"not here, they depend on the words: {words}", sep="\n")
 
 
 def _row(

@@ -11,7 +11,9 @@ from fairseq_outlayers.compat import (
     dictionary_file,
     dropped_tail,
     numpy_names,
+    optimizer_sees_model,
     quiet_start,
+    replace_unk,
     resumed_lr_step,
     safe_checkpoints,
 )
@@ -26,6 +28,8 @@ MENDS = (
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
+    optimizer_sees_model,
+    replace_unk,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]

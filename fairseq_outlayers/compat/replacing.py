@@ -1,5 +1,6 @@
 """Replace a function of fairseq's exactly once."""
 
+import inspect
 from typing import Any, Callable
 
 MARK = "_replaced_by_outlayers"
@@ -11,7 +12,7 @@ def replace_once(
     """Set ``owner.name`` to ``make(the function there)``, unless that has been done before.
 
     Args:
-        owner: a module, or a class that keeps the function as a static method.
+        owner: a module or a class; what was a static method of a class remains one.
         name: the function's name in it.
         make: takes the function that is there and returns the one to put in its place.
     """
@@ -20,4 +21,5 @@ def replace_once(
         return
     replacement = make(original)
     setattr(replacement, MARK, original)
-    setattr(owner, name, staticmethod(replacement) if isinstance(owner, type) else replacement)
+    is_static = isinstance(inspect.getattr_static(owner, name), staticmethod)
+    setattr(owner, name, staticmethod(replacement) if is_static else replacement)

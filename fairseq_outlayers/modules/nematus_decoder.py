@@ -4,12 +4,11 @@ from typing import Any, Dict, Optional, Tuple
 
 import torch
 import torch.nn as nn
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor
 
+from fairseq_outlayers.modules.attentional_decoder import AttentionalDecoder
 from fairseq_outlayers.modules.conditional_gru import ConditionalGRU, Steps
 from fairseq_outlayers.modules.gru_encoder import GRUEncoderOut
-from fairseq_outlayers.modules.lstm_encoder import MAX_POSITIONS
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -34,7 +33,7 @@ class DeepReadout(nn.Module):
         return torch.tanh(sums)
 
 
-class NematusDecoder(FairseqIncrementalDecoder):
+class NematusDecoder(AttentionalDecoder):
     """Conditional GRU, deep readout, output layer (Sennrich et al. 2017).
 
     Args:
@@ -59,28 +58,12 @@ class NematusDecoder(FairseqIncrementalDecoder):
         embedding_dropout: float = 0.0,
         dropout: float = 0.0,
     ):
-        super().__init__(dictionary)
-        self.embed_tokens = embedding
+        super().__init__(dictionary, embedding, output_projection)
         self.embedding_dropout = nn.Dropout(embedding_dropout)
         self.dropout = nn.Dropout(dropout)
         self.start = start
         self.recurrence = recurrence
         self.readout = readout
-        self.output_projection = output_projection
-
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[GRUEncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or readouts ``(B, T, d)`` with ``features_only``; and attention.
-
-        With ``incremental_state`` only the last position of ``prev_output_tokens`` is computed.
-        """
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        return features if features_only else self.output_layer(features), extra
 
     def extract_features(
         self,
@@ -113,19 +96,3 @@ class NematusDecoder(FairseqIncrementalDecoder):
         """``s_0 = tanh(W mean_j h_j + b)``, ``(B, H)``; source states are zero where padded."""
         lengths = (~padding_mask).sum(dim=1, keepdim=True)
         return torch.tanh(self.start(source.sum(dim=1) / lengths))
-
-    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """Logits ``(..., V)`` from readouts ``(..., d)``."""
-        return self.output_projection(features)
-
-    def reorder_incremental_state(
-        self, incremental_state: Dict[str, Any], new_order: Tensor
-    ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
-        cached = self.get_incremental_state(incremental_state, "state")
-        if cached is not None:
-            reordered = {name: value.index_select(0, new_order) for name, value in cached.items()}
-            self.set_incremental_state(incremental_state, "state", reordered)
-
-    def max_positions(self) -> int:
-        return MAX_POSITIONS

@@ -3,15 +3,15 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch.nn as nn
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor
 
-from fairseq_outlayers.modules.lstm_encoder import MAX_POSITIONS, EncoderOut
+from fairseq_outlayers.modules.attentional_decoder import AttentionalDecoder
+from fairseq_outlayers.modules.lstm_encoder import EncoderOut
 from fairseq_outlayers.modules.rnmt_stacks import DecoderStack
 from fairseq_outlayers.output_layers import OutputLayer
 
 
-class RNMTDecoder(FairseqIncrementalDecoder):
+class RNMTDecoder(AttentionalDecoder):
     """Embeddings, a recurrent stack with attention, and an output layer.
 
     Args:
@@ -30,25 +30,9 @@ class RNMTDecoder(FairseqIncrementalDecoder):
         output_projection: OutputLayer,
         dropout: float = 0.0,
     ):
-        super().__init__(dictionary)
-        self.embed_tokens = embedding
+        super().__init__(dictionary, embedding, output_projection)
         self.dropout = nn.Dropout(dropout)
         self.stack = stack
-        self.output_projection = output_projection
-
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or states ``(B, T, 2 H)`` with ``features_only``; and attention.
-
-        With ``incremental_state`` only the last position of ``prev_output_tokens`` is computed.
-        """
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        return features if features_only else self.output_layer(features), extra
 
     def extract_features(
         self,
@@ -74,19 +58,3 @@ class RNMTDecoder(FairseqIncrementalDecoder):
             cached = {"keys": keys, **state.as_tensors()}
             self.set_incremental_state(incremental_state, "state", cached)
         return features, {"attn": [weights]}
-
-    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """Logits ``(..., V)`` from states ``(..., 2 H)``."""
-        return self.output_projection(features)
-
-    def reorder_incremental_state(
-        self, incremental_state: Dict[str, Any], new_order: Tensor
-    ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
-        cached = self.get_incremental_state(incremental_state, "state")
-        if cached is not None:
-            reordered = {name: value.index_select(0, new_order) for name, value in cached.items()}
-            self.set_incremental_state(incremental_state, "state", reordered)
-
-    def max_positions(self) -> int:
-        return MAX_POSITIONS

@@ -11,6 +11,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.table_rows import table_rows
 
 
 class OutputLayer(nn.Module, ABC):
@@ -28,6 +29,9 @@ class OutputLayer(nn.Module, ABC):
         num_classes: ``V``.
         bias: whether every class has a bias of its own.
     """
+
+    depends_on_words = False
+    """Whether sizes alone do not say what the layer is, because it looks at the words."""
 
     @dataclass
     class Config(FairseqDataclass):
@@ -67,7 +71,7 @@ class OutputLayer(nn.Module, ABC):
         """``(V,)``, or shaped like ``ids``; None if the classes have no bias."""
         if self.bias is None or ids is None:
             return self.bias
-        return self.bias[ids]
+        return table_rows(self.bias, ids)
 
     def project(self, hidden: Tensor) -> Tensor:
         """The context encoder, ``(..., H) -> (..., D)``."""
@@ -145,4 +149,4 @@ class EmbeddingOutputLayer(OutputLayer):
     def input_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         """Rows of ``E``: ``(V, d)`` for all classes, or ``(*ids.shape, d)``."""
         table = self.embedding.weight
-        return table if ids is None else F.embedding(ids, table)
+        return table if ids is None else table_rows(table, ids)

@@ -28,6 +28,8 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
         bias: whether every class has a bias of its own.
     """
 
+    depends_on_words = True
+
     @dataclass
     class Config(JointOutputLayer.Config):
         external_classes: Optional[str] = field(

@@ -42,6 +42,8 @@ class SubwordOutputLayer(ComputedOutputLayer):
         bias: whether every class has a bias of its own.
     """
 
+    depends_on_words = True
+
     @dataclass
     class Config(OutputLayer.Config):
         composition: ChoiceEnum([*COMPOSITIONS, WORD]) = field(  # type: ignore[valid-type]

@@ -1,5 +1,5 @@
-"""fairseq tasks; importing a module here registers its task."""
+"""fairseq tasks; importing one registers it."""
 
-from fairseq_outlayers.tasks import subword_language_modeling
+from fairseq_outlayers.tasks import subword_language_modeling, translation_outlayers
 
-__all__ = ["subword_language_modeling"]
+__all__ = ["subword_language_modeling", "translation_outlayers"]

@@ -1,4 +1,4 @@
-"""The claims of Pappas et al. (2018), as inequalities written down before any arm was run.
+"""The claims of Pappas et al. (2018), as inequalities written down before the ledger's arms ran.
 
 An arm is named as in arms.sh. Decided by summarise.py.
 """

@@ -23,6 +23,7 @@ COMMANDS = {
         "--vocabulary-size 20"
     ),
     "apply": "segment apply --codes codes --input in --output out --languages en de",
+    "lexicon": "build_lexicon --source in.en --target in.de --output out.en",
 }
 GOOD = b"one two\nthree four\nfive six\n"
 BAD_FILES = {
@@ -102,6 +103,9 @@ BAD_ARGUMENTS = {
     "segment apply --codes in.de --input in --output out --languages en": "in.de:1: neither",
     "download nothing --out new": "choose from 'multi30k', 'multi30k-mono', 'ptb'",
     "download ptb --out new --from mirror": "mirror/ptb/ptb.train.txt.gz: no such file",
+    "build_lexicon --output new": "--source and --target are needed",
+    "build_lexicon --table in.en --output new": "in.en:1: 'one two' is no line of a fast_align",
+    "build_lexicon --source in.en --target in.de --output in.de": "in.de: is also an input",
     "toy_corpus --output in.en --train 9 --valid 1 --test 1": "in.en: is a file, but in.en/",
     "toy_corpus --output new --train -3": "'-3' is not a whole number",
     "toy_corpus --output new --vocabulary 19": "--vocabulary 19 is too small; give at least 20",
@@ -117,7 +121,10 @@ def test_bad_arguments_are_explained_and_nothing_changes(
     assert contents() == before
 
 
-@pytest.mark.parametrize("name", ["download", "tokenize_corpus", "segment", "toy_corpus"])
+@pytest.mark.parametrize(
+    "name",
+    ["download", "tokenize_corpus", "segment", "toy_corpus", "build_lexicon", "build_candidates"],
+)
 def test_help_shows_an_example_that_names_the_command(name, command):
     process = command(name, "--help")
     assert process.returncode == 0

@@ -73,7 +73,7 @@ def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
     assert torch.endswith("torch==2.13.0")
     assert "setuptools<81" in tools
     assert "--no-build-isolation fairseq-fixed==0.12.3.1" in fairseq
-    assert "--no-build-isolation --editable .[dev]" in ours
+    assert "--no-build-isolation --editable .[dev,embed,report,subword]" in ours
     assert all("-c .venv/torch.txt -c constraints.txt" in call for call in (tools, fairseq, ours))
     assert (checkout / ".venv" / "torch.txt").read_text() == "torch==2.13.0+cpu\n"
 

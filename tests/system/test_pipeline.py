@@ -22,6 +22,7 @@ SIZES = {"train": 3000, "valid": 53, "test": 53}  # 53 is no multiple of 8
 
 LSTM = ["--arch", "luong_lstm", "--embed-dim", 48, "--hidden-size", 48, "--dropout", 0]
 TRANSFORMER = ["--arch", "transformer_tiny_outlayers", "--dropout", 0]
+SAMPLED = ["sampled_softmax", "--sampler", "unigram", "--num-sampled", 6]
 TRAINING = (
     f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.005 --clip-norm 1 --max-tokens 1500 "
     "--num-workers 0 --no-epoch-checkpoints --log-format json --log-interval 10"
@@ -165,9 +166,10 @@ def staircase(tmp_path_factory):
     [
         (LSTM, ["full_softmax"]),
         (TRANSFORMER, ["full_softmax"]),
-        (LSTM, ["sampled_softmax", "--sampler", "unigram", "--num-sampled", 6]),
+        (LSTM, SAMPLED),
+        (LSTM, [*SAMPLED, "--optimizer", "lazy_adam", "--update-freq", 2, "--store-ema"]),
     ],
-    ids=["luong_lstm", "transformer", "sampled_softmax"],
+    ids=["luong_lstm", "transformer", "sampled_softmax", "lazy_adam"],
 )
 def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path, arch, criterion):
     options = [*TRAINING, *arch, "--output-layer", "tied", "--criterion", *criterion,
@@ -249,6 +251,7 @@ def test_hydra_trains_the_same_model(data, tmp_path):
         (["--output-layer", "untied"], "invalid choice: 'untied'"),
         (["--criterion", "sampled_softmax"], "needs --num-sampled or --sample-share"),
         (["--criterion", "sampled_softmax", "--num-sampled", 13], "--num-sampled 13"),
+        (["--optimizer", "lazy_adam", "--amp"], "--amp does not go with"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):

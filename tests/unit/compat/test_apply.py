@@ -4,6 +4,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.data import data_utils
 from fairseq.file_io import PathManager
+from fairseq.trainer import Trainer
 
 from fairseq_outlayers import compat
 from fairseq_outlayers.compat.replacing import MARK
@@ -19,6 +20,7 @@ def replaced():
         "torch_persistent_save": checkpoint_utils.torch_persistent_save,
         "PathManager.copy": PathManager.copy,
         "batch_by_size": data_utils.batch_by_size,
+        "Trainer.__init__": Trainer.__init__,
     }
 
 

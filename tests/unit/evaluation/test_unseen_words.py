@@ -65,8 +65,8 @@ def test_a_word_with_the_vector_of_another_scores_like_it_but_for_the_bias(arch,
     add_words(trained, ["yak", "emu"], vectors, bias=0.25)
     after = scores(trained, batch)
     assert after.shape[-1] == before.shape[-1] + 2
-    # More columns in a matrix product may round the others differently in the last bit.
-    torch.testing.assert_close(after[..., :-2], before, rtol=1e-13, atol=1e-13)
+    # A matrix product of another width may round differently.
+    torch.testing.assert_close(after[..., :-2], before, rtol=1e-12, atol=1e-12)
     biases = trained.output_layer.class_bias()[known]
     expected = before[..., known] - biases + 0.25
     torch.testing.assert_close(after[..., -2:], expected, rtol=1e-12, atol=1e-12)
@@ -102,16 +102,14 @@ def translation(trained, batch):
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 def test_generation_writes_the_new_word_where_it_scores_best(arch, output_layer):
     task = make_task()
+    trained = make_trained(task, output_layer, arch)
     batch = make_batch(task, [(4, 3), (2, 5), (6, 6)])
-    # With random weights, some models write nothing but special symbols.
-    for seed in range(1, 10):
-        trained = make_trained(task, output_layer, arch, seed=seed)
-        before = translation(trained, batch)
-        if written := [word for words in before for word in words if word != "<unk>"]:
-            break
-    word = written[0]
+    with torch.no_grad():  # no special symbols: there must be words to write
+        trained.output_layer.class_bias()[: task.target_dictionary.nspecial] = -100.0
+    before = translation(trained, batch)
+    word = next(word for words in before for word in words)
     bias = trained.output_layer.class_bias()[task.target_dictionary.index(word)].item()
-    add_words(trained, ["yak"], vector_of(trained, word).unsqueeze(0), bias + 1e-6)
+    add_words(trained, ["yak"], vector_of(trained, word).unsqueeze(0), bias + 1e-5)
     expected = [["yak" if found == word else found for found in words] for words in before]
     assert translation(trained, batch) == expected
 

@@ -120,6 +120,15 @@ def test_parameters_start_uniform_in_the_range_asked_for_and_padding_at_zero(tas
     assert model.encoder.embed_tokens.weight[task.source_dictionary.pad()].abs().max() == 0
 
 
+@pytest.mark.parametrize(("size", "bound"), [(512, 0.1), (128, 0.2)])
+def test_parameters_start_in_the_papers_range_at_its_size_and_with_equal_gain_at_others(
+    task, size, bound
+):
+    model = make_model("luong_lstm", task, embed_dim=size, hidden_size=size)
+    largest = max(parameter.abs().max().item() for parameter in model.parameters())
+    assert 0.999 * bound < largest <= bound
+
+
 class Halve(torch.nn.Module):
     """In the place of dropout, what can be compared."""
 

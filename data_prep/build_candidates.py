@@ -1,0 +1,172 @@
+"""Build candidate lists for decoding: which target words the source words of a sentence allow.
+
+A list of Jean et al. (2015) is the K most frequent target words and the K' best translations of
+each source word. The file holds the translations; K and K' are chosen when decoding, up to
+--per-word. With --dev-source and --dev-target, reports what the lists allow of a reference.
+"""
+
+import argparse
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from candidate_coverage import CoverageReport
+from candidate_files import Translations, Words
+from common import CommandParser, UserError, positive_int, run
+from lexical_table import Lexicon, read_table
+from text_files import count_parallel_lines, read_lines, read_parallel, write_together
+
+EXAMPLE = """example:
+  python data_prep/build_candidates.py --lexicon lexicon.en-de --output candidates.npz \\
+      --source-dictionary data-bin/dict.en.txt --target-dictionary data-bin/dict.de.txt \\
+      --dev-source tokenized/valid.en --dev-target tokenized/valid.de
+"""
+
+
+def read_blocked(path: Path | None, target: Words) -> np.ndarray:
+    """Ids of the words in a file, one a line; says how many the dictionary does not have."""
+    if path is None:
+        return np.empty(0, dtype=np.int64)
+    index, words = target.index(), {line.strip() for line in read_lines(path)} - {""}
+    known = sorted(index[word] for word in words if word in index)
+    print(f"blocked {len(known):,} words; {len(words) - len(known):,} are not in the dictionary")
+    return np.array(known, dtype=np.int64)
+
+
+def describe(lexicon: Lexicon, source: Words, target: Words, translations: Translations) -> str:
+    """One line: what was dropped, and what the file holds."""
+    unknown = [
+        len({words[number] for number in set(ids.tolist())} - dictionary.index().keys())
+        for words, ids, dictionary in (
+            (lexicon.source_words, lexicon.sources, source),
+            (lexicon.target_words, lexicon.targets, target),
+        )
+    ]
+    listed = int((np.diff(translations.offsets) > 0).sum())
+    return (
+        f"{listed:,} of {len(source.symbols) - 4:,} source words have translations, "
+        f"{len(translations.targets) / max(listed, 1):.1f} on average; of the lexicon's words, "
+        f"{unknown[0]:,} source and {unknown[1]:,} target words are not in the dictionaries"
+    )
+
+
+def report_coverage(
+    options: argparse.Namespace, source: Words, target: Words, translations: Translations
+) -> None:
+    """Print the table for every pair of K and K'."""
+    for per_word in options.report_per_word:
+        if per_word > options.per_word:
+            raise UserError(
+                f"--report-per-word {per_word}: the file holds {options.per_word} translations a "
+                "word; raise --per-word"
+            )
+    choices = list(itertools.product(options.report_frequent, options.report_per_word))
+    report = CoverageReport(translations, source, target, choices)
+    for pair in read_parallel([options.dev_source, options.dev_target]):
+        report.add(*pair)
+    print("\n".join(report.lines()))
+
+
+def write(
+    options: argparse.Namespace, source: Words, target: Words, translations: Translations
+) -> None:
+    """Write the candidate file and the exports, together."""
+    frequent = target.by_frequency()
+    frequent = frequent[~np.isin(frequent, translations.blocked)][: options.frequent]
+    writers = {
+        options.output: lambda *arguments: translations.write(*arguments, options.per_word),
+        options.marian: translations.write_marian,
+        options.ctranslate2: lambda *arguments: translations.write_ctranslate2(
+            *arguments, frequent
+        ),
+    }
+    paths = [path for path in writers if path is not None]
+    inputs = [options.lexicon, options.source_dictionary, options.target_dictionary]
+    with write_together(paths, inputs) as outputs:
+        for output in outputs:
+            writers[output.path](output, source, target)
+    print("wrote " + ", ".join(str(path) for path in paths))
+
+
+def whole_number(text: str) -> int:
+    """An argparse type: a whole number, zero included."""
+    return 0 if text == "0" else positive_int(text)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, what in (
+        ("lexicon", "table of build_lexicon.py"),
+        ("source-dictionary", "dict.SOURCE.txt of the binarized data"),
+        ("target-dictionary", "dict.TARGET.txt of the binarized data"),
+        ("output", "the candidate file"),
+    ):
+        parser.add_argument(f"--{name}", required=True, type=Path, metavar="FILE", help=what)
+    parser.add_argument(
+        "--per-word",
+        type=positive_int,
+        default=20,
+        metavar="N",
+        help="translations of each source word to keep, the largest K' (default: 20)",
+    )
+    for name, what in (
+        ("block", "words never to be produced, one a line"),
+        ("dev-source", "tokenised source text to report coverage on"),
+        ("dev-target", "its reference"),
+        ("marian", "also write Marian's lexical shortlist"),
+        ("ctranslate2", "also write CTranslate2's vmap.txt"),
+    ):
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
+    parser.add_argument(
+        "--frequent",
+        type=positive_int,
+        default=100,
+        metavar="N",
+        help="words that the vmap.txt always allows (default: 100)",
+    )
+    for name, default, what in (
+        ("frequent", [1000, 2000, 4000], "K, with </s> and <unk> counted"),
+        ("per-word", [0, 1, 10, 20], "K'"),
+    ):
+        parser.add_argument(
+            f"--report-{name}",
+            type=whole_number,
+            nargs="+",
+            default=default,
+            metavar="N",
+            help=f"{what}, to report coverage for (default: {' '.join(map(str, default))})",
+        )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the candidate file named by ``--output``."""
+    options = parse_arguments(arguments)
+    if (options.dev_source is None) != (options.dev_target is None):
+        raise UserError("--dev-source and --dev-target go together; give both or neither")
+    if options.dev_source is not None:
+        count_parallel_lines([options.dev_source, options.dev_target])
+    source = Words.read(options.source_dictionary)
+    target = Words.read(options.target_dictionary)
+    lexicon = read_table(options.lexicon, "fast_align")
+    blocked = read_blocked(options.block, target)
+    translations = Translations.select(lexicon, source, target, options.per_word, blocked)
+    print(describe(lexicon, source, target, translations))
+    if not len(translations.targets):
+        raise UserError(
+            f"{options.lexicon}: no entry is in both dictionaries; build it from the text that "
+            "the dictionaries were made of"
+        )
+    if options.dev_source is not None:
+        report_coverage(options, source, target, translations)
+    write(options, source, target, translations)
+
+
+if __name__ == "__main__":
+    run(main)

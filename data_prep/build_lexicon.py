@@ -1,0 +1,139 @@
+"""Build a lexical table, t(target word | source word), from a tokenised parallel corpus.
+
+By default with IBM Model 1, built in and deterministic. Or from word alignments (--alignments, in
+Pharaoh's format), by another aligner (--aligner eflomal: pip install eflomal; its alignments differ
+from run to run), or by converting a table (--table: of fast_align -p, or a lex.s2t). Model 1 keeps
+all co-occurring word pairs in memory: beyond some million sentence pairs, import a table.
+The table is for build_candidates.py, and a dictionary for the replacement of unknown words.
+"""
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import CommandParser, UserError, positive_int, run
+from ibm_model1 import Corpus, ibm_model1
+from lexical_table import TABLE_FORMATS, Lexicon, count_links, read_table
+from text_files import (
+    count_parallel_lines,
+    read_lines,
+    read_parallel,
+    report_written,
+    write_together,
+)
+
+EXAMPLE = """example:
+  python data_prep/build_lexicon.py --source tokenized/train.en --target tokenized/train.de \\
+      --output lexicon.en-de
+"""
+
+
+def by_ibm_model1(options: argparse.Namespace) -> Lexicon:
+    """The built-in aligner."""
+    count_parallel_lines([options.source, options.target])
+    source, target = (Corpus.read(read_lines(path)) for path in (options.source, options.target))
+    return ibm_model1(source, target, options.iterations)
+
+
+def by_eflomal(options: argparse.Namespace) -> Lexicon:
+    """Align with the program ``eflomal-align``, then count links.
+
+    Raises:
+        UserError: if the program is missing or fails.
+    """
+    count_parallel_lines([options.source, options.target])
+    with tempfile.TemporaryDirectory() as folder:
+        links = Path(folder) / "links"
+        files = ["-s", str(options.source), "-t", str(options.target), "-f", str(links)]
+        try:
+            done = subprocess.run(
+                ["eflomal-align", *files, "--overwrite"], capture_output=True, text=True
+            )
+        except FileNotFoundError:
+            raise UserError(
+                "--aligner eflomal: no program eflomal-align; pip install eflomal (GPL), or leave "
+                "the option out"
+            ) from None
+        if done.returncode or not links.exists():
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise UserError(f"--aligner eflomal: exit code {done.returncode}: {last}")
+        return from_alignments(options, links)
+
+
+ALIGNERS = {"ibm1": by_ibm_model1, "eflomal": by_eflomal}
+
+
+def from_alignments(options: argparse.Namespace, links: Path) -> Lexicon:
+    """Relative frequencies of the links in a Pharaoh file."""
+    texts = [options.source, options.target]
+    # An empty file of links is a mistake as well, so all three are counted together.
+    count_parallel_lines([*texts, links])
+    return count_links(read_parallel(texts), read_lines(links), links)
+
+
+def build(options: argparse.Namespace) -> Lexicon:
+    """The table that the command line asks for."""
+    if options.table is not None:
+        return read_table(options.table, options.table_format)
+    if options.source is None or options.target is None:
+        raise UserError("--source and --target are needed unless --table is given")
+    if options.alignments is not None:
+        return from_alignments(options, options.alignments)
+    return ALIGNERS[options.aligner](options)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--source", type=Path, metavar="FILE", help="tokenised source text")
+    parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the table")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--aligner", choices=sorted(ALIGNERS), default="ibm1", help="default: ibm1, built in"
+    )
+    kind.add_argument(
+        "--alignments", type=Path, metavar="FILE", help="count these links, lines of 0-0 1-2 ..."
+    )
+    kind.add_argument("--table", type=Path, metavar="FILE", help="convert this table")
+    parser.add_argument(
+        "--table-format",
+        choices=sorted(TABLE_FORMATS),
+        default="fast_align",
+        help="of --table (default: fast_align)",
+    )
+    parser.add_argument(
+        "--iterations", type=positive_int, default=5, metavar="N", help="of EM (default: 5)"
+    )
+    parser.add_argument(
+        "--per-word",
+        type=positive_int,
+        default=100,
+        metavar="N",
+        help="keep the N best translations of a word (default: 100)",
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the table named by ``--output``."""
+    options = parse_arguments(arguments)
+    inputs = [options.source, options.target, options.alignments, options.table]
+    given = [path for path in inputs if path is not None]
+    lexicon = build(options).best(options.per_word)
+    with write_together([options.output], given) as outputs:
+        lexicon.write(outputs[0])
+    print(
+        f"{len(set(lexicon.sources.tolist())):,} source words with "
+        f"{len(lexicon.sources):,} translations, at most {options.per_word} each"
+    )
+    report_written(outputs)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,109 @@
+"""Word translation probabilities by IBM Model 1 (Brown et al. 1993), in NumPy.
+
+Deterministic: the model is convex, starts uniform, and is added up in a fixed order.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from common import progress
+from lexical_table import Lexicon
+
+BLOCK_PAIRS = 4_000_000  # word pairs in memory at once while the pairs are numbered
+
+
+class Corpus(NamedTuple):
+    """One side of a parallel corpus as numbers."""
+
+    words: list[str]
+    ids: np.ndarray  # all tokens of all lines, one after the other
+    lengths: np.ndarray  # tokens of each line
+
+    @classmethod
+    def read(cls, lines: Iterable[str]) -> "Corpus":
+        """Words are numbered as they first occur."""
+        numbers: dict[str, int] = {}
+        ids: list[int] = []
+        lengths: list[int] = []
+        for line in lines:
+            words = line.split()
+            ids.extend(numbers.setdefault(word, len(numbers)) for word in words)
+            lengths.append(len(words))
+        return cls(list(numbers), np.array(ids, dtype=np.int64), np.array(lengths, dtype=np.int64))
+
+
+class Block(NamedTuple):
+    """Every (source token, target token) of some sentence pairs, grouped by target token."""
+
+    entries: np.ndarray  # which entry of the table each is, (P,)
+    group_sizes: np.ndarray  # source tokens that each target token meets, the empty one included
+
+
+def ibm_model1(source: Corpus, target: Corpus, iterations: int) -> Lexicon:
+    """``t(target word | source word)`` after so many iterations of EM.
+
+    Every source sentence also has the empty word, which explains target words that nothing else
+    does; its own row is not returned.
+    """
+    empty = len(source.words)
+    blocks, sources, targets = _number_pairs(source, target, empty)
+    table = np.ones(len(sources))
+    for _ in progress(range(iterations), iterations, "EM", unit=" iterations"):
+        counts = np.zeros(len(table))
+        for block in blocks:
+            shares = table[block.entries]
+            starts = np.cumsum(block.group_sizes) - block.group_sizes
+            shares /= np.repeat(np.add.reduceat(shares, starts), block.group_sizes)
+            counts += np.bincount(block.entries, shares, minlength=len(table))
+        table = counts / np.bincount(sources, counts, minlength=empty + 1)[sources]
+    kept = sources != empty
+    return Lexicon(source.words, target.words, sources[kept], targets[kept], table[kept])
+
+
+def _number_pairs(
+    source: Corpus, target: Corpus, empty: int
+) -> tuple[list[Block], np.ndarray, np.ndarray]:
+    """The blocks, and the source and target word of each entry of the table, ascending."""
+    num_targets = max(len(target.words), 1)
+    blocks, known_by_block = [], []
+    for keys, group_sizes in _pairs(source, target, empty, num_targets):
+        known, entries = np.unique(keys, return_inverse=True)
+        known_by_block.append(known)
+        blocks.append(Block(entries.astype(np.int32), group_sizes))
+    keys = np.unique(np.concatenate(known_by_block)) if blocks else np.empty(0, dtype=np.int64)
+    for number, (block, known) in enumerate(zip(blocks, known_by_block, strict=True)):
+        renumbered = np.searchsorted(keys, known).astype(np.int32)
+        blocks[number] = block._replace(entries=renumbered[block.entries])
+    return blocks, keys // num_targets, keys % num_targets
+
+
+def _pairs(
+    source: Corpus, target: Corpus, empty: int, num_targets: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For stretches of sentences: one number a word pair, and the sizes of the groups of a token.
+
+    A group lists the source sentence of a target token, the empty word last.
+    """
+    ends = np.cumsum(source.lengths)
+    tokens = np.insert(source.ids, ends, empty)
+    sizes = source.lengths + 1
+    starts = np.cumsum(sizes) - sizes
+    last_targets = np.cumsum(target.lengths)
+    work = np.cumsum(sizes * target.lengths)
+    first = 0
+    while first < len(sizes):
+        done = work[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(work, done + BLOCK_PAIRS, side="right")))
+        sentences = np.repeat(np.arange(first, last), target.lengths[first:last])
+        group_sizes = sizes[sentences]
+        if len(sentences):
+            group_starts = np.cumsum(group_sizes) - group_sizes
+            positions = np.arange(group_sizes.sum()) + np.repeat(
+                starts[sentences] - group_starts, group_sizes
+            )
+            words = target.ids[last_targets[last - 1] - len(sentences) : last_targets[last - 1]]
+            keys = tokens[positions] * num_targets + np.repeat(words, group_sizes)
+            yield keys, group_sizes
+        first = last

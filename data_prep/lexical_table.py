@@ -1,0 +1,135 @@
+"""Lexical tables, ``t(target word | source word)``: reading, counting, writing.
+
+A table of ours is written as fast_align writes its own with ``-p``: a line an entry, ``source
+TAB target TAB natural logarithm``, those of a source word in a row, the most probable first.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from common import UserError
+from text_files import OutputFile, read_lines
+
+EMPTY_WORDS = {"<eps>", "NULL"}  # fast_align's and Moses' names for the empty word
+
+
+class Lexicon(NamedTuple):
+    """Entries of a table, one an element of the three arrays."""
+
+    source_words: list[str]
+    target_words: list[str]
+    sources: np.ndarray  # indices into source_words
+    targets: np.ndarray  # indices into target_words
+    probabilities: np.ndarray
+
+    def best(self, per_word: int | None = None) -> "Lexicon":
+        """By source word, the most probable first; at most ``per_word`` of each."""
+        order = np.lexsort((self.targets, -self.probabilities, self.sources))
+        sources = self.sources[order]
+        if per_word is not None:
+            _, starts, counts = np.unique(sources, return_index=True, return_counts=True)
+            rank = np.arange(len(order)) - np.repeat(starts, counts)
+            order = order[rank < per_word]
+        entries = (self.sources[order], self.targets[order], self.probabilities[order])
+        return Lexicon(self.source_words, self.target_words, *entries)
+
+    def write(self, output: OutputFile) -> None:
+        """Entries with a probability, in the order they have."""
+        entries = zip(
+            self.sources.tolist(), self.targets.tolist(), self.probabilities.tolist(), strict=True
+        )
+        for source, target, probability in entries:
+            if probability > 0:
+                words = f"{self.source_words[source]}\t{self.target_words[target]}"
+                output.write_line(f"{words}\t{math.log(probability):.6g}")
+
+
+def read_table(path: Path, table_format: str) -> Lexicon:
+    """A table in one of ``TABLE_FORMATS``; the rows of the empty word are left out.
+
+    Raises:
+        UserError: if the file cannot be read, a line is not of that format, or nothing is left.
+    """
+    parse = TABLE_FORMATS[table_format]
+    sources, targets = {}, {}  # type: dict[str, int], dict[str, int]
+    entries = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            source, target, probability = parse(line.split())
+            if not 0 <= probability <= 1.001:
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise UserError(
+                f"{path}:{number}: {line!r} is no line of a {table_format} table; "
+                f"needed: {TABLE_LINES[table_format]}"
+            ) from None
+        if source not in EMPTY_WORDS and target not in EMPTY_WORDS:
+            numbers = (
+                sources.setdefault(source, len(sources)),
+                targets.setdefault(target, len(targets)),
+            )
+            entries.append((*numbers, probability))
+    if not entries:
+        raise UserError(f"{path}: no entries; build the table again")
+    columns = [np.array(column) for column in zip(*entries, strict=True)]
+    return Lexicon(list(sources), list(targets), *columns)
+
+
+def _fast_align(columns: list[str]) -> tuple[str, str, float]:
+    source, target, logarithm = columns
+    return source, target, math.exp(float(logarithm))
+
+
+def _lex(columns: list[str]) -> tuple[str, str, float]:
+    target, source, probability = columns
+    return source, target, float(probability)
+
+
+TABLE_FORMATS: dict[str, Callable[[list[str]], tuple[str, str, float]]] = {
+    "fast_align": _fast_align,
+    "lex": _lex,
+}
+TABLE_LINES = {
+    "fast_align": "SOURCE TARGET LN(P)",
+    "lex": "TARGET SOURCE P (Moses' and Marian's lex.s2t)",
+}
+
+
+def count_links(pairs: Iterable[Sequence[str]], links: Iterable[str], path: Path) -> Lexicon:
+    """Relative frequencies of aligned words.
+
+    Args:
+        pairs: the lines of both sides.
+        links: a line a sentence pair in Pharaoh's format, ``0-0 1-2``: source-target from 0.
+        path: of the links, for messages.
+    Raises:
+        UserError: if a link is malformed or leaves its sentence.
+    """
+    sources, targets = {}, {}  # type: dict[str, int], dict[str, int]
+    counts: dict[tuple[int, int], int] = {}
+    for number, ((source, target), line) in enumerate(zip(pairs, links, strict=True), start=1):
+        source_words, target_words = source.split(), target.split()
+        for link in line.split():
+            left, _, right = link.partition("-")
+            if not (left.isdecimal() and right.isdecimal()):
+                raise UserError(f"{path}:{number}: {link!r} is no link; needed: SOURCE-TARGET")
+            if int(left) >= len(source_words) or int(right) >= len(target_words):
+                raise UserError(
+                    f"{path}:{number}: link {link} leaves the sentence of {len(source_words)} "
+                    f"source and {len(target_words)} target words; align the same files"
+                )
+            entry = (
+                sources.setdefault(source_words[int(left)], len(sources)),
+                targets.setdefault(target_words[int(right)], len(targets)),
+            )
+            counts[entry] = counts.get(entry, 0) + 1
+    if not counts:
+        raise UserError(f"{path}: no links; align the files again")
+    left_ids, right_ids = (np.array(side) for side in zip(*counts, strict=True))
+    frequencies = np.array(list(counts.values()), dtype=float)
+    frequencies /= np.bincount(left_ids, frequencies)[left_ids]
+    return Lexicon(list(sources), list(targets), left_ids, right_ids, frequencies)

@@ -1,0 +1,1 @@
+"""Beam search over candidate classes, and what is done to its hypotheses afterwards."""

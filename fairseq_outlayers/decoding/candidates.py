@@ -1,0 +1,216 @@
+"""Candidate lists: the classes that beam search may produce (Jean et al. 2015, Sec. 3.2)."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, NamedTuple, Optional, Type
+
+import torch
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from torch import Tensor
+
+from fairseq_outlayers.decoding.candidate_file import Translations
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.registry import lookup
+
+RENEWAL_SENTENCES = 100  # how long the common list lives, as in the authors' code
+
+
+class BatchCandidates(NamedTuple):
+    """What may be produced for a batch."""
+
+    ids: Tensor  # (C,) class ids, ascending, fairseq's specials first
+    allowed: Optional[Tensor]  # (B, C), or None if every sentence may have all of them
+    closed: Tensor  # (c,) positions in ids that exist on the input side only
+
+    def smallest(self) -> int:
+        """How many candidates the sentence with the fewest has."""
+        if self.allowed is None:
+            return len(self.ids) - len(self.closed)
+        open_columns = torch.ones_like(self.ids, dtype=torch.bool)
+        open_columns[self.closed] = False
+        return int((self.allowed & open_columns).sum(1).min())
+
+
+class CandidateLists:
+    """The K most frequent words, and K' translations of each source word, for each sentence.
+
+    Hypotheses do not depend on the other sentences of a batch.
+
+    Args:
+        dictionary: the target dictionary, as long as the model has classes.
+        translations: of the source words.
+        frequent: K; it counts ``</s>`` and ``<unk>``. From the size of the dictionary on, every
+            class is a candidate, ``<s>`` included, as without lists.
+        per_word: K'.
+    """
+
+    def __init__(self, dictionary: Any, translations: Translations, frequent: int, per_word: int):
+        self.num_classes = len(dictionary)
+        self.num_specials = dictionary.nspecial
+        self.pad, self.eos, self.unk = dictionary.pad(), dictionary.eos(), dictionary.unk()
+        self.bos = dictionary.bos()
+        self.translations = translations
+        self.frequent, self.per_word = frequent, per_word
+        counts = torch.tensor(dictionary.count[self.num_specials :])
+        order = counts.argsort(descending=True, stable=True) + self.num_specials
+        self.by_frequency = order[~torch.isin(order, translations.blocked)]
+
+    def of(
+        self, source_tokens: Tensor, prefix_tokens: Optional[Tensor] = None, factor: int = 1
+    ) -> BatchCandidates:
+        """The candidates of a batch.
+
+        Args:
+            source_tokens: ``(B, S)``.
+            prefix_tokens: forced at the beginning of each sentence, ``(B, P)``; they are
+                candidates as well.
+            factor: multiplies K.
+        """
+        self._move(source_tokens.device)
+        frequent = factor * self.frequent
+        listed = self.translations.of(source_tokens, self.per_word, self.eos).flatten(1)
+        listed = listed.masked_fill(torch.isin(listed, self.translations.blocked), self.eos)
+        if prefix_tokens is not None:
+            listed = torch.cat([listed, prefix_tokens], dim=1)
+        common = self._common(listed, frequent)
+        member = common.clone()
+        member[listed.flatten()] = True
+        member[: self.num_specials] = True  # the search needs their numbers
+        ids = member.nonzero().squeeze(1)
+        everything = frequent >= self.num_classes and not len(self.translations.blocked)
+        inputs = torch.tensor([] if everything else [self.bos, self.pad], dtype=torch.long)
+        if prefix_tokens is not None:
+            inputs = inputs[~torch.isin(inputs, prefix_tokens.cpu()) | (inputs == self.pad)]
+        return BatchCandidates(ids, self._allowed(ids, common, listed), inputs.to(ids.device))
+
+    def most_frequent(self, frequent: int) -> Tensor:
+        """``(V,)``, true for ``</s>``, ``<unk>`` and the ``frequent - 2`` most frequent words."""
+        member = torch.zeros(self.num_classes, dtype=torch.bool, device=self.by_frequency.device)
+        member[self.by_frequency[: max(frequent - 2, 0)]] = True
+        member[[self.eos, self.unk]] = True
+        return member
+
+    def _common(self, listed: Tensor, frequent: int) -> Tensor:
+        """``(V,)``: what every sentence of the batch may have."""
+        return self.most_frequent(frequent)
+
+    def _allowed(self, ids: Tensor, common: Tensor, listed: Tensor) -> Optional[Tensor]:
+        """``(B, C)``: what each sentence may have."""
+        allowed = common[ids].repeat(len(listed), 1)
+        # Specials that are no words are columns for every sentence; the search closes them.
+        allowed[:, : self.num_specials] = True
+        allowed.scatter_(1, torch.searchsorted(ids, listed), True)
+        return None if allowed.all() else allowed
+
+    def _move(self, device: torch.device) -> None:
+        if self.by_frequency.device != device:
+            self.by_frequency = self.by_frequency.to(device)
+            self.translations = self.translations.to(device)
+
+
+class BatchLists(CandidateLists):
+    """The union of the lists of a batch's sentences, for each of them.
+
+    A little faster than a list for each sentence; hypotheses depend on the batch.
+    """
+
+    def _allowed(self, ids: Tensor, common: Tensor, listed: Tensor) -> Optional[Tensor]:
+        return None
+
+
+class CommonList(BatchLists):
+    """One list of K words for successive batches, as in the code of the authors.
+
+    The translations of the source words, and the most frequent words that still fit. It is begun
+    anew after 100 sentences, or when the translations are more than K. Hypotheses depend on the
+    batch and on those before.
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.wanted = torch.zeros(0, dtype=torch.bool)
+        self.sentences = 0
+
+    def _common(self, listed: Tensor, frequent: int) -> Tensor:
+        new = torch.zeros(self.num_classes, dtype=torch.bool, device=listed.device)
+        new[listed.flatten()] = True
+        new[: self.num_specials] = False
+        capacity = frequent - 2
+        if len(self.wanted) and self.sentences < RENEWAL_SENTENCES:
+            wanted = new | self.wanted
+        else:
+            wanted, self.sentences = new, 0
+        if wanted.sum() > capacity:
+            wanted, self.sentences = new, 0
+        if wanted.sum() > capacity:
+            raise UserError(
+                f"--candidate-scope common: the {int(wanted.sum())} translations of one batch do "
+                f"not fit into a list of {frequent}: raise --candidate-frequent, or make batches "
+                "smaller (--max-tokens, --batch-size)"
+            )
+        self.wanted, self.sentences = wanted, self.sentences + len(listed)
+        others = self.by_frequency[~wanted[self.by_frequency]]
+        member = wanted.clone()
+        member[others[: capacity - int(wanted.sum())]] = True
+        member[[self.eos, self.unk]] = True
+        return member
+
+
+SCOPES: Dict[str, Type[CandidateLists]] = {
+    "sentence": CandidateLists,
+    "batch": BatchLists,
+    "common": CommonList,
+}
+
+
+@dataclass
+class CandidateConfig(FairseqDataclass):
+    candidates: Optional[str] = field(
+        default=None,
+        metadata={"help": "file of data_prep/build_candidates.py: translations of source words"},
+    )
+    candidate_frequent: int = field(
+        default=0,
+        metadata={
+            "help": "K: decode over the K most frequent words only, </s> and <unk> counted, and "
+            "over what --candidates adds; 0: over all words"
+        },
+    )
+    candidate_per_word: int = field(
+        default=10, metadata={"help": "K': translations of each source word from --candidates"}
+    )
+    candidate_scope: ChoiceEnum(list(SCOPES)) = field(  # type: ignore[valid-type]
+        default="sentence",
+        metadata={
+            "help": "one list for each sentence, for each batch, or of K words for successive "
+            "batches; only the first makes hypotheses independent of the batch"
+        },
+    )
+
+
+def build_lists(
+    config: CandidateConfig, source_dictionary: Any, target_dictionary: Any
+) -> Optional[CandidateLists]:
+    """The lists that the options ask for, or None for the whole vocabulary.
+
+    Raises:
+        UserError: if options are missing or contradict each other or the file.
+    """
+    frequent, per_word = config.candidate_frequent, config.candidate_per_word
+    if frequent == 0 and config.candidates is None:
+        return None
+    if frequent < 2:
+        raise UserError(
+            f"--candidate-frequent {frequent}: must be at least 2, because it counts </s> and "
+            "<unk>; --candidates needs it"
+        )
+    if config.candidates is None:
+        translations, per_word = Translations.none(len(source_dictionary)), 0
+    else:
+        translations = Translations.load(config.candidates, source_dictionary, target_dictionary)
+    if not 0 <= per_word <= translations.per_word:
+        raise UserError(
+            f"--candidate-per-word {per_word}: must be from 0 to {translations.per_word}, which is "
+            f"what {config.candidates} was made with (build_candidates.py --per-word)"
+        )
+    scope = lookup(SCOPES, str(config.candidate_scope), "--candidate-scope")
+    return scope(target_dictionary, translations, frequent, per_word)

@@ -1,0 +1,75 @@
+"""An output layer that scores some classes only, gathered once for a whole search."""
+
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.decoding.candidates import BatchCandidates
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OutputLayer
+
+
+class RestrictedProjection(nn.Module):
+    """Scores of the candidates, ``(R, T, H) -> (R, T, C)``, in the place of an output layer.
+
+    Args:
+        layer: an output layer of ours, or the linear projection of a fairseq model.
+        candidates: of the batch.
+    """
+
+    def __init__(self, layer: nn.Module, candidates: BatchCandidates):
+        super().__init__()
+        self.excluded: Optional[Tensor] = None  # (R, C), set as the rows of the search change
+        ids = candidates.ids
+        if isinstance(layer, OutputLayer):
+            self.project = layer.project
+            self.embeddings, bias = layer.class_embeddings(ids), layer.class_bias(ids)
+        else:
+            assert isinstance(layer, nn.Linear)
+            self.project = nn.Identity()
+            self.embeddings = layer.weight[ids]
+            bias = None if layer.bias is None else layer.bias[ids]
+        if len(candidates.closed):
+            bias = self.embeddings.new_zeros(len(ids)) if bias is None else bias.clone()
+            bias[candidates.closed] = -torch.inf
+        self.bias = bias
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        scores = F.linear(self.project(hidden), self.embeddings, self.bias)
+        if self.excluded is not None:
+            scores = scores.masked_fill_(self.excluded.unsqueeze(1), -torch.inf)
+        return scores
+
+
+@contextmanager
+def restricted(model: Any, candidates: BatchCandidates) -> Iterator[RestrictedProjection]:
+    """Let a model score the candidates only, as long as the block lasts.
+
+    Raises:
+        UserError: if the model's output layer cannot be restricted.
+    """
+    decoder = model.decoder if hasattr(model, "decoder") else model
+    name = _projection_name(decoder)
+    layer = getattr(decoder, name)
+    projection = RestrictedProjection(layer, candidates)
+    setattr(decoder, name, projection)
+    try:
+        yield projection
+    finally:
+        setattr(decoder, name, layer)
+
+
+def _projection_name(decoder: Any) -> str:
+    """The attribute of the decoder that scores classes."""
+    if getattr(decoder, "adaptive_softmax", None) is None:
+        for name in ("output_projection", "fc_out"):
+            if isinstance(getattr(decoder, name, None), (OutputLayer, nn.Linear)):
+                return name
+    raise UserError(
+        f"the output layer of {type(decoder).__name__} cannot be restricted to candidates: use an "
+        "architecture that takes --output-layer, or leave out --candidates and --candidate-frequent"
+    )

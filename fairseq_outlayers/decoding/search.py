@@ -1,0 +1,190 @@
+"""fairseq's beam search over candidates.
+
+The whole search runs in reduced ids, the places of classes in the candidate list, so that every
+step costs by the number of candidates. The specials come first in a list and keep their ids; tokens
+are mapped to class ids where the decoder reads them, and in finished hypotheses.
+"""
+
+from contextlib import ExitStack
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from fairseq.sequence_generator import (
+    EnsembleModel,
+    EnsembleModelWithAlignment,
+    SequenceGenerator,
+    SequenceGeneratorWithAlignment,
+)
+from torch import Tensor
+
+from fairseq_outlayers.decoding.candidates import BatchCandidates, CandidateLists
+from fairseq_outlayers.decoding.restriction import restricted
+from fairseq_outlayers.errors import UserError
+
+Hypotheses = List[List[Dict[str, Tensor]]]
+
+
+class CandidateEnsemble(EnsembleModelWithAlignment):
+    """Models whose scores are averaged, over candidates while :meth:`restrict` lasts.
+
+    Args:
+        models: the members.
+        average: "probabilities" as fairseq does, or "log_probabilities" (Jean et al. 2015), whose
+            sum over the classes is below one.
+    """
+
+    def __init__(self, models: List[Any], average: str = "probabilities"):
+        super().__init__(models)
+        self.averages_logarithms = average == "log_probabilities" and len(models) > 1
+        self.alone = (  # a tuple of lists hides the models from being registered twice
+            tuple([EnsembleModel([model])] for model in models) if self.averages_logarithms else ()
+        )
+        self.candidates: Optional[BatchCandidates] = None
+        self.projections: List[Any] = []
+        self.sentences = torch.zeros(0, dtype=torch.long)
+
+    def restrict(self, candidates: BatchCandidates, stack: ExitStack, num_sentences: int) -> None:
+        """Score these candidates only, until the stack is closed."""
+        stack.callback(self._release)
+        self.candidates = candidates
+        self.projections = [
+            stack.enter_context(restricted(model, candidates)) for model in self.models
+        ]
+        self.sentences = torch.arange(num_sentences, device=candidates.ids.device)
+
+    def _release(self) -> None:
+        self.candidates, self.projections = None, []
+
+    def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
+        """As fairseq's. The search calls it whenever rows change, so masks follow here."""
+        if self.candidates is not None and self.candidates.allowed is not None:
+            sentences = self.sentences[new_order]
+            # Rows move within their sentence; only the end of a sentence takes rows away.
+            if not torch.equal(sentences, self.sentences):
+                excluded = ~self.candidates.allowed[sentences]
+                for projection in self.projections:
+                    projection.excluded = excluded
+            self.sentences = sentences
+        return super().reorder_encoder_out(encoder_outs, new_order)
+
+    def forward_decoder(
+        self,
+        tokens: Tensor,
+        encoder_outs: Any,
+        incremental_states: Any,
+        temperature: float = 1.0,
+    ) -> Tuple[Tensor, Optional[Tensor]]:
+        """Log-probabilities of the next token, ``(R, C)``, and attention, ``(R, S)``."""
+        if self.candidates is not None:
+            tokens = self.candidates.ids[tokens]
+        if not self.averages_logarithms:
+            return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
+        members = zip(self.alone, encoder_outs, incremental_states, strict=True)
+        outputs = [
+            model.forward_decoder(tokens, [encoder_out], [state], temperature)
+            for (model,), encoder_out, state in members
+        ]
+        scores = torch.stack([scores for scores, _ in outputs]).mean(0)
+        attentions = [attention for _, attention in outputs if attention is not None]
+        return scores, torch.stack(attentions).mean(0) if attentions else None
+
+
+class CandidateGenerator(SequenceGenerator):
+    """fairseq's generator over candidate lists, with another average of ensembles if asked for.
+
+    Scores are log-probabilities renormalised over a sentence's candidates, hence not comparable
+    with those over the whole vocabulary, nor between lists.
+
+    Args:
+        models, dictionary, options: as fairseq's.
+        candidates: the lists, or None for the whole vocabulary.
+        average: of ensembles, see :class:`CandidateEnsemble`.
+    """
+
+    vocab_size: int
+    token_indices_to_suppress: Optional[Tensor]
+
+    def __init__(
+        self,
+        models: Any,
+        dictionary: Any,
+        candidates: Optional[CandidateLists] = None,
+        average: str = "probabilities",
+        **options: Any,
+    ):
+        members = models.models if isinstance(models, EnsembleModel) else models
+        super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
+        self.candidates = candidates
+        if candidates is not None:
+            # A sentence without a finished hypothesis then comes back empty; no assertion fails.
+            self.search.stop_on_max_len = True
+
+    def _generate(
+        self,
+        sample: Dict[str, Any],
+        prefix_tokens: Optional[Tensor] = None,
+        constraints: Optional[Tensor] = None,
+        bos_token: Optional[int] = None,
+    ) -> Hypotheses:
+        if self.candidates is None:
+            return super()._generate(sample, prefix_tokens, constraints, bos_token)
+        assert constraints is None, "refused by the task"
+        assert bos_token is None, "fairseq's translation begins with </s>"
+        num_classes, factor = self.vocab_size, 1
+        hypotheses = self._search(sample, prefix_tokens, factor)
+        while unfinished := [n for n, found in enumerate(hypotheses) if not found]:
+            if factor * self.candidates.frequent >= num_classes:
+                raise UserError(
+                    "a sentence has no finished translation, even with every word as a candidate: "
+                    "loosen --no-repeat-ngram-size, --min-len or --max-len-b"
+                )
+            factor *= 2
+            rows = torch.tensor(unfinished)
+            part, prefix = _take(sample, rows, len(hypotheses)), prefix_tokens
+            prefix = None if prefix is None else prefix[rows.to(prefix.device)]
+            for number, found in zip(unfinished, self._search(part, prefix, factor), strict=True):
+                hypotheses[number] = found
+        return hypotheses
+
+    def _search(self, sample: Any, prefix_tokens: Optional[Tensor], factor: int) -> Hypotheses:
+        """One search over the lists with ``factor`` times K."""
+        assert self.candidates is not None
+        source = sample["net_input"]["src_tokens"]
+        candidates = self.candidates.of(source, prefix_tokens, factor)
+        smallest = candidates.smallest()
+        if smallest <= self.beam_size:
+            raise UserError(
+                f"--beam {self.beam_size}: a sentence has only {smallest} candidates: raise "
+                "--candidate-frequent, or lower --beam"
+            )
+        places = torch.full((self.vocab_size,), -1, device=source.device)
+        places[candidates.ids] = torch.arange(len(candidates.ids), device=source.device)
+        before = self.vocab_size, self.token_indices_to_suppress
+        with ExitStack() as stack:
+            self.model.restrict(candidates, stack, len(source))
+            self.vocab_size = len(candidates.ids)
+            if before[1] is not None:
+                suppressed = places[before[1].to(source.device)]
+                self.token_indices_to_suppress = suppressed[suppressed >= 0]
+            prefix = None if prefix_tokens is None else places[prefix_tokens]
+            try:
+                hypotheses = super()._generate(sample, prefix)
+            finally:
+                self.vocab_size, self.token_indices_to_suppress = before
+        for hypothesis in (hypothesis for found in hypotheses for hypothesis in found):
+            hypothesis["tokens"] = candidates.ids[hypothesis["tokens"]]
+        return hypotheses
+
+
+# fairseq's class comes first: the other way round its own search, without candidates, would run.
+class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateGenerator):
+    """The same with ``--print-alignment``."""
+
+
+def _take(value: Any, rows: Tensor, size: int) -> Any:
+    """Some sentences of a batch: rows of every tensor in it that has one a sentence."""
+    if isinstance(value, dict):
+        return {name: _take(part, rows, size) for name, part in value.items()}
+    if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == size:
+        return value[rows.to(value.device)]
+    return value

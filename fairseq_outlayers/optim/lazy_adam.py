@@ -1,0 +1,147 @@
+"""``--optimizer lazy_adam``: updates that cost the same whatever the size of the vocabulary."""
+
+import ast
+import logging
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch.nn as nn
+from fairseq.dataclass import FairseqDataclass
+from fairseq.distributed import utils as distributed_utils
+from fairseq.optim import FairseqOptimizer, register_optimizer
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.modules.table_rows import is_row_sparse
+from fairseq_outlayers.optim import row_gradients
+from fairseq_outlayers.optim.row_adam import RowAdam
+from fairseq_outlayers.optim.tables import make_row_sparse
+
+logger = logging.getLogger(__name__)
+
+# What wraps or replaces gradients in ways that know nothing of sparse ones, and what to do instead.
+REFUSED_FLAGS = {
+    "fp16": "train in float32",
+    "bf16": "train in float32",
+    "amp": "train in float32 (fairseq would leave the gradients of tables unscaled)",
+    "tpu": "use --optimizer adam",
+    "use_bmuf": "use --ddp-backend legacy_ddp or pytorch_ddp",
+}
+DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
+
+
+@dataclass
+class LazyAdamConfig(FairseqDataclass):
+    adam_betas: str = field(
+        default="(0.9, 0.999)", metadata={"help": "decay of the first and the second moment"}
+    )
+    adam_eps: float = field(
+        default=1e-8, metadata={"help": "added to the root of the second moment"}
+    )
+    weight_decay: float = field(
+        default=0.0,
+        metadata={"help": "decoupled, times the learning rate; reaches the rows updated only"},
+    )
+    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
+    fp16: bool = II("common.fp16")
+    bf16: bool = II("common.bf16")
+    amp: bool = II("common.amp")
+    tpu: bool = II("common.tpu")
+    use_bmuf: bool = II("optimization.use_bmuf")
+    ddp_backend: str = II("distributed_training.ddp_backend")
+    zero_sharding: str = II("distributed_training.zero_sharding")
+
+
+@register_optimizer("lazy_adam", dataclass=LazyAdamConfig)
+class LazyAdam(FairseqOptimizer):
+    """Adam that updates only the rows a batch has used, in embeddings and in the output layer.
+
+    Meant for ``--criterion sampled_softmax``: there, an update costs the same whatever the size of
+    the vocabulary. Whatever has dense gradients is updated as by ``--optimizer adam``. Bias
+    correction counts the updates of a row, not of the model.
+    """
+
+    def __init__(self, cfg: Any, params: Any):
+        super().__init__(cfg)
+        self._optimizer = RowAdam(list(params), **self.optimizer_config)
+
+    @classmethod
+    def prepare_model(cls, cfg: Any, model: nn.Module) -> None:
+        """Ask the tables for row-sparse gradients; called before the model is wrapped.
+
+        Raises:
+            UserError: if an option is given that does not go with them.
+        """
+        check_options(cfg)
+        names = make_row_sparse(model)
+        logger.info(f"updated by the rows that a batch uses: {', '.join(names)}")
+
+    @property
+    def optimizer_config(self) -> Dict[str, Any]:
+        """Arguments of the optimizer from the options, which override those of a checkpoint."""
+        return {
+            "lr": self.cfg.lr if isinstance(self.cfg.lr, float) else self.cfg.lr[0],
+            "betas": parse_betas(self.cfg.adam_betas),
+            "eps": self.cfg.adam_eps,
+            "weight_decay": self.cfg.weight_decay,
+        }
+
+    def multiply_grads(self, c: Any) -> None:
+        row_gradients.multiply(self.params, c)
+
+    def clip_grad_norm(
+        self, max_norm: float, aggregate_norm_fn: Optional[Callable[[Tensor], Tensor]] = None
+    ) -> Tensor:
+        return row_gradients.clip_norm(self.params, max_norm, aggregate_norm_fn)
+
+    def all_reduce_grads(self, module: nn.Module) -> None:
+        """Average gradients over processes: of tables here, all others as the wrapper does."""
+        tables = [p for p in module.parameters() if p.requires_grad and is_row_sparse(p)]
+        with row_gradients.hidden(tables):
+            super().all_reduce_grads(module)
+        if distributed_utils.get_data_parallel_world_size() > 1:
+            group = distributed_utils.get_data_parallel_group()
+            for table in tables:
+                row_gradients.average_over_processes(table, group)
+
+
+def check_options(cfg: Any) -> None:
+    """Refuse options that would train wrongly or fail later, by name."""
+    for option, advice in REFUSED_FLAGS.items():
+        if getattr(cfg, option):
+            raise UserError(
+                f"--{option.replace('_', '-')} does not go with the row-sparse gradients of "
+                f"--optimizer lazy_adam: {advice}"
+            )
+    if cfg.ddp_backend not in DDP_BACKENDS:
+        raise UserError(
+            f"--ddp-backend {cfg.ddp_backend} does not go with the row-sparse gradients of "
+            "--optimizer lazy_adam: use pytorch_ddp or legacy_ddp"
+        )
+    if cfg.zero_sharding != "none":
+        raise UserError(
+            f"--zero-sharding {cfg.zero_sharding} does not go with the row-sparse gradients of "
+            "--optimizer lazy_adam: leave it out"
+        )
+    parse_betas(cfg.adam_betas)
+    for option in ("adam_eps", "weight_decay"):
+        require_range(cfg, option, at_least=0)
+
+
+def parse_betas(text: str) -> Tuple[float, float]:
+    """Two numbers from ``(0.9, 0.98)``.
+
+    Raises:
+        UserError: if the text is something else.
+    """
+    try:
+        first, second = map(float, ast.literal_eval(str(text)))
+    except (ValueError, TypeError, SyntaxError):
+        first = second = -1.0
+    if not (0 <= first < 1 and 0 <= second < 1):
+        raise UserError(
+            f"--adam-betas {text}: must be two numbers of at least 0 and below 1, as in "
+            "--adam-betas '(0.9, 0.98)'"
+        )
+    return first, second

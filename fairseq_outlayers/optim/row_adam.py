@@ -1,0 +1,117 @@
+"""Adam that updates only the rows that a gradient lists."""
+
+from typing import Any, Callable, Dict, Optional
+
+import torch
+from torch import Tensor
+
+
+class RowAdam(torch.optim.AdamW):
+    """Adam (Kingma & Ba 2015), lazy in the rows of tables with row-sparse gradients.
+
+    A parameter with a dense gradient is updated by PyTorch's fused AdamW. Of a table with a sparse
+    gradient only the rows listed are: their moments, their weight decay and their count of updates
+    go on, those of all other rows stand still. Bias correction is by a row's own count. By the
+    global number of updates, a row first met late would move by
+    ``(1 - beta1) / sqrt(1 - beta2)`` learning rates, 3.16 with the usual betas, and not by one.
+
+    With gradients for all rows in every update the two are equal. A table that has been updated by
+    rows once takes a dense gradient as one that lists every row.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        betas: decay of the first and the second moment.
+        eps: added to the root of the second moment, after its correction as in the paper.
+        weight_decay: decoupled, times the learning rate.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ):
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+
+    @torch.no_grad()
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """One update, after a call of ``closure`` if there is one; returns what that returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        by_rows = {
+            parameter: parameter.grad
+            for group in self.param_groups
+            for parameter in group["params"]
+            if parameter.grad is not None
+            and (parameter.grad.is_sparse or self._has_rows(parameter))
+        }
+        for parameter in by_rows:
+            parameter.grad = None  # hidden from AdamW, which refuses sparse gradients
+        super().step()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter in by_rows:
+                    parameter.grad = by_rows[parameter]
+                    update_rows(parameter, _listed(parameter.grad), self._rows_of(parameter), group)
+        return loss
+
+    def _has_rows(self, parameter: Tensor) -> bool:
+        return parameter in self.state and self.state[parameter]["step"].dim() == 1
+
+    def _rows_of(self, table: Tensor) -> Dict[str, Tensor]:
+        """The table's state, with a count of updates for every row."""
+        state = self.state[table]
+        if not state:
+            state["step"] = torch.zeros((), device=table.device)
+            state["exp_avg"] = torch.zeros_like(table, memory_format=torch.preserve_format)
+            state["exp_avg_sq"] = torch.zeros_like(table, memory_format=torch.preserve_format)
+        if state["step"].dim() == 0:  # so far, every update was one of all rows
+            state["step"] = state["step"].expand(len(table)).clone()
+        return state
+
+
+def _listed(gradient: Tensor) -> Tensor:
+    """The gradient as a sparse tensor with every row once; a dense one lists all of them."""
+    if gradient.is_sparse:
+        return gradient.coalesce()
+    rows = torch.arange(len(gradient), device=gradient.device).unsqueeze(0)
+    return torch.sparse_coo_tensor(
+        rows, gradient, gradient.shape, is_coalesced=True, check_invariants=False
+    )
+
+
+def update_rows(
+    table: Tensor, gradient: Tensor, state: Dict[str, Tensor], group: Dict[str, Any]
+) -> None:
+    """Update the ``n`` rows that a gradient lists, in place.
+
+    Args:
+        table: ``(V, ...)``.
+        gradient: of the same shape, sparse in its first dimension, every row once.
+        state: ``exp_avg`` and ``exp_avg_sq`` shaped like the table, and ``step``, ``(V,)``.
+        group: ``lr``, ``betas``, ``eps`` and ``weight_decay``.
+    """
+    rows, values = gradient.indices()[0], gradient.values()
+    beta1, beta2 = group["betas"]
+    steps = state["step"].index_select(0, rows) + 1
+    mean = state["exp_avg"].index_select(0, rows).lerp_(values, 1 - beta1)
+    square = state["exp_avg_sq"].index_select(0, rows)
+    square.mul_(beta2).addcmul_(values, values, value=1 - beta2)
+    state["step"].index_copy_(0, rows, steps)
+    state["exp_avg"].index_copy_(0, rows, mean)
+    state["exp_avg_sq"].index_copy_(0, rows, square)
+
+    # In float64: 1 - beta2 of float32 has four digits. One number a row, (n, 1, ...).
+    counts = steps.double().view(-1, *[1] * (values.dim() - 1))
+    step_size = (group["lr"] / (1 - beta1**counts)).to(values.dtype)
+    root = (1 - beta2**counts).sqrt().to(values.dtype)
+    changed = table.index_select(0, rows)
+    if group["weight_decay"] != 0:
+        changed.mul_(1 - group["lr"] * group["weight_decay"])
+    changed.addcdiv_(mean.mul_(step_size), square.sqrt_().div_(root).add_(group["eps"]), value=-1)
+    table.index_copy_(0, rows, changed)

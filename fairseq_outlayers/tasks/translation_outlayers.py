@@ -1,0 +1,115 @@
+"""Translation with candidate lists and with replacement of unknown words."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from fairseq.dataclass import ChoiceEnum
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from fairseq_outlayers.decoding.candidates import CandidateConfig, build_lists
+from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
+from fairseq_outlayers.decoding.unk_replacement import (
+    UnkReplacement,
+    UnkReplacementConfig,
+    encode_new_words,
+)
+from fairseq_outlayers.errors import UserError
+
+AVERAGES = ["probabilities", "log_probabilities"]
+
+
+@dataclass
+class TranslationOutlayersConfig(CandidateConfig, UnkReplacementConfig, TranslationConfig):
+    ensemble_average: ChoiceEnum(AVERAGES) = field(  # type: ignore[valid-type]
+        default="probabilities",
+        metadata={"help": "what is averaged over the models of an ensemble"},
+    )
+
+
+@register_task("translation_outlayers", dataclass=TranslationOutlayersConfig)
+class TranslationOutlayersTask(TranslationTask):
+    """fairseq's translation; decodes over candidate lists and replaces unknown words if asked to.
+
+    Jean et al. (2015).
+    """
+
+    cfg: TranslationOutlayersConfig
+
+    def __init__(self, cfg: Any, src_dict: Any, tgt_dict: Any):
+        super().__init__(cfg, src_dict, tgt_dict)
+        asked = str(cfg.unk_replacement) != "none"
+        self.unk_replacement = UnkReplacement(cfg, src_dict, tgt_dict) if asked else None
+
+    def build_generator(
+        self,
+        models: List[Any],
+        args: Any,
+        seq_gen_cls: Any = None,
+        extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
+        prefix_allowed_tokens_fn: Any = None,
+    ) -> Any:
+        """fairseq's generator, or ours where an option of ours needs it.
+
+        Raises:
+            UserError: if candidates are asked for beside what cannot be restricted to them.
+        """
+        extra = dict(extra_gen_cls_kwargs or {})
+        stock = super().build_generator
+        average = str(self.cfg.ensemble_average)
+        if getattr(args, "score_reference", False) or seq_gen_cls is not None:
+            return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+        lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
+        if lists is None and average == "probabilities":
+            return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+        if lists is not None:
+            _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
+        extra.update(candidates=lists, average=average)
+        generator = CandidateGenerator
+        if getattr(args, "print_alignment", None):
+            generator = CandidateGeneratorWithAlignment
+            extra["print_alignment"] = args.print_alignment
+        return stock(models, args, generator, extra, prefix_allowed_tokens_fn)
+
+    def inference_step(
+        self,
+        generator: Any,
+        models: List[Any],
+        sample: Dict[str, Any],
+        prefix_tokens: Any = None,
+        constraints: Any = None,
+    ) -> Any:
+        """Hypotheses of a batch, unknown words replaced."""
+        replacement = self.unk_replacement
+        if replacement is None or not isinstance(generator, SequenceGenerator):
+            return super().inference_step(generator, models, sample, prefix_tokens, constraints)
+        known = replacement.known(sample)
+        found = super().inference_step(generator, models, known, prefix_tokens, constraints)
+        replacement.apply(sample, found)
+        return found
+
+    def get_interactive_tokens_and_lengths(
+        self, lines: List[str], encode_fn: Callable[[str], str]
+    ) -> Tuple[List[Any], List[int]]:
+        """What fairseq-interactive read; new words get numbers, so that they can be copied."""
+        if self.unk_replacement is None:
+            return super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        tokens = [encode_new_words(self.source_dictionary, encode_fn(line)) for line in lines]
+        return tokens, [len(sentence) for sentence in tokens]
+
+
+def _refuse_whole_vocabulary(args: Any, extra: Dict[str, Any], allowed_tokens: Any) -> None:
+    """Refuse what speaks of words that may not be candidates."""
+    reasons = {
+        "--lm-path": extra.get("lm_model"),
+        "--constraints": getattr(args, "constraints", None),
+        "a prefix_allowed_tokens_fn": allowed_tokens
+        or getattr(args, "prefix_allowed_tokens_fn", None),
+    }
+    for name, given in reasons.items():
+        if given:
+            raise UserError(
+                f"{name} needs the whole vocabulary: leave it out, or leave out --candidates and "
+                "--candidate-frequent"
+            )

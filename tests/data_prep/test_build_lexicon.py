@@ -1,0 +1,148 @@
+"""Lexical tables: IBM Model 1 against a loop over its equations, and the imports."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import ibm_model1 as module
+from common import UserError
+from ibm_model1 import Corpus, ibm_model1
+from lexical_table import Lexicon, count_links, read_table
+
+SOURCE = ["the house", "the book", "", "a book the the book", "house", "a"]
+TARGET = ["das haus", "das buch", "ja", "ein buch das", "", "ein ein haus"]
+
+
+def naive_model1(iterations):
+    """Brown et al. (1993), equations 17 and 18 with an empty word, in plain loops."""
+    pairs = [
+        (["", *source.split()], target.split())
+        for source, target in zip(SOURCE, TARGET, strict=True)
+    ]
+    table = {(s, t): 1.0 for source, target in pairs for s in source for t in target}
+    for _ in range(iterations):
+        counts = defaultdict(float)
+        for source, target in pairs:
+            for t in target:
+                total = sum(table[s, t] for s in source)
+                for s in source:
+                    counts[s, t] += table[s, t] / total
+        totals = defaultdict(float)
+        for (s, _), count in counts.items():
+            totals[s] += count
+        table = {(s, t): count / totals[s] for (s, t), count in counts.items()}
+    return {pair: p for pair, p in table.items() if pair[0]}
+
+
+def entries(lexicon):
+    return {
+        (lexicon.source_words[s], lexicon.target_words[t]): p
+        for s, t, p in zip(lexicon.sources, lexicon.targets, lexicon.probabilities, strict=True)
+    }
+
+
+@pytest.mark.parametrize("block_pairs", [1, 9, 10**6])
+@pytest.mark.parametrize("iterations", [1, 2, 7])
+def test_ibm_model1_equals_em_in_loops(iterations, block_pairs, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_PAIRS", block_pairs)
+    lexicon = ibm_model1(Corpus.read(SOURCE), Corpus.read(TARGET), iterations)
+    assert entries(lexicon) == pytest.approx(naive_model1(iterations), rel=1e-12)
+
+
+def test_the_best_translations_come_first_and_no_more_than_asked_for():
+    lexicon = Lexicon(
+        ["a", "b"],
+        ["x", "y", "z"],
+        np.array([1, 0, 0, 0]),
+        np.array([0, 2, 1, 0]),
+        np.array([1.0, 0.5, 0.2, 0.3]),
+    )
+    assert list(entries(lexicon.best(2))) == [("a", "z"), ("a", "x"), ("b", "x")]
+    assert list(entries(lexicon.best())) == [("a", "z"), ("a", "x"), ("a", "y"), ("b", "x")]
+
+
+def test_links_are_counted_by_source_word(tmp_path):
+    pairs = [("a b", "x y"), ("a", "z"), ("b a", "y x")]
+    lexicon = count_links(pairs, ["0-0 1-1", "0-0", "1-1"], tmp_path)
+    assert entries(lexicon) == {("a", "x"): 2 / 3, ("a", "z"): 1 / 3, ("b", "y"): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [("0-2", "2: link 0-2 leaves the sentence of 1 source and 1 target"), ("0", "2: '0' is no")],
+)
+def test_a_bad_link_is_named_with_its_line(link, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        count_links([("a", "x"), ("b", "y")], ["0-0", link], tmp_path / "links")
+
+
+def test_tables_of_fast_align_and_moses_hold_the_same_without_the_empty_word(tmp_path):
+    (tmp_path / "fast").write_text(
+        f"<eps>\tx\t-1\na\tx\t{math.log(0.75)}\na\ty\t{math.log(0.25)}\n"
+    )
+    (tmp_path / "lex").write_text("x NULL 0.3\nx a 0.75\ny a 0.25\n")
+    fast, lex = (
+        entries(read_table(tmp_path / name, table_format))
+        for name, table_format in (("fast", "fast_align"), ("lex", "lex"))
+    )
+    assert fast == pytest.approx(lex)
+    assert lex == {("a", "x"): 0.75, ("a", "y"): 0.25}
+
+
+@pytest.mark.parametrize("line", ["a x", "a x 1.5", "a x 900", "a x nan", "a b c d", ""])
+def test_a_line_that_is_no_entry_is_refused(line, tmp_path):
+    (tmp_path / "table").write_text(f"a\ty\t-1\n{line}\n")
+    with pytest.raises(UserError, match=r"table:2: .* no line of a fast_align table"):
+        read_table(tmp_path / "table", "fast_align")
+
+
+def write_corpus(folder):
+    (folder / "s").write_text("\n".join(SOURCE) + "\n")
+    (folder / "t").write_text("\n".join(TARGET) + "\n")
+
+
+def test_the_command_writes_a_table_that_it_can_read_again(tmp_path, command):
+    write_corpus(tmp_path)
+    corpus = ["--source", "s", "--target", "t"]
+    done = command("build_lexicon", *corpus, "--output", "lexicon")
+    assert done.returncode == 0, done.stderr
+    assert entries(read_table(tmp_path / "lexicon", "fast_align")) == pytest.approx(
+        {pair: p for pair, p in naive_model1(5).items() if p > 0}, rel=1e-4
+    )
+    again = command("build_lexicon", "--table", "lexicon", "--output", "again")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "lexicon").read_bytes()
+
+
+def test_alignments_are_imported(tmp_path, command):
+    write_corpus(tmp_path)
+    (tmp_path / "links").write_text("0-0 1-1\n0-0 1-1\n\n0-0 4-1\n\n0-0\n")
+    done = command("build_lexicon", "--source", "s", "--target", "t", "--alignments", "links",
+                   "--output", "lexicon", "--per-word", 1)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    best = dict(entries(read_table(tmp_path / "lexicon", "fast_align")).keys())
+    assert best == {"the": "das", "house": "haus", "book": "buch", "a": "ein"}
+
+
+def test_a_missing_eflomal_is_explained(tmp_path, command, one_error_line):
+    write_corpus(tmp_path)
+    done = command("build_lexicon", "--source", "s", "--target", "t", "--aligner", "eflomal",
+                   "--output", "lexicon", env={"PATH": str(tmp_path)})  # fmt: skip
+    assert "no program eflomal-align; pip install eflomal" in one_error_line(done)
+
+
+def test_eflomal_is_called_and_its_links_are_counted(tmp_path, command):
+    write_corpus(tmp_path)
+    program = tmp_path / "eflomal-align"
+    program.write_text(
+        "#!/bin/sh\n"
+        'test "$1 $3 $5" = "-s -t -f" || exit 3\n'
+        r'printf "0-0 1-1\n\n\n\n\n\n" > "$6"' + "\n"
+    )
+    program.chmod(0o755)
+    done = command("build_lexicon", "--source", "s", "--target", "t", "--aligner", "eflomal",
+                   "--output", "lexicon", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "lexicon").read_text() == "the\tdas\t0\nhouse\thaus\t0\n"

@@ -1,0 +1,52 @@
+"""The common list: its size, what stays on it, and when it begins anew."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.decoding.candidate_file import Translations
+from fairseq_outlayers.decoding.candidates import CommonList
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_dictionary
+
+BEGINNING = [0, 1, 2, 3]  # <s> and padding have a place on every list, but no score
+A, B, C = 4, 5, 6  # source words, each with two rare translations
+TRANSLATIONS = {A: [30, 31], B: [32, 33], C: [4, 34]}
+
+
+@pytest.fixture
+def common():
+    """A list of K = 7: five words beside </s> and <unk>."""
+    rows = [TRANSLATIONS.get(word, []) for word in range(8)]
+    offsets = torch.tensor([0, *map(len, rows)]).cumsum(0)
+    targets = torch.tensor([target for row in rows for target in row])
+    nothing = torch.zeros(0, dtype=torch.long)
+    return CommonList(make_dictionary(40), Translations(offsets, targets, nothing, 2), 7, 2)
+
+
+def words(common, *source, sentences=1):
+    found = common.of(torch.tensor([list(source)] * sentences))
+    assert found.allowed is None
+    assert found.ids[:4].tolist() == BEGINNING
+    return found.ids[4:].tolist()
+
+
+def test_translations_take_the_places_of_the_least_frequent_words(common):
+    assert words(common, 7) == [4, 5, 6, 7, 8]
+    assert words(common, A) == [4, 5, 6, 30, 31]
+
+
+def test_translations_of_earlier_sentences_stay_until_the_list_is_full(common):
+    words(common, A)
+    assert words(common, B) == [4, 30, 31, 32, 33]
+    assert words(common, C) == [4, 5, 6, 7, 34]  # 30 to 33 with 4 and 34 would be six
+
+
+def test_the_list_begins_anew_after_a_hundred_sentences(common):
+    words(common, A, sentences=60)
+    assert words(common, C, sentences=40) == [4, 5, 30, 31, 34]
+    assert words(common, B) == [4, 5, 6, 32, 33]
+
+
+def test_a_batch_that_does_not_fit_is_refused(common):
+    with pytest.raises(UserError, match="the 6 translations of one batch do not fit into a list"):
+        words(common, A, B, C)

@@ -1,0 +1,327 @@
+"""Beam search over candidates: equal to fairseq's over all words, and to a masked search."""
+
+import math
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from fairseq_outlayers.decoding.candidates import SCOPES
+from fairseq_outlayers.decoding.restriction import restricted
+from fairseq_outlayers.decoding.search import CandidateGenerator
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
+from tests.unit.decoding.conftest import NUM_TARGET
+
+V = NUM_TARGET + 4
+LENGTHS = [(4, 5), (1, 3), (6, 2), (3, 3)]
+SEARCHES = {
+    "beam": {},
+    "beam of one": {"beam": 1},
+    "prefix": {"prefix_size": 2},
+    "sampling": {"sampling": True},
+    "sampling among ten": {"sampling": True, "sampling_topk": 10},
+    "hard alignment": {"print_alignment": "hard"},
+    "soft alignment": {"print_alignment": "soft"},
+    "n-gram blocking": {"no_repeat_ngram_size": 2, "max_len_b": 9},
+    "diverse beams": {"beam": 4, "diverse_beam_groups": 2},
+    "diverse siblings": {"diversity_rate": 0.5},
+    "source length": {"match_source_len": True},
+    "penalties": {"lenpen": 0.3, "unkpen": 2.0, "min_len": 3, "temperature": 1.7},
+}
+each_search = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+
+
+def models_of(task, count=1, arch="luong_lstm", **options):
+    """Untrained, with scores far enough apart for beam search to have a choice."""
+    models = []
+    for seed in range(1, count + 1):
+        model = make_model(arch, task, seed=seed, **options).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.is_floating_point():
+                    parameter.mul_(3)
+        models.append(model)
+    return models
+
+
+def assert_equal(hypotheses, expected, exactly=True):
+    """Tokens, scores, attention and alignments; fairseq computes scores in float32."""
+    close = {"rtol": 0, "atol": 0} if exactly else {"rtol": 1e-5, "atol": 1e-5}
+    assert len(hypotheses) == len(expected) > 0
+    for found, wanted in zip(hypotheses, expected, strict=True):
+        assert len(found) == len(wanted) > 0
+        for one, other in zip(found, wanted, strict=True):
+            assert one["tokens"].tolist() == other["tokens"].tolist()
+            for name in ("score", "positional_scores", "attention"):
+                torch.testing.assert_close(one[name], other[name], **close)
+            assert str(one["alignment"]) == str(other["alignment"])
+
+
+@each_search
+@pytest.mark.parametrize(("arch", "num_models"), [("luong_lstm", 2), ("transformer_outlayers", 1)])
+def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
+    arch, num_models, search, make_task, dictionaries, decode, write_candidates
+):
+    stock = TranslationTask(TranslationConfig(), *dictionaries)
+    models, batch = models_of(stock, num_models, arch), make_batch(stock, LENGTHS)
+    options = {"candidates": write_candidates(), "candidate_per_word": 2}
+    ours = make_task(candidate_frequent=V, **options)
+    expected = decode(stock, models, batch, **search)
+    assert_equal(decode(ours, models, batch, **search), expected)
+
+
+class MaskedEnsemble(EnsembleModel):
+    """The reference: scores of all words, those outside the list taken out and renormalised."""
+
+    def forward_decoder(self, *arguments):
+        scores, attention = super().forward_decoder(*arguments)
+        mask = torch.full((scores.size(1),), -math.inf, dtype=scores.dtype)
+        mask[self.list] = 0
+        return torch.log_softmax(scores + mask, dim=-1), attention
+
+
+class MaskedGenerator(SequenceGenerator):
+    def __init__(self, models, dictionary, allowed, **options):
+        ensemble = MaskedEnsemble(models)
+        ensemble.list = allowed
+        super().__init__(ensemble, dictionary, **options)
+
+
+def list_of(task, source_words, frequent, per_word, blocked=()):
+    """A sentence's list by its definition; the dictionary is sorted by frequency."""
+    lists = task.build_generator(task.models, SimpleNamespace()).candidates.translations
+    allowed = {2, 3} | {k for k in range(4, 4 + frequent - 2) if k not in blocked}
+    for word in source_words:
+        row = lists.targets[lists.offsets[word] : lists.offsets[word + 1]][:per_word]
+        allowed |= set(row.tolist())
+    return sorted(allowed)
+
+
+@each_search
+def test_a_list_equals_a_search_over_all_words_with_the_others_masked(
+    search, make_task, decode, write_candidates
+):
+    task = make_task(candidates=write_candidates(), candidate_frequent=8, candidate_per_word=3)
+    task.models = models_of(task)
+    for lengths in LENGTHS:
+        batch = make_batch(task, [lengths], seed=sum(lengths))
+        prefix_size = search.get("prefix_size", 0)
+        source = batch["net_input"]["src_tokens"][0].tolist()
+        prefix = batch["target"][0, :prefix_size].tolist()
+        allowed = torch.tensor(sorted({*list_of(task, source, 8, 3), *prefix}))
+        options = {**search, "beam": 3 if "diverse_beam_groups" not in search else 4}
+        found = decode(task, task.models, batch, **options)
+        for hypothesis in found[0]:
+            assert set(hypothesis["tokens"].tolist()) <= set(allowed.tolist())
+        if not {"sampling", "print_alignment"} & set(search):
+            arguments = SimpleNamespace(**{"max_len_a": 1, "max_len_b": 3, **options})
+            reference = TranslationTask.build_generator(
+                task, task.models, arguments, MaskedGenerator, {"allowed": allowed}
+            )
+            prefix = batch["target"][:, :prefix_size] if prefix_size else None
+            expected = reference.generate(task.models, batch, prefix_tokens=prefix)
+            assert_equal(found, expected, exactly=False)
+
+
+def rows_of(batch, rows):
+    """Some sentences of a batch, still as wide, because fairseq's lengths depend on the width."""
+    inputs = {name: value[rows] for name, value in batch["net_input"].items()}
+    return {"net_input": inputs, "id": batch["id"][rows], "target": batch["target"][rows]}
+
+
+@pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+@pytest.mark.parametrize("search", [{}, {"prefix_size": 1}, {"no_repeat_ngram_size": 2}])
+def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
+    search, arch, make_task, decode, write_candidates
+):
+    task = make_task(candidates=write_candidates(), candidate_frequent=7, candidate_per_word=2)
+    models, batch = models_of(task, arch=arch), make_batch(task, LENGTHS)
+    together = decode(task, models, batch, **search)
+    alone = [
+        decode(task, models, rows_of(batch, slice(n, n + 1)), **search)[0]
+        for n in range(len(LENGTHS))
+    ]
+    assert [len(found) for found in together] == [len(found) for found in alone]
+    for one, other in zip(chain(*together), chain(*alone), strict=True):
+        assert one["tokens"].tolist() == other["tokens"].tolist()
+        torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_blocked_words_are_never_produced(scope, make_task, decode, write_candidates):
+    blocked = [*range(4, 12), 20, 21]
+    task = make_task(candidates=write_candidates(blocked), candidate_frequent=20,
+                     candidate_scope=scope)  # fmt: skip
+    task.cfg.candidate_per_word = 3
+    hypotheses = decode(task, models_of(task), make_batch(task, LENGTHS))
+    tokens = {t for found in hypotheses for one in found for t in one["tokens"].tolist()}
+    assert tokens.isdisjoint(blocked)
+
+
+def test_the_batch_scope_allows_every_sentence_the_union(make_task, write_candidates):
+    task = make_task(
+        candidates=write_candidates(), candidate_frequent=6, candidate_per_word=2,
+        candidate_scope="batch",
+    )  # fmt: skip
+    task.models = models_of(task)
+    lists = task.build_generator(task.models, SimpleNamespace()).candidates
+    source = make_batch(task, LENGTHS)["net_input"]["src_tokens"]
+    found = lists.of(source)
+    union = set().union(*(list_of(task, row, 6, 2) for row in source.tolist()))
+    assert found.allowed is None
+    assert found.ids.tolist() == sorted(union | {0, 1})
+    assert found.ids[found.closed].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("num_models", [2, 3])
+def test_the_mean_of_log_probabilities_is_what_it_says(num_models, make_task, decode):
+    task = make_task(ensemble_average="log_probabilities")
+    models, batch = models_of(task, num_models), make_batch(task, [(4, 5)])
+    hypothesis = decode(task, models, batch, beam=3)[0][0]
+    tokens = hypothesis["tokens"]
+    previous = torch.cat([tokens[-1:], tokens[:-1]]).unsqueeze(0)
+    inputs = {**batch["net_input"], "prev_output_tokens": previous}
+    logs = torch.stack([torch.log_softmax(model(**inputs)[0][0], dim=-1) for model in models])
+    expected = logs.mean(0).gather(1, tokens.unsqueeze(1)).squeeze(1).float()
+    torch.testing.assert_close(hypothesis["positional_scores"], expected, rtol=1e-5, atol=1e-5)
+    other = decode(make_task(), models, batch, beam=3)[0][0]
+    assert not torch.equal(other["score"], hypothesis["score"])
+
+
+def test_sentences_without_a_finished_hypothesis_are_decoded_again_with_twice_the_words(
+    make_task, decode, monkeypatch
+):
+    """Which sentences these are is made up here; only searches with blocked n-grams have any."""
+    task, wider = (make_task(candidate_frequent=frequent) for frequent in (8, 16))
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    search = {"prefix_size": 1}
+    narrow, wide = (decode(t, models, batch, **search) for t in (task, wider))
+    stock = CandidateGenerator._search
+
+    def lose_two(self, sample, prefix_tokens, factor):
+        found = stock(self, sample, prefix_tokens, factor)
+        return [found[0], [], found[2], []] if factor == 1 else found
+
+    monkeypatch.setattr(CandidateGenerator, "_search", lose_two)
+    found = decode(task, models, batch, **search)
+    assert_equal(found, [narrow[0], wide[1], narrow[2], wide[3]], exactly=False)
+
+
+def test_what_cannot_finish_at_all_is_said(make_task, decode, monkeypatch):
+    monkeypatch.setattr(CandidateGenerator, "_search", lambda *_: [[]])
+    task = make_task(candidate_frequent=6)
+    models, batch = models_of(task), make_batch(task, [(3, 3)])
+    with pytest.raises(UserError, match="no finished translation"):
+        decode(task, models, batch)
+
+
+def test_interactive_batches_without_ids_are_decoded(make_task, decode):
+    task = make_task(candidate_frequent=9)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    inputs = {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}
+    assert_equal(decode(task, models, {"net_input": inputs}), decode(task, models, batch))
+
+
+def test_tokens_to_suppress_are_suppressed(make_task):
+    task = make_task(candidate_frequent=9)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    words = {"tokens_to_suppress": ["w1", "w2", "w30"]}
+    generator = task.build_generator(models, SimpleNamespace(max_len_b=9), None, words)
+    found = generator.generate(models, batch)
+    tokens = {t for sentence in found for one in sentence for t in one["tokens"].tolist()}
+    assert tokens <= {2, 3, 4, *range(7, 11)}
+
+
+@pytest.mark.parametrize("output_layer", OUTPUT_LAYERS)
+@pytest.mark.parametrize("no_class_bias", [False, True])
+def test_a_restricted_layer_gives_the_columns_of_the_whole_one_and_is_taken_out_again(
+    output_layer, no_class_bias, make_task, dictionaries
+):
+    task = make_task(candidate_frequent=9)
+    (model,) = models_of(task, output_layer=output_layer, no_class_bias=no_class_bias)
+    lists = task.build_generator([model], SimpleNamespace()).candidates
+    candidates = lists.of(torch.tensor([[5, 2]]))
+    layer, hidden = model.decoder.output_projection, torch.randn(2, 1, 8).double()
+    expected = layer(hidden)[..., candidates.ids]
+    expected[..., candidates.closed] = -math.inf
+    parameters = [name for name, _ in model.named_parameters()]
+
+    def fail():
+        with torch.no_grad(), restricted(model, candidates):
+            torch.testing.assert_close(model.decoder.output_projection(hidden), expected)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert model.decoder.output_projection is layer
+    assert [name for name, _ in model.named_parameters()] == parameters
+
+
+class TestRefusals:
+    """One line for what cannot work."""
+
+    def refused(self, task, message, **options):
+        arguments = SimpleNamespace(beam=5, max_len_b=5)
+        models = models_of(task)
+        batch = make_batch(task, LENGTHS)
+        with pytest.raises(UserError, match=message):
+            task.build_generator(models, arguments, **options).generate(models, batch)
+
+    def test_a_language_model(self, make_task):
+        extra = {"extra_gen_cls_kwargs": {"lm_model": object()}}
+        self.refused(make_task(candidate_frequent=9), "--lm-path needs the whole", **extra)
+
+    def test_constraints(self, make_task):
+        with pytest.raises(UserError, match="--constraints needs the whole"):
+            make_task(candidate_frequent=9).build_generator([], SimpleNamespace(constraints="o"))
+
+    def test_a_function_of_allowed_tokens(self, make_task):
+        options = {"prefix_allowed_tokens_fn": lambda *_: []}
+        self.refused(make_task(candidate_frequent=9), "prefix_allowed_tokens_fn", **options)
+
+    def test_more_beams_than_candidates(self, make_task):
+        self.refused(make_task(candidate_frequent=5), "--beam 5: a sentence has only 5 candidates")
+
+    def test_a_list_without_its_two_specials(self, make_task):
+        self.refused(make_task(candidate_frequent=1), "--candidate-frequent 1: must be at least 2")
+
+    def test_a_file_without_a_number_of_frequent_words(self, make_task, write_candidates):
+        self.refused(make_task(candidates=write_candidates()), "--candidate-frequent 0: must be")
+
+    def test_more_translations_than_the_file_holds(self, make_task, write_candidates):
+        task = make_task(candidates=write_candidates(), candidate_frequent=9)
+        self.refused(task, "--candidate-per-word 10: must be from 0 to 4")
+
+    @pytest.mark.parametrize("side", ["source", "target"])
+    def test_a_file_for_another_dictionary(self, side, make_task, write_candidates):
+        path = write_candidates(**{f"{side}_fingerprint": 99 << 32})
+        task = make_task(candidates=path, candidate_frequent=9)
+        self.refused(task, f"made for another {side} dictionary .of 99 symbols")
+
+    def test_a_damaged_file(self, make_task, write_candidates, tmp_path):
+        data = Path(write_candidates()).read_bytes()
+        for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200]):
+            (tmp_path / "broken").write_bytes(broken)
+            task = make_task(candidates=str(tmp_path / "broken"), candidate_frequent=9)
+            self.refused(task, "not a candidate file, or a damaged one")
+
+    def test_a_missing_file(self, make_task):
+        task = make_task(candidates="nowhere.npz", candidate_frequent=9)
+        self.refused(task, "nowhere.npz: No such file")
+
+    def test_an_output_layer_that_cannot_be_restricted(self, make_task):
+        task = make_task(candidate_frequent=9)
+        models = models_of(task)
+        models[0].decoder.output_projection = torch.nn.Tanh()
+        generator, batch = (
+            task.build_generator(models, SimpleNamespace()),
+            make_batch(task, LENGTHS),
+        )
+        with pytest.raises(UserError, match="output layer of LuongDecoder cannot be restricted"):
+            generator.generate(models, batch)

@@ -1,0 +1,157 @@
+"""Unknown words: heuristics on attention made by hand, and through the task's decoding."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.decoding.unk_replacement import (
+    HEURISTICS,
+    UnkReplacement,
+    UnkReplacementConfig,
+    attended_words,
+    read_translations,
+)
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch, make_model
+
+PAD, EOS, UNK = 1, 2, 3
+# Columns are target tokens; rows are the source: padding, three words, </s>.
+ATTENTION = torch.tensor(
+    [
+        [0.0, 0.0, 0.0, 0.0],
+        [0.6, 0.1, 0.2, 0.0],
+        [0.3, 0.1, 0.5, 0.0],
+        [0.1, 0.2, 0.2, 0.0],
+        [0.0, 0.6, 0.1, 1.0],
+    ]
+)
+TABLE = "haus\thouse\t-0.5\nhaus\thome\t-0.1\nBonn\tcity\t-0.1\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "table").write_text(TABLE)
+    return str(tmp_path / "table")
+
+
+def test_the_end_of_the_source_is_never_attended_to():
+    is_word = torch.tensor([False, True, True, True, False])
+    words = attended_words(ATTENTION, is_word)
+    assert words[:3] == [0, 2, 1]
+    assert words[3] in (0, 1, 2)  # all weight is on </s>: still a word
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "expected"),
+    [
+        ("copy", {"haus": "haus", "Bonn": "Bonn", "neu": "neu"}),
+        ("dictionary", {"haus": "home", "Bonn": "city", "neu": "neu"}),
+        ("lower_case", {"haus": "home", "Bonn": "Bonn", "neu": "neu"}),
+    ],
+)
+def test_the_heuristics_on_a_known_a_capitalised_and_an_unknown_word(heuristic, expected, table):
+    translations = read_translations(table)
+    found = {word: HEURISTICS[heuristic](word, translations) for word in expected}
+    assert found == expected
+
+
+def sample_and_hypothesis(tokens):
+    sample = {"net_input": {"src_tokens": torch.tensor([[PAD, 4, UNK, 5, EOS]])},
+              "id": torch.tensor([1])}  # fmt: skip
+    return sample, {"tokens": torch.tensor(tokens), "attention": ATTENTION}
+
+
+def words(dictionary, hypothesis):
+    return [dictionary[token] for token in hypothesis["tokens"].tolist()]
+
+
+def test_unknown_words_of_a_hypothesis_are_replaced_from_the_text(dictionaries, tmp_path):
+    (tmp_path / "text").write_text("other line\nhaus Bonn neu\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    replacement = UnkReplacement(config, *dictionaries)
+    sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
+    replacement.apply(sample, [[hypothesis]])
+    assert words(dictionaries[1], hypothesis) == ["haus", "w3", "Bonn", "</s>"]
+
+
+def test_without_the_text_words_come_from_the_source_dictionary(dictionaries, table):
+    replacement = UnkReplacement(
+        UnkReplacementConfig(unk_replacement="dictionary", unk_dictionary=table), *dictionaries
+    )
+    replacement.translations["w0"] = "w8"
+    sample, hypothesis = sample_and_hypothesis([UNK, UNK, UNK, EOS])
+    replacement.apply(sample, [[hypothesis]])
+    assert words(dictionaries[1], hypothesis) == ["w8", "w1", "<unk>", "</s>"]
+    assert hypothesis["tokens"][0] == dictionaries[1].index("w8")  # a known word keeps its id
+
+
+def test_new_words_of_interactive_input_are_copied_and_hidden_from_the_models(
+    make_task, decode, dictionaries
+):
+    task = make_task(unk_replacement="copy")
+    model = make_model("luong_lstm", task).eval()
+    with torch.no_grad():
+        model.decoder.output_projection.bias[UNK] = 9.0
+    (tokens, _), lengths = task.get_interactive_tokens_and_lengths(
+        ["w1 Bonn w2 neu", "w1 w2"], lambda line: line
+    )
+    assert lengths == [5, 3]
+    assert tokens.tolist() == [5, len(dictionaries[0]) - 2, 6, len(dictionaries[0]) - 1, EOS]
+    sample = {"net_input": {"src_tokens": tokens[None], "src_lengths": torch.tensor([5])}}
+    found = decode(task, [model], sample, beam=1)[0][0]
+    inside = tokens.clone()
+    inside[[1, 3]] = UNK
+    reference = {"net_input": {"src_tokens": inside[None], "src_lengths": torch.tensor([5])}}
+    expected = decode(make_task(), [model], reference, beam=1)[0][0]
+    assert torch.equal(found["positional_scores"], expected["positional_scores"])
+    source = ["w1", "Bonn", "w2", "neu"]
+    best = expected["attention"][:-1].argmax(0)
+    assert UNK in expected["tokens"]
+    assert words(dictionaries[1], found) == [
+        source[best[n]] if token == UNK else dictionaries[1][token]
+        for n, token in enumerate(expected["tokens"].tolist())
+    ]
+
+
+def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, decode):
+    task = make_task(unk_replacement="copy", candidate_frequent=9)
+    models = [make_model("luong_lstm", task, seed=seed).eval() for seed in (1, 2)]
+    batch = make_batch(task, [(4, 5), (2, 3)])
+    for _ in range(2):  # the second batch meets the grown dictionary
+        found = decode(task, models, batch, print_alignment="hard")
+        assert all(UNK not in one["tokens"] for sentence in found for one in sentence)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unk_replacement": "dictionary"}, "dictionary needs an --unk-dictionary"),
+        ({"unk_replacement": "copy", "unk_dictionary": "x"}, "takes no --unk-dictionary"),
+        ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: No such file"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message, make_task):
+    with pytest.raises(UserError, match=message):
+        make_task(**options)
+
+
+def test_a_dictionary_that_is_no_table_is_named_with_its_line(tmp_path):
+    (tmp_path / "table").write_text("a b -1\nhaus house\n")
+    with pytest.raises(UserError, match="table:2: 'haus house' is not SOURCE TARGET"):
+        read_translations(str(tmp_path / "table"))
+
+
+def test_another_text_is_refused(dictionaries, tmp_path):
+    (tmp_path / "text").write_text("one\ntwo words\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
+    replacement = UnkReplacement(config, *dictionaries)
+    with pytest.raises(UserError, match="text:2: 2 words, but the binarized sentence has 3"):
+        replacement.apply(sample, [[hypothesis]])
+
+
+def test_a_model_without_attention_is_refused(dictionaries):
+    replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)
+    sample, hypothesis = sample_and_hypothesis([UNK, EOS])
+    hypothesis["attention"] = torch.empty(0)
+    with pytest.raises(UserError, match="needs attention"):
+        replacement.apply(sample, [[hypothesis]])

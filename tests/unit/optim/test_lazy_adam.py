@@ -1,0 +1,101 @@
+"""``--optimizer lazy_adam``: its options, and what the trainer does to the model for it."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.optim import OPTIMIZER_REGISTRY
+from fairseq.trainer import Trainer
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.table_rows import is_row_sparse
+from fairseq_outlayers.optim.lazy_adam import LazyAdam, LazyAdamConfig
+from fairseq_outlayers.optim.tables import make_row_sparse
+from tests.conftest import make_model
+
+
+def make_config(**options):
+    """The options as fairseq fills them in."""
+    config = LazyAdamConfig()
+    given = {
+        "lr": [0.01],
+        **dict.fromkeys(("fp16", "bf16", "amp", "tpu", "use_bmuf"), False),
+        "ddp_backend": "pytorch_ddp",
+        "zero_sharding": "none",
+        **options,
+    }
+    for name, value in given.items():
+        setattr(config, name, value)
+    return config
+
+
+def test_options_reach_the_optimizer():
+    config = make_config(adam_betas="(0.8, 0.98)", adam_eps=1e-6, weight_decay=0.1)
+    optimizer = OPTIMIZER_REGISTRY["lazy_adam"](config, [torch.nn.Parameter(torch.zeros(2))])
+    (group,) = optimizer.param_groups
+    assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (
+        0.01,
+        (0.8, 0.98),
+        1e-6,
+        0.1,
+    )
+    optimizer.set_lr(0.5)
+    assert optimizer.get_lr() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("amp", True, "--amp does not go with.*lazy_adam: train in float32"),
+        ("fp16", True, "--fp16 does not go with.*train in float32"),
+        ("bf16", True, "--bf16 does not go with"),
+        ("tpu", True, "--tpu does not go with.*--optimizer adam"),
+        ("use_bmuf", True, "--use-bmuf does not go with"),
+        ("ddp_backend", "fully_sharded", "--ddp-backend fully_sharded.*use pytorch_ddp or legacy"),
+        ("ddp_backend", "slowmo", "--ddp-backend slowmo"),
+        ("zero_sharding", "os", "--zero-sharding os.*leave it out"),
+        ("adam_betas", "0.9", "--adam-betas 0.9: must be two numbers"),
+        ("adam_betas", "(0.9, 1.0)", "--adam-betas .0.9, 1.0.: must be two numbers"),
+        ("adam_betas", "(0.9, b)", "--adam-betas .0.9, b.: must be two numbers"),
+        ("adam_eps", -1.0, "--adam-eps -1.0: must be at least 0"),
+        ("weight_decay", -0.1, "--weight-decay -0.1: must be at least 0"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused_by_name_before_the_model_is_touched(
+    task, option, value, said
+):
+    model = make_model("luong_lstm", task)
+    with pytest.raises(UserError, match=said):
+        LazyAdam.prepare_model(make_config(**{option: value}), model)
+    assert not any(map(is_row_sparse, model.parameters()))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("lazy_adam", True), ("adam", False)])
+def test_the_trainer_prepares_the_model_for_this_optimizer_alone(task, monkeypatch, name, expected):
+    model = make_model("luong_lstm", task)
+    config = SimpleNamespace(optimizer=make_config(_name=name))
+    with pytest.raises(AttributeError):  # where fairseq's own constructor wants more options
+        Trainer(config, task, model, None)
+    assert is_row_sparse(model.decoder.embed_tokens.weight) == expected
+    assert model.encoder.embed_tokens.sparse == expected
+
+
+def test_frozen_tables_and_other_parameters_are_left_alone(task):
+    model = make_model("luong_lstm", task, output_layer="joint", joint_dim=len(task.tgt_dict))
+    model.encoder.embed_tokens.weight.requires_grad_(False)
+    assert make_row_sparse(model) == [
+        "decoder.embed_tokens.weight",
+        "decoder.output_projection.bias",
+    ]
+
+
+def test_a_shared_table_is_one_table_that_data_parallelism_ignores_by_both_names(task):
+    task.source_dictionary = task.target_dictionary
+    model = make_model("luong_lstm", task, output_layer="tied", share_all_embeddings=True)
+    names = make_row_sparse(model)
+    assert names == ["encoder.embed_tokens.weight", "decoder.output_projection.bias"]
+    assert model._ddp_params_and_buffers_to_ignore == [
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "decoder.output_projection.bias",
+    ]

@@ -1,0 +1,163 @@
+"""Row-lazy Adam against the paper's algorithm, written for one row at a time."""
+
+import copy
+import math
+
+import pytest
+import torch
+
+from fairseq_outlayers.optim.row_adam import RowAdam
+
+SETTINGS = {"lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 0.1}
+# Rows met by each update; row 5 never is.
+ROWS = [[0, 2, 3], [2], [4, 0], [1, 2, 3, 4]]
+
+
+def make_table(*shape):
+    return torch.nn.Parameter(torch.randn(*shape, dtype=torch.float64))
+
+
+def sparse(rows, values, table):
+    return torch.sparse_coo_tensor(torch.tensor([rows]), values, table.shape)
+
+
+def gradients(table, all_rows=ROWS):
+    """A sparse gradient for every update."""
+    generator = torch.Generator().manual_seed(1)
+    for rows in all_rows:
+        shape = (len(rows), *table.shape[1:])
+        yield sparse(rows, torch.randn(shape, generator=generator, dtype=table.dtype), table)
+
+
+def train(table, all_gradients, optimizer=None):
+    optimizer = optimizer or RowAdam([table], **SETTINGS)
+    for gradient in all_gradients:
+        table.grad = gradient
+        optimizer.step()
+    return optimizer
+
+
+def adam_of_one_row(row, its_gradients):
+    """Kingma & Ba (2015), Algorithm 1, with decoupled weight decay, number by number."""
+    beta1, beta2 = SETTINGS["betas"]
+    result = []
+    for position, number in enumerate(row.flatten().tolist()):
+        m = v = 0.0
+        for t, gradient in enumerate(its_gradients, start=1):
+            g = gradient.flatten()[position].item()
+            m = beta1 * m + (1 - beta1) * g
+            v = beta2 * v + (1 - beta2) * g * g
+            m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
+            number -= SETTINGS["lr"] * SETTINGS["weight_decay"] * number
+            number -= SETTINGS["lr"] * m_hat / (math.sqrt(v_hat) + SETTINGS["eps"])
+        result.append(number)
+    return torch.tensor(result, dtype=row.dtype).view_as(row)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (6,)], ids=["embeddings", "biases"])
+def test_every_row_is_adam_on_the_updates_that_list_it(shape):
+    table = make_table(*shape)
+    start = table.detach().clone()
+    train(table, gradients(table))
+    for row in range(6):
+        own = [g.to_dense()[row] for r, g in zip(ROWS, gradients(table), strict=True) if row in r]
+        expected = adam_of_one_row(start[row], own)
+        torch.testing.assert_close(table[row].detach(), expected, rtol=1e-13, atol=1e-14)
+
+
+def test_rows_not_listed_stay_bit_for_bit_and_so_do_their_moments():
+    table = make_table(6, 3)
+    optimizer = train(table, list(gradients(table))[:2])
+    before = copy.deepcopy([table.detach(), *optimizer.state[table].values()])
+    train(table, [list(gradients(table))[2]], optimizer)
+    after = [table.detach(), *optimizer.state[table].values()]
+    for old, new in zip(before, after, strict=True):
+        for row in range(6):
+            assert torch.equal(old[row], new[row]) == (row not in ROWS[2])
+
+
+def test_lazy_and_dense_adam_agree_where_every_update_lists_all_rows():
+    """PyTorch's own AdamW is the reference."""
+    table = make_table(6, 3)
+    dense = torch.nn.Parameter(table.detach().clone())
+    reference = torch.optim.AdamW([dense], **SETTINGS)
+    optimizer = RowAdam([table], **SETTINGS)
+    for gradient in gradients(table, [[0, 1, 2, 3, 4, 5]] * 7):
+        table.grad, dense.grad = gradient, gradient.to_dense()
+        optimizer.step()
+        reference.step()
+    torch.testing.assert_close(table, dense, rtol=1e-13, atol=1e-14)
+
+
+def test_a_parameter_with_dense_gradients_is_updated_as_by_pytorch():
+    weight, other = make_table(4, 3), make_table(4, 3)
+    other.data.copy_(weight)
+    train(weight, (g.to_dense() for g in gradients(weight, [[0], [1, 2]])))
+    reference = torch.optim.AdamW([other], **SETTINGS)
+    train(other, (g.to_dense() for g in gradients(other, [[0], [1, 2]])), reference)
+    torch.testing.assert_close(weight, other, rtol=1e-13, atol=1e-14)
+
+
+def test_a_row_first_met_late_moves_by_one_learning_rate_and_not_by_three():
+    """Correction by the global number of updates would take the late row for an old one."""
+    table = torch.nn.Parameter(torch.zeros(2, 1, dtype=torch.float64))
+    optimizer = RowAdam([table], lr=1.0, betas=(0.9, 0.999), eps=1e-12)
+    ones = torch.ones(1, 1, dtype=torch.float64)
+    train(table, [sparse([0], ones, table)] * 2000, optimizer)
+    train(table, [sparse([1], 5 * ones, table)], optimizer)
+    assert table[1].item() == pytest.approx(-1, abs=1e-9)
+    by_global_count = (1 - 0.9) / (1 - 0.9**2001) / math.sqrt((1 - 0.999) / (1 - 0.999**2001))
+    assert by_global_count > 2.9  # times the learning rate
+
+
+def test_a_row_listed_twice_in_a_gradient_is_updated_once_by_the_sum():
+    table = make_table(6, 3)
+    other = torch.nn.Parameter(table.detach().clone())
+    values = torch.randn(3, 3, dtype=torch.float64)
+    summed = torch.stack([values[0] + values[2], values[1]])
+    train(table, [sparse([4, 1, 4], values, table)])
+    train(other, [sparse([4, 1], summed, other)])
+    assert torch.equal(table, other)
+
+
+@pytest.mark.parametrize("sparse_first", [True, False])
+def test_a_table_may_have_dense_gradients_at_times_which_list_every_row(sparse_first):
+    table = make_table(3, 2)
+    start = table.detach().clone()
+    first, second = gradients(table, [[1], [0, 1, 2]])
+    some, every = (first, second.to_dense())
+    train(table, [some, every] if sparse_first else [every, some])
+    for row in range(3):
+        own = [every[row]]
+        if row == 1:
+            own.insert(0 if sparse_first else 1, some.to_dense()[1])
+        expected = adam_of_one_row(start[row], own)
+        torch.testing.assert_close(table[row].detach(), expected, rtol=1e-13, atol=1e-14)
+
+
+def test_a_saved_state_continues_bit_for_bit(tmp_path):
+    table, weight = make_table(6, 3), make_table(2, 2)
+    optimizer = RowAdam([table, weight], **SETTINGS)
+
+    def train_on(optimizer, table, weight, part):
+        for gradient in list(gradients(table))[part]:
+            table.grad, weight.grad = gradient, torch.ones_like(weight)
+            optimizer.step()
+
+    train_on(optimizer, table, weight, slice(0, 2))
+    torch.save([optimizer.state_dict(), table, weight], tmp_path / "state.pt")
+    train_on(optimizer, table, weight, slice(2, 4))
+    state, *resumed = torch.load(tmp_path / "state.pt", weights_only=True)
+    other = RowAdam(resumed, **SETTINGS)
+    other.load_state_dict(state)
+    train_on(other, *resumed, slice(2, 4))
+    assert torch.equal(resumed[0], table)
+    assert torch.equal(resumed[1], weight)
+
+
+def test_bias_correction_is_computed_in_more_than_float32():
+    """One minus 0.999 has lost four digits in float32."""
+    table = torch.nn.Parameter(torch.zeros(1, 1))
+    optimizer = RowAdam([table], lr=1.0, betas=(0.9, 0.999), eps=0.0)
+    train(table, [sparse([0], torch.ones(1, 1), table)], optimizer)
+    assert table.item() == pytest.approx(-1, abs=1e-6)

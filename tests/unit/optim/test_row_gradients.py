@@ -1,0 +1,74 @@
+"""What the trainer does to gradients: sparse ones get what their dense equals would."""
+
+import pytest
+import torch
+from fairseq import utils
+
+from fairseq_outlayers.optim import row_gradients
+
+
+@pytest.fixture
+def parameters():
+    """A table with a gradient that lists row 1 twice, a bias table, a matrix and one unused."""
+    torch.manual_seed(1)
+    table, bias, matrix, unused = (
+        torch.nn.Parameter(torch.zeros(size)) for size in [(4, 2), (4,), (3, 3), (2,)]
+    )
+    rows = torch.tensor([[1, 3, 1]])
+    table.grad = torch.sparse_coo_tensor(rows, torch.randn(3, 2), (4, 2))
+    bias.grad = torch.sparse_coo_tensor(rows, torch.randn(3), (4,))
+    matrix.grad = torch.randn(3, 3)
+    return [table, bias, matrix, unused]
+
+
+def dense(parameters):
+    return [p.grad.to_dense().clone() for p in parameters if p.grad is not None]
+
+
+@pytest.mark.parametrize("factor", [0.25, torch.tensor(0.25)], ids=["number", "tensor"])
+def test_gradients_are_multiplied_sparse_or_not(parameters, factor):
+    expected = [gradient * 0.25 for gradient in dense(parameters)]
+    row_gradients.multiply(parameters, factor)
+    assert parameters[0].grad.is_sparse
+    for gradient, reference in zip(dense(parameters), expected, strict=True):
+        torch.testing.assert_close(gradient, reference, rtol=1e-6, atol=0)
+
+
+def test_multiplying_one_gradient_leaves_another_that_shares_its_memory(parameters):
+    table, other = parameters[0], torch.nn.Parameter(torch.zeros(4, 2))
+    other.grad = torch.sparse_coo_tensor(table.grad._indices(), table.grad._values(), (4, 2))
+    expected = table.grad.to_dense() * 3
+    row_gradients.multiply([table, other], 3.0)
+    assert torch.equal(table.grad.to_dense(), expected)
+    assert torch.equal(other.grad.to_dense(), expected)
+
+
+@pytest.mark.parametrize("max_norm", [0.0, 0.5, 1000.0])
+def test_clipping_equals_fairseqs_on_the_same_gradients_made_dense(parameters, max_norm):
+    references = [torch.nn.Parameter(p.detach().clone()) for p in parameters]
+    for reference, parameter in zip(references, parameters, strict=True):
+        if parameter.grad is not None:
+            reference.grad = parameter.grad.to_dense().clone()  # a dense one would be shared
+    expected = utils.clip_grad_norm_(references, max_norm)
+    norm = row_gradients.clip_norm(parameters, max_norm)
+    torch.testing.assert_close(norm, expected.to(norm.dtype), rtol=1e-6, atol=0)
+    for gradient, reference in zip(dense(parameters), dense(references), strict=True):
+        torch.testing.assert_close(gradient, reference, rtol=1e-5, atol=0)
+
+
+def test_a_norm_over_processes_is_what_counts_if_one_is_given(parameters):
+    expected = [gradient * 0.5 / 10 for gradient in dense(parameters)]
+    norm = row_gradients.clip_norm(parameters, 0.5, lambda own: torch.full_like(own, 10.0))
+    assert norm == 10
+    for gradient, reference in zip(dense(parameters), expected, strict=True):
+        torch.testing.assert_close(gradient, reference, rtol=1e-5, atol=0)
+
+
+def test_without_any_gradient_the_norm_is_zero(parameters):
+    assert row_gradients.clip_norm(parameters[3:], 1.0) == 0
+
+
+def test_parameters_are_hidden_for_as_long_as_asked(parameters):
+    with row_gradients.hidden(parameters[:1]):
+        assert [p.requires_grad for p in parameters] == [False, True, True, True]
+    assert all(p.requires_grad for p in parameters)

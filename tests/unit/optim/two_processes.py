@@ -1,0 +1,82 @@
+"""A few updates with lazy_adam in each of two processes, for test_two_processes.py.
+
+python -m tests.unit.optim.two_processes BACKEND RANK FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from fairseq.distributed import LegacyDistributedDataParallel, ModuleProxyWrapper
+from torch.nn.parallel import DistributedDataParallel
+
+from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
+from fairseq_outlayers.optim.lazy_adam import LazyAdam
+from tests.conftest import make_batch, make_model, make_task
+from tests.unit.optim.test_lazy_adam import make_config
+
+WRAPPERS = {
+    "pytorch_ddp": DistributedDataParallel,
+    "legacy_ddp": lambda model: LegacyDistributedDataParallel(model, None),
+}
+UPDATES, BATCHES = 3, 4
+IDLE = (UPDATES - 1, BATCHES - 1)  # nothing is left for this batch: fairseq repeats another one
+
+
+def train(rank, world_size, wrap=lambda model: model):
+    """The trainer's steps in their order; returns the parameters by name, and the norms."""
+    task = make_task(num_source=30, num_target=40)
+    model = make_model("luong_lstm", task, output_layer="tied")
+    config = make_config(lr=[0.05], adam_eps=1e-3)  # a small eps would amplify rounding errors
+    LazyAdam.prepare_model(config, model)
+    wrapped = wrap(model)
+    optimizer = LazyAdam(config, wrapped.parameters())
+    criterion = make_criterion(task).train()
+    norms = []
+    for update in range(UPDATES):
+        optimizer.zero_grad()
+        wrapped.train().set_num_updates(update)
+        total = accumulate(task, wrapped, criterion, optimizer, (update, rank, world_size))
+        optimizer.all_reduce_grads(wrapped)
+        optimizer.multiply_grads(world_size / total)
+        norms.append(optimizer.clip_grad_norm(0.1))
+        optimizer.step()
+    return dict(model.named_parameters()), norms
+
+
+def make_criterion(task):
+    config = SampledSoftmaxConfig(sampler="uniform", num_sampled=5)
+    config.sentence_avg, config.seed = False, 1
+    return SampledSoftmax.build_criterion(config, task)
+
+
+def accumulate(task, model, criterion, optimizer, place):
+    """Gradients of this process's batches of an update; returns the tokens of all processes."""
+    update, rank, world_size = place
+    total = 0
+    for number in range(BATCHES):
+        batch = make_batch(task, [(4, 5), (2, 3 + number)], seed=10 * update + number)
+        is_idle = (update, number) == IDLE
+        total += 0 if is_idle else batch["ntokens"]
+        if number % world_size != rank or (is_idle and world_size == 1):
+            continue
+        is_last = number + world_size >= BATCHES
+        if is_last or world_size == 1:
+            optimizer.backward(criterion(model, batch)[0] * (0 if is_idle else 1))
+        else:
+            with model.no_sync():
+                optimizer.backward(criterion(model, batch)[0])
+    return total
+
+
+if __name__ == "__main__":
+    process, folder = int(sys.argv[1]), Path(sys.argv[2])
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=process, world_size=2
+    )
+    for backend, wrapper in WRAPPERS.items():
+        result = train(
+            process, 2, lambda model, wrapper=wrapper: ModuleProxyWrapper(wrapper(model))
+        )
+        torch.save(result, folder / f"{backend}.{process}.pt")
