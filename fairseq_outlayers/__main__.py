@@ -7,7 +7,15 @@ from typing import Dict, List, Optional
 
 from fairseq_outlayers import capacity, checkpoint_report, options
 from fairseq_outlayers.command import Command
-from fairseq_outlayers.evaluation import frequency_bins, neighbours, unseen_words
+from fairseq_outlayers.evaluation import (
+    external_words,
+    frequency_bins,
+    neighbours,
+    open_vocabulary,
+    principal_components,
+    transform_gates,
+    unseen_words,
+)
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
@@ -16,6 +24,10 @@ COMMANDS: Dict[str, Command] = {
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,
+    "external-words": external_words.COMMAND,
+    "open-vocabulary": open_vocabulary.COMMAND,
+    "principal-components": principal_components.COMMAND,
+    "transform-gates": transform_gates.COMMAND,
 }
 
 

@@ -11,9 +11,10 @@
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
-# OUTLAYERS_WORK and OUTLAYERS_RESULTS (folders; default work/RECIPE and results/RECIPE),
-# TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that the ledger holds),
-# SEED, GENERATE (options for fairseq-generate; empty: nothing is translated), THREADS (of torch; default: as many as cores).
+# OUTLAYERS_WORK and OUTLAYERS_RESULTS (folders; default work/RECIPE and results/RECIPE, of a paper's
+# recipe results/PAPER), TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that
+# the ledger holds), SEED, GENERATE (options for fairseq-generate; empty: nothing is translated),
+# THREADS (of torch; default: as many as cores).
 set -euo pipefail
 
 RECIPE=$(basename "$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)")

@@ -43,18 +43,27 @@ def multiplicities(sentences: int) -> np.ndarray:
     return np.stack([np.bincount(row, minlength=sentences) for row in drawn])
 
 
+def drawn_seeds(seeds: int) -> np.ndarray:
+    """Which runs stand for all in each resample, ``(seeds, RESAMPLES)``; always the same."""
+    return np.random.RandomState(SEED).randint(seeds, size=(seeds, RESAMPLES))
+
+
 def resampled_bleu(
     hypotheses: Sequence[str], references: Sequence[str], metric: BLEU
 ) -> np.ndarray:
     """Corpus BLEU on every resample of the sentences, ``(RESAMPLES,)``."""
-    sums = multiplicities(len(references)) @ _sentence_statistics(hypotheses, references, metric)
-    return np.array([_bleu(row, metric) for row in sums.tolist()])
+    sums = multiplicities(len(references)) @ sentence_statistics(hypotheses, references, metric)
+    return np.array([bleu_of(row, metric) for row in sums.tolist()])
 
 
-def _sentence_statistics(
+def sentence_statistics(
     hypotheses: Sequence[str], references: Sequence[str], metric: BLEU
 ) -> np.ndarray:
-    """What corpus BLEU is made of, summed: n-gram matches, n-grams, and both lengths."""
+    """What corpus BLEU is made of, summed: n-gram matches, n-grams, and both lengths.
+
+    Returns:
+        ``(sentences, 2 * orders + 2)``.
+    """
     rows = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         score = metric.corpus_score([hypothesis], [[reference]])
@@ -62,7 +71,8 @@ def _sentence_statistics(
     return np.array(rows)
 
 
-def _bleu(sums: list[int], metric: BLEU) -> float:
+def bleu_of(sums: Sequence[int], metric: BLEU) -> float:
+    """Corpus BLEU from summed statistics of sentences."""
     order = metric.max_ngram_order
     return metric.compute_bleu(
         correct=sums[:order],

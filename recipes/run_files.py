@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import ledger
-from verdicts import Runs
+from recorded_runs import Runs
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,22 +6,15 @@ and also if there is one seed alone and less than half a BLEU point. With severa
 resample draws the seeds as well as the sentences, so that the interval covers both.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-import comparison
-import ledger
-import scoring
-from resampling import SEED, Interval, interval, resampled_bleu
+from recorded_runs import Runs, Weights
+from resampling import Interval
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not run"
 SMALLEST = 0.5  # BLEU: less than this means nothing with one seed, and "about equal" in a claim
-
-# Arms with the factors of their BLEU in a sum.
-Weights = Mapping[str, float]
 
 
 class Part(NamedTuple):
@@ -42,103 +35,40 @@ class Claim(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """One inequality decides it if it can; else what is missing weighs more than doubt."""
-        first, last = (HOLDS, FAILS) if self.any_is_enough else (FAILS, HOLDS)
-        verdicts = [part.verdict for part in self.parts] or [NOT_RUN]
-        order = (first, NOT_RUN, UNDECIDED, last)
-        return next(verdict for verdict in order if verdict in verdicts)
+        return together([part.verdict for part in self.parts], self.any_is_enough)
 
 
-class Runs:
-    """What the ledger holds of each arm, and its BLEU on resampled test sets.
+def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
+    """One inequality decides a claim if it can; else what is missing weighs more than doubt."""
+    first, last = (HOLDS, FAILS) if any_is_enough else (FAILS, HOLDS)
+    order = (first, NOT_RUN, UNDECIDED, last)
+    return next(verdict for verdict in order if verdict in (verdicts or [NOT_RUN]))
+
+
+def verdict_of(
+    found: Interval,
+    seeds: int,
+    low: float = 0.0,
+    high: float = math.inf,
+    smallest: float = SMALLEST,
+) -> str:
+    """Of the inequality "this difference, of scores from 0 to 100, is at least 0".
 
     Args:
-        entries: lines of a ledger. Of an arm with several settings the newest counts.
-        form: "plain" for text with its own words, "tokenised" for words as they stand.
+        low: at least this instead of 0.
+        high: and at most this.
+        smallest: what is less means nothing with one seed; 0 for what is not in points.
     """
-
-    def __init__(self, entries: Sequence[dict], form: str = "plain"):
-        newest = {entry["arm"]: entry["key"] for entry in entries}
-        self._entries: dict[str, dict[int, dict]] = {}
-        for entry in entries:
-            if entry["key"] == newest[entry["arm"]]:
-                self._entries.setdefault(entry["arm"], {})[entry["seed"]] = entry
-        self.form = form
-        self._scores: dict[tuple[str, int], np.ndarray | None] = {}
-
-    def __contains__(self, arm: str) -> bool:
-        return arm in self._entries
-
-    def seeds(self, arms: Sequence[str]) -> list[int]:
-        """Those that all the arms were run with."""
-        return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))
-
-    def entry(self, arm: str, seed: int) -> dict:
-        """The line of one run."""
-        return self._entries[arm][seed]
-
-    def file(self, arm: str, name: str) -> Path | None:
-        """A file in the run folder of the first seed, or None if it is not on this machine."""
-        seeds = self.seeds([arm])
-        path = ledger.ROOT / self.entry(arm, seeds[0])["run"] / name if seeds else None
-        return path if path and path.exists() else None
-
-    def figure(self, arm: str, name: str) -> float | None:
-        """The mean of a figure over seeds, or None if there is none."""
-        found = [entry["figures"].get(name) for entry in self._entries.get(arm, {}).values()]
-        known = [value for value in found if value is not None]
-        return sum(known) / len(known) if known else None
-
-    def bleu(self, arm: str) -> float | None:
-        """On the whole test set, the mean over seeds."""
-        return self.figure(arm, "bleu" if self.form == "plain" else "bleu_tokenised")
-
-    def difference(self, weights: Weights) -> tuple[Interval, int] | None:
-        """The weighted sum of the arms' BLEU with its interval, and the number of seeds.
-
-        None if there is no seed of which all translations are on this machine.
-        """
-        sums = []
-        for seed in self.seeds(list(weights)):
-            scores = {arm: self._scores_of(arm, seed) for arm in weights}
-            if all(found is not None for found in scores.values()):
-                sums.append(sum(weight * scores[arm] for arm, weight in weights.items()))
-        if not sums:
-            return None
-        whole, resampled = np.stack(sums)[:, 0], np.stack(sums)[:, 1:]
-        drawn = np.random.RandomState(SEED).randint(len(sums), size=resampled.shape)
-        means = np.take_along_axis(resampled, drawn, axis=0).mean(axis=0)
-        return interval(float(whole.mean()), means), len(sums)
-
-    def _scores_of(self, arm: str, seed: int) -> np.ndarray | None:
-        """BLEU of the whole test set, then of its resamples; None without translations."""
-        if (arm, seed) not in self._scores:
-            self._scores[arm, seed] = self._score(self.entry(arm, seed))
-        return self._scores[arm, seed]
-
-    def _score(self, entry: dict) -> np.ndarray | None:
-        found = comparison.translations(entry, self.form)
-        if found is None:
-            return None
-        hypotheses, references = found
-        lowercase = "case:lc" in entry["figures"].get("bleu_signature", "")
-        metric = scoring.bleu_metric(self.form == "tokenised", lowercase)
-        whole = metric.corpus_score(hypotheses, [references]).score
-        return np.array([whole, *resampled_bleu(hypotheses, references, metric)])
-
-
-def verdict_of(found: Interval, seeds: int) -> str:
-    """Of the inequality "this difference, of scores from 0 to 100, is at least 0"."""
-    if found.low <= 0 <= found.high or (seeds == 1 and abs(found.difference) < SMALLEST):
+    if seeds == 1 and abs(found.difference) < smallest:
         return UNDECIDED
-    return HOLDS if found.low > 0 else FAILS
+    if low < found.low and found.high < high:
+        return HOLDS
+    return FAILS if found.high < low or high < found.low else UNDECIDED
 
 
 def equality_of(found: Interval, seeds: int) -> str:
     """Of "this difference is less than half a BLEU point in either direction"."""
-    if found.low > -SMALLEST and found.high < SMALLEST:
-        return HOLDS
-    return FAILS if found.low >= SMALLEST or found.high <= -SMALLEST else UNDECIDED
+    return verdict_of(found, seeds, -SMALLEST, SMALLEST, smallest=0.0)
 
 
 def bleu_part(

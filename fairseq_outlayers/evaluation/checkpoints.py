@@ -2,13 +2,18 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
+import torch
 import torch.nn as nn
 from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -23,9 +28,37 @@ class Trained(NamedTuple):
         return self.model.decoder.output_projection
 
     @property
-    def input_embeddings(self) -> nn.Embedding:
-        """The decoder's, ``(V, d)``."""
+    def input_embeddings(self) -> Any:
+        """The decoder's: a table, ``(V, d)``, or a :class:`ComposedEmbedding`."""
         return self.model.decoder.embed_tokens
+
+    def words(self) -> Tensor:
+        """The ids of all words of the target side."""
+        return real_words(self.task.target_dictionary)
+
+    @torch.no_grad()
+    def input_vectors(self) -> Tensor:
+        """What the decoder reads, ``(V, d)``."""
+        embedding = self.input_embeddings
+        if isinstance(embedding, ComposedEmbedding):
+            return embedding.all_words()
+        return embedding.weight.detach()
+
+    @torch.no_grad()
+    def output_vectors(self) -> Tensor:
+        """What classes are scored by, ``(V, D)``."""
+        return self.output_layer.class_embeddings()
+
+
+def is_word(dictionary: Dictionary, number: int) -> bool:
+    """Whether an id is neither a special symbol nor padding of the dictionary."""
+    padding = re.fullmatch(r"madeupword\d{4,}", dictionary[number])
+    return number >= dictionary.nspecial and not padding
+
+
+def real_words(dictionary: Dictionary) -> Tensor:
+    """The ids of all words."""
+    return torch.tensor([k for k in range(len(dictionary)) if is_word(dictionary, k)])
 
 
 def load(path: str, data: Optional[str] = None) -> Trained:
@@ -48,14 +81,25 @@ def load(path: str, data: Optional[str] = None) -> Trained:
             "the model was trained on"
         )
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
-    for name, kind in (("embed_tokens", nn.Embedding), ("output_projection", OutputLayer)):
+    kinds: Dict[str, Any] = {
+        "embed_tokens": (nn.Embedding, ComposedEmbedding),
+        "output_projection": OutputLayer,
+    }
+    for name, kind in kinds.items():
         found = getattr(model.decoder, name, None)
         if not isinstance(found, kind):
             raise UserError(
-                f"{path}: its decoder has {type(found).__name__} as {name}, and no "
-                f"{kind.__name__}: give a model of an architecture that has --output-layer"
+                f"{path}: its decoder has {type(found).__name__} as {name}: give a model of an "
+                "architecture that has --output-layer"
             )
     return Trained(model.eval(), task)
+
+
+def run_name(path: str) -> str:
+    """What to call a model in a table: its run folder, or the arm that a recipe made it for."""
+    folder = Path(path).resolve().parent
+    folder = folder.parent if folder.name == "checkpoints" else folder
+    return folder.parent.name if folder.name.startswith("seed") else folder.name
 
 
 def task_options(state: Dict[str, Any]) -> Any:

@@ -5,12 +5,14 @@ table, to both; unknown symbols in translations; sentences with a word that one 
 """
 
 import argparse
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Sequence
 
 import torch
 from fairseq.data import Dictionary
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.evaluation.text_files import lines, markdown_table, parallel_lines
 from fairseq_outlayers.external_table import ExternalTable
 
 SIDES = ("internal", "external", "both")
@@ -98,22 +100,6 @@ def one_sided(sentences: Sequence[List[str]], words: SourceWords) -> Iterator[On
                 break
 
 
-def read_sentences(path: str, expected: Optional[int] = None) -> List[List[str]]:
-    """The words of each line.
-
-    Raises:
-        UserError: if the file cannot be read or has another number of lines than ``expected``.
-    """
-    try:
-        with open(path, encoding="utf-8", newline="\n") as file:
-            sentences = [line.split() for line in file]
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    if expected is not None and len(sentences) != expected:
-        raise UserError(f"{path}: {len(sentences)} lines, but the source has {expected}")
-    return sentences
-
-
 def report(
     source: Sequence[List[str]],
     words: SourceWords,
@@ -121,17 +107,13 @@ def report(
     examples: int,
 ) -> Iterator[str]:
     """The three tables in Markdown."""
-    yield "| source words unknown to | tokens | types |"
-    yield "|---|---|---|"
-    for side, amount in unknown_words(source, words).items():
-        yield f"| {side} | {amount.tokens} | {amount.types} |"
+    unknown = [(side, *amount) for side, amount in unknown_words(source, words).items()]
+    yield markdown_table([("source words unknown to", "tokens", "types"), *unknown])
     if translations:
         yield ""
-        yield "| translation | unknown symbols | sentences with one |"
-        yield "|---|---|---|"
-    for name, sentences in translations.items():
-        amount = unknown_symbols(sentences)
-        yield f"| {name} | {amount.tokens} | {amount.types} |"
+        symbols = [(name, *unknown_symbols(found)) for name, found in translations.items()]
+        heading = ("translation", "unknown symbols", "sentences with one")
+        yield markdown_table([heading, *symbols])
     for side in SIDES[:2] if translations else ():
         found = [example for example in one_sided(source, words) if example.unknown_to == side]
         yield ""
@@ -143,13 +125,7 @@ def report(
                 yield f"  - {name}: {' '.join(sentences[number])}"
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Print the tables of a text and its translations."""
-    parser = argparse.ArgumentParser(
-        prog="python -m fairseq_outlayers.evaluation.external_words",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dictionary", required=True, metavar="FILE", help="dict.SOURCE.txt")
     parser.add_argument("--internal-vocabulary", required=True, type=int, metavar="N")
     parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
@@ -158,19 +134,30 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         "--translations", nargs="*", default=[], metavar="NAME=FILE", help="the reference, too"
     )
     parser.add_argument("--examples", type=int, default=5, metavar="N", help="of each kind")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the tables of a text and its translations."""
     dictionary = Dictionary.load(options.dictionary)
     table = ExternalTable(options.external_embeddings, dictionary)
-    source = read_sentences(options.source)
+    source = list(lines(options.source))
     translations = {}
     for pair in options.translations:
         name, separator, path = pair.partition("=")
         if not separator:
             raise UserError(f"--translations {pair}: must be NAME=FILE")
-        translations[name] = read_sentences(path, len(source))
+        translations[name] = parallel_lines(options.source, path)
     words = SourceWords(dictionary, options.internal_vocabulary, table)
     print("\n".join(report(source, words, translations, options.examples)))
 
 
+COMMAND = Command(
+    summary="Count the words of a text that a model with external vectors knows, and show examples",
+    example="--dictionary data-bin/dict.en.txt --internal-vocabulary 8000 "
+    "--external-embeddings table.npy --source test.en --translations reference=test.de mix=mix.hyp",
+    add_arguments=add_arguments,
+    run=run,
+)
+
 if __name__ == "__main__":
-    main()
+    COMMAND.main("fairseq_outlayers.evaluation.external_words")

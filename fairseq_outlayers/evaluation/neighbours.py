@@ -7,12 +7,9 @@ of ``d_j`` dimensions for the joint layer, equal to the input space for the tied
 
 import argparse
 import json
-import re
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-import torch
 import torch.nn.functional as F
-from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.command import Command
@@ -35,17 +32,6 @@ class Neighbours(NamedTuple):
         return len({word for word, _ in self.input} & {word for word, _ in self.output})
 
 
-def is_word(dictionary: Dictionary, number: int) -> bool:
-    """Whether an id is neither a special symbol nor padding of the dictionary."""
-    padding = re.fullmatch(r"madeupword\d{4,}", dictionary[number])
-    return number >= dictionary.nspecial and not padding
-
-
-def real_words(dictionary: Dictionary) -> Tensor:
-    """The ids of all words."""
-    return torch.tensor([k for k in range(len(dictionary)) if is_word(dictionary, k)])
-
-
 def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tuple[int, float]]:
     """Ids with the highest cosine, and the cosines; never the query itself.
 
@@ -61,7 +47,6 @@ def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tup
     return list(zip(others[best.indices].tolist(), best.values.tolist(), strict=True))
 
 
-@torch.no_grad()
 def neighbours(
     trained: checkpoints.Trained, words: Sequence[str], number: int
 ) -> Dict[str, Neighbours]:
@@ -71,14 +56,14 @@ def neighbours(
         UserError: if a word is not in the target dictionary.
     """
     dictionary = trained.task.target_dictionary
-    among = real_words(dictionary)
+    among = trained.words()
     unknown = [word for word in words if word not in dictionary]
     if unknown:
         raise UserError(
             f"--words {' '.join(unknown)}: not in the target dictionary. Spell them as there, "
             "segmented and lower-cased like the training text"
         )
-    spaces = (trained.input_embeddings.weight, trained.output_layer.class_embeddings())
+    spaces = (trained.input_vectors(), trained.output_vectors())
     found = {}
     for word in words:
         lists = [nearest(vectors, dictionary.index(word), among, number) for vectors in spaces]

@@ -12,23 +12,20 @@ data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one c
 
 import argparse
 import math
-import sys
-from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.evaluation.word_vectors import load, table
+from fairseq_outlayers.evaluation import checkpoints
+from fairseq_outlayers.evaluation.text_files import lines, markdown_table
 from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.modules.subword_units import PADDING, find_table, mark_ends
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
-EXAMPLE = """example:
-  python -m fairseq_outlayers.evaluation.open_vocabulary run/checkpoint_best.pt --text test.txt
-"""
 WINDOW = 100
 GROUPS = ("known", "composed", "<unk>")
 
@@ -119,21 +116,25 @@ def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary
     return torch.cat(losses)
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Print the perplexities of the known, the composed and the remaining words of a text."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT")
+    parser.add_argument(
+        "--text",
+        required=True,
+        metavar="FILE",
+        help="split into words as for training; the table of morphs or syllables must have them "
+        "(data_prep/build_subword_table.py --also-words-of FILE)",
     )
-    parser.add_argument("checkpoint")
-    parser.add_argument("--text", type=Path, required=True, help="split into words as for training")
-    parser.add_argument("--data", help="binarized data, if it is no longer where it was")
-    options = parser.parse_args(arguments)
-    decoder = load(options.checkpoint, options.data).decoder
+    checkpoints.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the perplexities of the known, the composed and the remaining words of a text."""
+    decoder = checkpoints.load(options.checkpoint, options.data).model.decoder
     dictionary = decoder.dictionary
-    if not options.text.is_file():
-        raise UserError(f"{options.text}: no such text")
-    lines = options.text.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    text = [word for line in lines for word in [*line.split(), dictionary.eos_word]]
+    text = [word for line in lines(options.text) for word in [*line, dictionary.eos_word]]
+    if not text:
+        raise UserError(f"{options.text}: an empty text has no perplexity")
     unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
     words = open_vocabulary(decoder, unseen)
     tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
@@ -149,9 +150,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         shown = f"{math.exp(losses[chosen].mean().item()):,.2f}" if chosen.any() else "-"
         rows.append((name, types, int(chosen.sum()), shown))
     rows.append(("all", len(set(text)), len(text), f"{math.exp(losses.mean().item()):,.2f}"))
-    print(table(rows))
-    return 0
+    print(markdown_table(rows))
 
+
+COMMAND = Command(
+    summary="Print the perplexity of a text whose unseen words are scored as themselves",
+    example="run/checkpoint_best.pt --text test.txt",
+    add_arguments=add_arguments,
+    run=run,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    COMMAND.main("fairseq_outlayers.evaluation.open_vocabulary")

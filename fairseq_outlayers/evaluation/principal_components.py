@@ -4,17 +4,16 @@ Principal component analysis of the vectors of all words: the number of componen
 of the variance (Assylbekov & Takhanov 2018, Sec. 6).
 """
 
-import sys
-from typing import List, Optional, Sequence
+import argparse
+from typing import List, Sequence
 
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.evaluation.word_vectors import arguments_parser, draw, load, table
+from fairseq_outlayers.command import Command
+from fairseq_outlayers.evaluation import checkpoints, plots
+from fairseq_outlayers.evaluation.text_files import markdown_table
 
-EXAMPLE = """example:
-  python -m fairseq_outlayers.evaluation.principal_components run/checkpoint_best.pt --plot pca.svg
-"""
 SHARES = (0.5, 0.8, 0.9, 0.95)
 
 
@@ -37,26 +36,37 @@ def components_needed(explained: Tensor, share: float) -> int:
     return int((explained < share - 1e-9).sum()) + 1
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
+    checkpoints.add_arguments(parser)
+    plots.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> None:
     """Print a table, a row for the input and one for the output of every model."""
-    options = arguments_parser(__doc__, EXAMPLE).parse_args(arguments)
     rows: List[Sequence[object]] = [
         ("model", "vectors", "dimensions", *(f"components for {share:.0%}" for share in SHARES))
     ]
     curves = []
     for path in options.checkpoints:
-        model = load(path, options.data)
-        for side, vectors in (("input", model.input_vectors()), ("output", model.output_vectors())):
-            explained = explained_variance(vectors)
+        trained, name = checkpoints.load(path, options.data), checkpoints.run_name(path)
+        sides = {"input": trained.input_vectors(), "output": trained.output_vectors()}
+        for side, vectors in sides.items():
+            explained = explained_variance(vectors[trained.words()])
             needed = [components_needed(explained, share) for share in SHARES]
-            rows.append((model.name, side, vectors.size(1), *needed))
-            numbers = range(1, len(explained) + 1)
-            curves.append((f"{model.name}, {side}", numbers, explained.tolist()))
-    print(table(rows))
+            rows.append((name, side, vectors.size(1), *needed))
+            curves.append((f"{name}, {side}", range(1, len(explained) + 1), explained.tolist()))
+    print(markdown_table(rows))
     if options.plot:
-        draw(curves, ("principal components", "share of the variance"), options.plot)
-    return 0
+        plots.draw(curves, ("principal components", "share of the variance"), options.plot)
 
+
+COMMAND = Command(
+    summary="Count the principal components that the input and the output vectors of words use",
+    example="run/checkpoint_best.pt --plot pca.svg",
+    add_arguments=add_arguments,
+    run=run,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    COMMAND.main("fairseq_outlayers.evaluation.principal_components")

@@ -58,6 +58,12 @@ def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     return "\n".join([texts[0], "-" * (sum(widths) + 2 * len(widths) - 2), *texts[1:]])
 
 
+def markdown_table(rows: Sequence[Sequence[object]]) -> str:
+    """The same in Markdown."""
+    lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
 def short_names(paths: Sequence[str]) -> List[str]:
     """What tells paths apart: without the folders at either end that all of them share."""
     parts = [list(PurePath(path).parts) for path in paths]

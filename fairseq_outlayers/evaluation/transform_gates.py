@@ -4,21 +4,20 @@ The transform gates over all words of the dictionary and all dimensions, for the
 and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.
 """
 
-import sys
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+import argparse
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.evaluation.word_vectors import arguments_parser, draw, load, table
+from fairseq_outlayers.evaluation import checkpoints, plots
+from fairseq_outlayers.evaluation.text_files import markdown_table
 from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.modules.subword_composition import HIGHWAYS
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
-EXAMPLE = """example:
-  python -m fairseq_outlayers.evaluation.transform_gates run/checkpoint_best.pt --plot gates.svg
-"""
 BINS = 50
 
 
@@ -58,29 +57,38 @@ def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
         raise UserError("this model composes no word vectors, so it has no transform gates")
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
+    checkpoints.add_arguments(parser)
+    plots.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> None:
     """Print a table, a row for every highway layer."""
-    options = arguments_parser(__doc__, EXAMPLE).parse_args(arguments)
     rows: List[Sequence[object]] = [("model", "side", "layer", "mean", "median", "over 0.5")]
     curves = []
     for path in options.checkpoints:
-        model = load(path, options.data)
-        for side, words, layers in sides(model.decoder):
-            found = gates(words.composition, layers, words.ids[model.words()])
+        trained, model = checkpoints.load(path, options.data), checkpoints.run_name(path)
+        for side, words, layers in sides(trained.model.decoder):
+            found = gates(words.composition, layers, words.ids[trained.words()])
             for name, values in found.items():
                 mean, median = values.mean().item(), values.median().item()
                 share = values.gt(0.5).double().mean().item()
-                rows.append(
-                    (model.name, side, name, f"{mean:.3f}", f"{median:.3f}", f"{share:.1%}")
-                )
+                rows.append((model, side, name, f"{mean:.3f}", f"{median:.3f}", f"{share:.1%}"))
                 density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
                 centres = [(number + 0.5) / BINS for number in range(BINS)]
-                curves.append((f"{model.name}, {side}, {name}", centres, density.tolist()))
-    print(table(rows))
+                curves.append((f"{model}, {side}, {name}", centres, density.tolist()))
+    print(markdown_table(rows))
     if options.plot:
-        draw(curves, ("transform gate", "density"), options.plot)
-    return 0
+        plots.draw(curves, ("transform gate", "density"), options.plot)
 
+
+COMMAND = Command(
+    summary="Say how far the transform gates of composed word vectors are open",
+    example="run/checkpoint_best.pt --plot gates.svg",
+    add_arguments=add_arguments,
+    run=run,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    COMMAND.main("fairseq_outlayers.evaluation.transform_gates")

@@ -21,9 +21,9 @@ from fairseq_outlayers.command import Command
 from fairseq_outlayers.compat import update_dictionary
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation import checkpoints
-from fairseq_outlayers.evaluation.checkpoints import Trained
-from fairseq_outlayers.evaluation.neighbours import is_word, real_words
+from fairseq_outlayers.evaluation.checkpoints import Trained, is_word, real_words
 from fairseq_outlayers.evaluation.text_files import lines
+from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 
@@ -46,13 +46,7 @@ def add_words(
     Raises:
         UserError: if a class of this output layer is more than its embedding, or a word is known.
     """
-    layer, embedding = trained.output_layer, trained.input_embeddings
-    if not isinstance(layer, EmbeddingOutputLayer):
-        raise UserError(
-            f"{type(layer).__name__} has trained parameters for every class, which no description "
-            "gives a new class: use --output-layer tied, joint or another one that starts from "
-            "the input embeddings"
-        )
+    layer, embedding = extensible(trained), trained.input_embeddings
     dictionary = trained.task.target_dictionary
     for place, word in enumerate(words):
         if word in dictionary or word in words[:place]:
@@ -69,6 +63,27 @@ def add_words(
     if isinstance(layer, ComputedOutputLayer):
         layer.forget()
     _extend_dictionaries(trained, words)
+
+
+def extensible(trained: Trained) -> EmbeddingOutputLayer:
+    """The output layer of a model that words can be added to.
+
+    Raises:
+        UserError: if a class is more than its row of input embeddings.
+    """
+    layer = trained.output_layer
+    if isinstance(trained.input_embeddings, ComposedEmbedding):
+        raise UserError(
+            "this model composes its words from smaller units, so they cannot be described by "
+            "other words; open-vocabulary scores a text with words that it has never seen"
+        )
+    if not isinstance(layer, EmbeddingOutputLayer):
+        raise UserError(
+            f"{type(layer).__name__} has trained parameters for every class, which no description "
+            "gives a new class: use --output-layer tied, joint or another one that starts from "
+            "the input embeddings"
+        )
+    return layer
 
 
 def _longer(parameter: Tensor, rows: Tensor) -> nn.Parameter:
@@ -109,7 +124,7 @@ def described_vector(trained: Trained, description: Sequence[str]) -> Tensor:
             "spelled as there"
         )
     ids = torch.tensor([dictionary.index(word) for word in description])
-    vectors = trained.input_embeddings.weight.detach()[ids]
+    vectors = trained.input_vectors()[ids]
     return F.normalize(vectors.mean(0), dim=0) * vectors.norm(dim=1).mean()
 
 

@@ -1,6 +1,7 @@
 """What the ledger says about the claims of Assylbekov & Takhanov (2018): holds, fails, undecided.
 
-    python recipes/assylbekov2018_subword_lm/claims.py results/.../ledger.jsonl --work work/...
+    python recipes/assylbekov2018_subword_lm/claims.py results/assylbekov2018/ledger.jsonl \\
+        --work work/assylbekov2018_subword_lm
 
 A claim compares test perplexities (lower is better) on one data set, each arm's mean over its seeds
 against the other's. It is undecided where one seed each differ by less than 1%, or where the
@@ -19,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import ledger
 import scoring
+from recorded_runs import Runs
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 CLOSE = 0.01  # relative difference of two single runs that decides nothing
 MODELS = ("morphsum", "sylconcat", "charcnn")
@@ -55,26 +58,23 @@ def comparisons() -> Iterator[Comparison]:
 Figures = dict[str, dict[str, list[float]]]
 
 
-def perplexities(entries: Sequence[dict]) -> Figures:
-    """Test perplexities by data and model, the newest run of every seed and setting."""
-    newest = {(entry["arm"], entry["key"], entry["seed"]): entry for entry in entries}
-    latest_key = {entry["arm"]: entry["key"] for entry in entries}
+def perplexities(runs: Runs) -> Figures:
+    """Test perplexities by data and model, a value a seed."""
     figures: Figures = {}
-    for (arm, key, _), entry in newest.items():
-        if key == latest_key[arm]:
-            data, _, model = arm.partition(".")
-            figures.setdefault(data, {}).setdefault(model, []).append(entry["figures"]["test_ppl"])
+    for arm in runs.arms:
+        data, _, model = arm.partition(".")
+        figures.setdefault(data, {})[model] = runs.values(arm, "test_ppl")
     return figures
 
 
 def verdict(better: Sequence[float], worse: Sequence[float]) -> str:
-    """``holds``, ``fails``, or ``undecided``."""
+    """Of "the first are lower"; the ledger has no likelihoods of sentences to resample."""
     difference = (mean(worse) - mean(better)) / mean(worse)
     overlapping = min(worse) <= max(better) and min(better) <= max(worse)
     single = len(better) == 1 or len(worse) == 1
     if (single and abs(difference) < CLOSE) or (not single and overlapping):
-        return "undecided"
-    return "holds" if difference > 0 else "fails"
+        return UNDECIDED
+    return HOLDS if difference > 0 else FAILS
 
 
 def rows(figures: Figures) -> Iterator[list[str]]:
@@ -89,7 +89,7 @@ def rows(figures: Figures) -> Iterator[list[str]]:
                     yield [claim, f"{data}{ending}", f"{better} {mean(first):.1f}",
                            f"{worse} {mean(second):.1f}", verdict(first, second)]  # fmt: skip
         if not found:
-            yield [claim, "-", better, worse, "not run"]
+            yield [claim, "-", better, worse, NOT_RUN]
 
 
 def type_token_ratio(text: Path) -> float:
@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not entries:
         print(f"claims: {options.ledger} is missing or empty: run an arm first", file=sys.stderr)
         return 2
-    figures = perplexities(entries)
+    figures = perplexities(Runs(entries))
     lines = [
         "# Claims",
         "",

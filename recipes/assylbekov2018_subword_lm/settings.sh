@@ -16,6 +16,7 @@
 #         of what is tied: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
 # OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, batches of 100
 set -euo pipefail
+OUTLAYERS_RESULTS=${OUTLAYERS_RESULTS:-results/assylbekov2018}
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SENTENCES:=6000}" "${EPOCHS:=10}" "${SEEDS:=1}" "${BATCH:=20}" "${BPTT:=35}" "${CLIP:=5}"

@@ -9,13 +9,13 @@ vectors=${KINDS[0]}
 for size in $SIZES; do
   if [[ ! -e $(table_of "$size" "$vectors").npy ]]; then continue; fi
   translations=("reference=$TOKENIZED/test.$TARGET")
-  for name in "baseline.$size" "mix_sum.$size.$vectors" "mix_gate.$size.$vectors" \
-    "only_external.$size.$vectors"; do
-    # The newest run of the first seed.
-    found=$(ls -t "$WORK/runs/$name/seed${SEEDS%% *}"-*/test.tokenised.hyp 2>/dev/null | head -n 1) || true
-    if [[ -n $found ]]; then translations+=("${name%%.*}=$found"); fi
-  done
-  "$PYTHON" -m fairseq_outlayers.evaluation.external_words \
+  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp --arms "baseline.$size" \
+    "mix_sum.$size.$vectors" "mix_gate.$size.$vectors" "only_external.$size.$vectors")
+  while read -r file && [[ -n $file ]]; do
+    name=$(basename "$(dirname "$(dirname "$file")")") # NAME/seedN-KEY/test.tokenised.hyp
+    translations+=("${name%%.*}=$file")
+  done <<<"$found"
+  "$PYTHON" -m fairseq_outlayers external-words \
     --dictionary "$(bin_of "$size" "$vectors")/dict.$SOURCE.txt" \
     --internal-vocabulary "$(internal_vocabulary "$size" "$vectors")" \
     --external-embeddings "$(table_of "$size" "$vectors").npy" --source "$TOKENIZED/test.$SOURCE" \

@@ -1,12 +1,13 @@
 """What the ledger of this recipe holds, by setting, number of pairs and kind of vectors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import comparison
 import ledger
 from comparison import Row
+from recorded_runs import Runs
 
 SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
 
@@ -23,18 +24,23 @@ class Arm:
     def of(cls, name: str) -> "Arm":
         return cls(*name.split("."))
 
+    def __str__(self) -> str:
+        return ".".join(filter(None, (self.setting, self.size, self.vectors)))
+
 
 @dataclass
 class Results:
     """The rows of a ledger by arm; the newest where an arm was run with several settings."""
 
     rows: dict[Arm, Row]
-    p_values: dict[tuple[Arm, Arm, int], float] = field(default_factory=dict)
+    runs: Runs
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        rows = comparison.rows_of(ledger.read(path))
-        return cls({Arm.of(row.entries[min(row.entries)]["arm"]): row for row in rows})
+        entries = ledger.read(path)
+        rows = {Arm.of(row.arm): row for row in comparison.rows_of(entries)}
+        plain = all("bleu" in entry["figures"] for entry in entries)
+        return cls(rows, Runs(entries, "plain" if plain else "tokenised"))
 
     @property
     def sizes(self) -> list[str]:
@@ -62,25 +68,6 @@ class Results:
             if found:
                 counts[seed] = sum(line.split().count("<unk>") for line in found[0])
         return counts
-
-    def p_value(self, better: Arm, worse: Arm, seed: int) -> float:
-        """Of the difference in BLEU; 1 where the translations are not on this machine."""
-        key = (better, worse, seed)
-        if key not in self.p_values:
-            entries = [self.rows[arm].entries[seed] for arm in (better, worse)]
-            kind = "plain" if "bleu" in entries[0]["figures"] else "tokenised"
-            first, second = (comparison.translations(entry, kind) for entry in entries)
-            self.p_values[key] = 1.0
-            if first and second and first[1] == second[1]:
-                lowercase = "case:lc" in entries[0]["figures"].get("bleu_signature", "")
-                self.p_values[key] = comparison.paired_bootstrap(
-                    second[0],
-                    {"better": first[0]},
-                    first[1],
-                    tokenised=kind == "tokenised",
-                    lowercase=lowercase,
-                )["better"]
-        return self.p_values[key]
 
 
 def lines_of(results: Results) -> Iterator[tuple[str, list[Arm]]]:

@@ -14,6 +14,7 @@
 #   ARMS="mix_sum.1000.captions ..."     which arms, in order of priority (default: all of them)
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
 set -euo pipefail
+OUTLAYERS_RESULTS=${OUTLAYERS_RESULTS:-results/digangi2017}
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SETTING:=multi30k}" "${VECTORS_FILE:=}" "${PARALLEL:=}" "${SEEDS:=1}"

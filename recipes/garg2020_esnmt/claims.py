@@ -1,26 +1,31 @@
 """The paper's seven claims as inequalities, tried on what the ledger holds.
 
-    python recipes/garg2020_esnmt/claims.py results/garg2020_esnmt/ledger.jsonl
+    python recipes/garg2020_esnmt/claims.py results/garg2020/ledger.jsonl
 
 A claim *holds* if the 95% interval of its statistic lies where the inequality says, *fails* if it
 lies outside, and is *undecided* if it contains the limit, or if there is one seed and the
 difference is under half a BLEU point. Intervals come from 1,000 resampled test sets, the same for
-all arms, with BLEU averaged over the seeds that both arms have. Writes claims.md and claims.json.
+all arms, with BLEU averaged over the seeds that both arms have; seeds are resampled as well. Writes
+claims.md and claims.json.
 """
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import echo_runs as records
 import numpy as np
-from echo_runs import Run
 
-RESAMPLES = 1000
-SMALL = 0.5  # BLEU points; a one-seed difference below this decides nothing
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from garg2020_esnmt import echo_runs as records
+from garg2020_esnmt.echo_runs import Run
+from resampling import drawn_seeds, interval, multiplicities
+from verdicts import FAILS, HOLDS, NOT_RUN, SMALLEST, UNDECIDED, verdict_of
+
 SHORT, LONG = 10, 14  # words: up to the first is short, from the second on is long
 
 Runs = dict[str, list[Run]]
@@ -30,14 +35,14 @@ Statistic = Callable[[Runs, Choice], float]
 
 @dataclass
 class Claim:
-    """``low <= statistic <= high``; missing arms leave it untried."""
+    """``low < statistic < high``; missing arms leave it untried."""
 
     number: str
     words: str
     arms: tuple[str, ...]
     statistic: Statistic
     low: float = 0.0
-    high: float = float("inf")
+    high: float = math.inf
     in_points: bool = True  # the statistic is a difference in BLEU
 
 
@@ -88,7 +93,7 @@ CLAIMS = [
         for arm in ("esnmt", "esnmt_lstm", "esnmt_faithful", "esnmt_lstm_faithful")
     ),
     Claim("2", "esnmt and esnmt_lstm differ by less than 5%", ("esnmt", "esnmt_lstm"),
-          relative_gap, 0.0, 0.05, in_points=False),
+          relative_gap, -math.inf, 0.05, in_points=False),
     *ladder(),
     *(
         Claim("4", f"twice as wide is better: {arm}", (f"{arm}_wide", arm),
@@ -110,34 +115,31 @@ CLAIMS = [
 
 def try_claim(claim: Claim, runs: Runs) -> dict:
     """Value, interval and verdict of one claim."""
-    result = {"claim": claim.number, "words": claim.words, "verdict": "not run"}
-    seeds = [{run.seed for run in runs.get(arm, [])} for arm in claim.arms]
-    common = set.intersection(*seeds)
-    if not common:
+    result = {"claim": claim.number, "words": claim.words, "verdict": NOT_RUN}
+    seeds = sorted(
+        set.intersection(*({run.seed for run in runs.get(arm, [])} for arm in claim.arms))
+    )
+    if not seeds:
         return result
-    paired = {arm: [r for r in runs[arm] if r.seed in common] for arm in claim.arms}
-    value = claim.statistic(paired, None)
-    generator = np.random.default_rng(0)
-    sentences = len(paired[claim.arms[0]][0].lengths)
+    paired = {
+        arm: [run for seed in seeds for run in runs[arm] if run.seed == seed] for arm in claim.arms
+    }
+    sentences = np.arange(len(paired[claim.arms[0]][0].lengths))
+    resamples = zip(multiplicities(len(sentences)), drawn_seeds(len(seeds)).T, strict=True)
     tries = [
-        claim.statistic(paired, generator.integers(sentences, size=sentences))
-        for _ in range(RESAMPLES)
+        claim.statistic(
+            {arm: [found[k] for k in drawn] for arm, found in paired.items()},
+            np.repeat(sentences, times),
+        )
+        for times, drawn in resamples
     ]
-    low, high = np.percentile(tries, [2.5, 97.5])
-    if low >= claim.low and high <= claim.high:
-        verdict = "holds"
-    elif high < claim.low or low > claim.high:
-        verdict = "fails"
-    else:
-        verdict = "undecided"
-    if len(common) == 1 and claim.in_points and abs(value) < SMALL:
-        verdict = "undecided"
-    interval = [round(float(low), 4), round(float(high), 4)]
+    found = interval(claim.statistic(paired, None), np.array(tries))
+    smallest = SMALLEST if claim.in_points else 0.0
     return result | {
-        "verdict": verdict,
-        "value": round(value, 4),
-        "interval": interval,
-        "seeds": len(common),
+        "verdict": verdict_of(found, len(seeds), claim.low, claim.high, smallest),
+        "value": round(found.difference, 4),
+        "interval": [round(found.low, 4), round(found.high, 4)],
+        "seeds": len(seeds),
     }
 
 
@@ -155,10 +157,10 @@ def radius_claims(runs: Runs) -> list[dict]:
             words = f"learned radii rise with the layer: {arm}, {side}"
             radii = [found for run in runs.get(arm, []) if len(found := run.radii(side)) > 1]
             correlations = [rank_correlation(found) for found in radii]
-            verdict = "not run"
+            verdict = NOT_RUN
             if correlations:
                 signs = {correlation > 0 for correlation in correlations}
-                verdict = "undecided" if len(signs) > 1 else "holds" if True in signs else "fails"
+                verdict = UNDECIDED if len(signs) > 1 else HOLDS if True in signs else FAILS
             found = {"radii": radii, "seeds": len(radii)}
             if correlations:
                 found["value"] = round(float(np.mean(correlations)), 4)

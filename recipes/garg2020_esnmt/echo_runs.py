@@ -7,16 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from sacrebleu.metrics import BLEU
-
 import comparison
 import ledger
 import scoring
 import training_log
+from recorded_runs import Runs
+from resampling import bleu_of, sentence_statistics
 
-ORDERS = 4
+METRIC = scoring.bleu_metric(tokenised=True)
 
 
 @dataclass
@@ -32,7 +30,7 @@ class Run:
     def bleu(self, chosen: np.ndarray | None = None) -> float:
         """Corpus BLEU of all sentences or of a resampled or selected test set (their indices)."""
         rows = self.statistics if chosen is None else self.statistics[chosen]
-        return bleu_of(rows.sum(axis=0))
+        return bleu_of(rows.sum(axis=0).tolist(), METRIC)
 
     def curve(self, metric: str) -> tuple[list[float], list[float]]:
         """Updates and values of a metric over training."""
@@ -53,37 +51,27 @@ class Run:
         return radii
 
 
-def bleu_of(sums: np.ndarray) -> float:
-    """BLEU from summed statistics, smoothed as sacreBLEU does by default."""
-    matches, totals = sums[:ORDERS].tolist(), sums[ORDERS : 2 * ORDERS].tolist()
-    system, reference = (int(number) for number in sums[2 * ORDERS :])
-    return BLEU.compute_bleu(matches, totals, system, reference, smooth_method="exp").score
-
-
 def statistics_of(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
     """Counts of every sentence, on tokens as they stand."""
-    metric = BLEU(tokenize="none", effective_order=True, force=True)
-    rows = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        score = metric.sentence_score(hypothesis, [reference])
-        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
-    return np.array(rows, dtype=np.int64)
+    return sentence_statistics(hypotheses, references, METRIC)
 
 
 def read_runs(path: Path) -> dict[str, list[Run]]:
-    """The newest run of every arm and seed whose translations are on this machine, by arm."""
-    newest = {(entry["arm"], entry["seed"]): entry for entry in ledger.read(path)}
+    """The newest runs of every arm whose translations are on this machine, by arm and seed."""
+    recorded = Runs(ledger.read(path), "tokenised")
     runs: dict[str, list[Run]] = {}
-    for (arm, seed), entry in sorted(newest.items()):
-        found = comparison.translations(entry, "tokenised")
-        if found is None:
-            print(f"  {arm}, seed {seed}: no translations on this machine", file=sys.stderr)
-            continue
-        hypotheses, references = found
-        lengths = np.array([len(line.split()) for line in references])
-        folder = ledger.ROOT / entry["run"]
-        run = Run(arm, seed, statistics_of(hypotheses, references), lengths, folder)
-        runs.setdefault(arm, []).append(run)
+    for arm in sorted(recorded.arms):
+        for seed in recorded.seeds([arm]):
+            entry = recorded.entry(arm, seed)
+            found = comparison.translations(entry, recorded.form)
+            if found is None:
+                print(f"  {arm}, seed {seed}: no translations on this machine", file=sys.stderr)
+                continue
+            hypotheses, references = found
+            lengths = np.array([len(line.split()) for line in references])
+            folder = ledger.ROOT / entry["run"]
+            run = Run(arm, seed, statistics_of(hypotheses, references), lengths, folder)
+            runs.setdefault(arm, []).append(run)
     return runs
 
 

@@ -1,6 +1,6 @@
 """The paper's figures, from what the ledger holds.
 
-    python recipes/garg2020_esnmt/plots.py results/garg2020_esnmt/ledger.jsonl
+    python recipes/garg2020_esnmt/plots.py results/garg2020/ledger.jsonl
 
 radius.svg: radii over training for the forward encoder, the backward encoder and the decoder.
 length.svg: BLEU by sentence length for fixed and learned radii. gradient.svg: gradient norms back
@@ -16,13 +16,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import echo_runs as records
-import gradients
 import matplotlib
 import numpy as np
-from echo_runs import Run
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import ledger
+from garg2020_esnmt import echo_runs as records
+from garg2020_esnmt import gradients
+from garg2020_esnmt.echo_runs import Run
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

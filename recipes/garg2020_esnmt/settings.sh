@@ -9,6 +9,7 @@
 #   ARMS="..."           which arms, in order of priority (default: all of them)
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
 set -euo pipefail
+OUTLAYERS_RESULTS=${OUTLAYERS_RESULTS:-results/garg2020}
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SOURCE:=en}" "${TARGET:=de}" "${BPE_MERGES:=4000}" "${SEEDS:=1}" "${DIM:=128}" "${LAYERS:=3}"

@@ -14,7 +14,7 @@ for direction in $DIRECTIONS; do
     *) made "nothing: METEOR has no parameters for ${direction#*-}" && continue ;;
   esac
   mapfile -t hypotheses <<<"$found"
-  bins=("$PYTHON" -m fairseq_outlayers.evaluation.frequency_bins --hypothesis "${hypotheses[@]}"
+  bins=("$PYTHON" -m fairseq_outlayers frequency-bins --hypothesis "${hypotheses[@]}"
     --reference "${hypotheses[0]%.hyp}.ref" --training-text "$(training_text "$direction")"
     --language "${direction#*-}")
   output=$RESULTS/frequency_bins.$direction

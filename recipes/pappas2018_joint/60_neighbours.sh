@@ -14,7 +14,7 @@ if [[ -z $found ]]; then
 fi
 mapfile -t checkpoints <<<"$found"
 # shellcheck disable=SC2086 # a list
-"$PYTHON" -m fairseq_outlayers.evaluation.neighbours --path "${checkpoints[@]}" \
+"$PYTHON" -m fairseq_outlayers neighbours --path "${checkpoints[@]}" \
   --data "$(binary_folder "$(pair_of "$FIRST_DIRECTION")" "$VOCABULARY")" \
   --words $NEIGHBOURS_OF >"$RESULTS/neighbours.txt"
 made "$RESULTS/neighbours.txt"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verdicts import Runs
+from recorded_runs import Runs
 
 ECONOMY = ".share25"  # how the authors trained the largest vocabularies
 

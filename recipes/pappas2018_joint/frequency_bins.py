@@ -12,8 +12,9 @@ import numpy as np
 import scoring
 from fairseq_outlayers.evaluation.frequency_bins import Bins, bins_by_count
 from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics, MeteorParameters
+from recorded_runs import Runs
 from resampling import interval, multiplicities
-from verdicts import NOT_RUN, Part, Runs, in_words, verdict_of
+from verdicts import NOT_RUN, Part, in_words, verdict_of
 
 
 def bins_of(training_text: Path) -> Bins:

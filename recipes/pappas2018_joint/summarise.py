@@ -18,7 +18,8 @@ import scoring
 from pappas2018_joint import figures
 from pappas2018_joint.axes import Arms, Axes
 from pappas2018_joint.claims import CLAIMS
-from verdicts import SMALLEST, Runs, as_json, markdown
+from recorded_runs import Runs
+from verdicts import SMALLEST, as_json, markdown
 
 NOTES = (
     "Differences in BLEU (METEOR in claim 6) stand with the 95% interval of 1,000 resamples of the"

@@ -10,8 +10,9 @@ import scoring
 from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics
 from pappas2018_joint import claims, figures, frequency_bins, summarise
 from pappas2018_joint.axes import Arms, Axes
+from recorded_runs import Runs
 from resampling import Interval, multiplicities
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Runs
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 AXES = Axes(
     directions=["de-en", "en-de"],

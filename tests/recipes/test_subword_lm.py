@@ -1,18 +1,15 @@
 """The recipe of the subword-aware language models: names of arms, and verdicts on the claims."""
 
-import importlib.util
 import subprocess
 import sys
 
 import pytest
 
 import ledger
+from assylbekov2018_subword_lm import claims
 from tests.recipes.conftest import ROOT
 
 RECIPE = ROOT / "recipes" / "assylbekov2018_subword_lm"
-specification = importlib.util.spec_from_file_location("subword_claims", RECIPE / "claims.py")
-claims = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(claims)
 
 
 def defined(arm, **environment):

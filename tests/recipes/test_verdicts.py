@@ -3,12 +3,14 @@
 import pytest
 
 import ledger
+import recorded_runs
 import resampling
 import run_files
 import scoring
 import verdicts
+from recorded_runs import Runs
 from resampling import Interval
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, Runs
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part
 
 SENTENCES = 40
 REFERENCE = "the cat sat on the mat today ."
@@ -30,6 +32,22 @@ REFERENCE = "the cat sat on the mat today ."
 )
 def test_an_interval_decides_an_inequality(difference, low, high, seeds, verdict):
     assert verdicts.verdict_of(Interval(difference, low, high), seeds) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.65, 0.85, HOLDS),
+        (0.5, 0.59, FAILS),
+        (0.91, 0.99, FAILS),
+        (0.55, 0.7, UNDECIDED),
+        (0.85, 0.95, UNDECIDED),
+        (0.5, 0.95, UNDECIDED),
+    ],
+)
+def test_a_ratio_must_lie_between_two_limits(low, high, verdict):
+    found = Interval((low + high) / 2, low, high)
+    assert verdicts.verdict_of(found, 1, low=0.6, high=0.9, smallest=0.0) == verdict
 
 
 @pytest.mark.parametrize(
@@ -175,7 +193,7 @@ def test_resamples_are_scored_once(entry, monkeypatch):
     calls = []
     scored = resampling.resampled_bleu
     monkeypatch.setattr(
-        verdicts, "resampled_bleu", lambda *arguments: calls.append(1) or scored(*arguments)
+        recorded_runs, "resampled_bleu", lambda *arguments: calls.append(1) or scored(*arguments)
     )
     for other in ("b", "c", "b"):
         verdicts.at_least(runs, "a", other)

@@ -5,9 +5,9 @@ import pytest
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation.external_words import (
+    COMMAND,
     Amount,
     SourceWords,
-    main,
     one_sided,
     unknown_symbols,
     unknown_words,
@@ -72,11 +72,11 @@ def test_the_command_prints_tables_and_examples_side_by_side(tmp_path, table_pat
     (tmp_path / "mix").write_text("A <unk>\nA B B\nC\nD\nE\n")
     line = f"--dictionary {tmp_path}/dict.en.txt --internal-vocabulary 6 "
     line += f"--external-embeddings {table_path} --source {tmp_path}/test.en --translations"
-    main([*line.split(), f"mix={tmp_path}/mix"])
+    COMMAND.main("x", [*line.split(), f"mix={tmp_path}/mix"])
     printed = capsys.readouterr().out
     assert "| internal | 6 | 3 |" in printed
     assert "| mix | 1 | 1 |" in printed
     assert "- line 2, **w2**: w0 w2 w2\n  - mix: A B B\n" in printed
     (tmp_path / "short").write_text("A\n")
-    with pytest.raises(UserError, match="short: 1 lines, but the source has 5"):
-        main([*line.split(), f"short={tmp_path}/short"])
+    with pytest.raises(UserError, match=r"short has 1 lines and .*test\.en 5"):
+        COMMAND.main("x", [*line.split(), f"short={tmp_path}/short"])

@@ -8,8 +8,8 @@ import torch
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation import checkpoints
-from fairseq_outlayers.evaluation.checkpoints import Trained
-from fairseq_outlayers.evaluation.neighbours import COMMAND, neighbours, real_words
+from fairseq_outlayers.evaluation.checkpoints import Trained, real_words
+from fairseq_outlayers.evaluation.neighbours import COMMAND, neighbours
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
@@ -68,6 +68,18 @@ def test_tied_spaces_are_one(task):
     assert found.shared == 5
 
 
+def test_words_whose_input_vectors_are_composed_have_neighbours_too(task):
+    trained = make_trained(task, "subword_lm", "subword", composition="charcnn", tie="emb")
+    dictionary, words = task.target_dictionary, torch.arange(len(task.target_dictionary))
+    found = neighbours(trained, ["w3"], 4)["w3"]
+    with torch.no_grad():
+        read = trained.model.decoder.embed_tokens(words)
+        written = trained.model.decoder.output_projection.class_embeddings()
+    assert found.input == by_cosine(read, dictionary.index("w3"), dictionary, 4)
+    assert found.output == by_cosine(written, dictionary.index("w3"), dictionary, 4)
+    assert found.input != found.output
+
+
 def test_special_symbols_and_padding_of_the_dictionary_are_no_words(task):
     task.target_dictionary.add_symbol("madeupword0000")
     task.target_dictionary.add_symbol("madeupwordsmith")
@@ -116,6 +128,18 @@ def test_no_neighbours_at_all_cannot_be_asked_for(command):
 def test_a_checkpoint_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none\.pt: no such checkpoint"):
         checkpoints.load(str(tmp_path / "none.pt"))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("runs/ptb.word_re/seed1-abc/checkpoints/checkpoint_best.pt", "ptb.word_re"),
+        ("mine/checkpoints/checkpoint_best.pt", "mine"),
+        ("mine/checkpoint_last.pt", "mine"),
+    ],
+)
+def test_a_model_is_named_after_its_run(path, name):
+    assert checkpoints.run_name(path) == name
 
 
 def test_a_data_folder_without_dictionaries_is_named(tmp_path):

@@ -109,7 +109,7 @@ def test_generation_writes_the_new_word_where_it_scores_best(arch, output_layer)
     before = translation(trained, batch)
     word = next(word for words in before for word in words)
     bias = trained.output_layer.class_bias()[task.target_dictionary.index(word)].item()
-    add_words(trained, ["yak"], vector_of(trained, word).unsqueeze(0), bias + 1e-4)
+    add_words(trained, ["yak"], vector_of(trained, word).unsqueeze(0), bias + 1e-5)
     expected = [["yak" if found == word else found for found in words] for words in before]
     assert translation(trained, batch) == expected
 
@@ -146,6 +146,12 @@ def test_one_table_for_both_sides_gets_the_words_in_both_dictionaries():
         trained.model.encoder(torch.tensor([[k, 2]]), torch.tensor([2])).states for k in (word, new)
     ]
     torch.testing.assert_close(*states)
+
+
+def test_words_of_composed_units_cannot_be_described(task):
+    trained = make_trained(task, "subword", "subword_lm", composition="charcnn", tie="emb")
+    with pytest.raises(UserError, match="composes its words from smaller units"):
+        add_words(trained, ["w99"], torch.zeros(1, 8))
 
 
 def test_a_layer_with_parameters_for_every_class_is_refused(task):

@@ -8,7 +8,6 @@ import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation import principal_components, transform_gates
-from fairseq_outlayers.evaluation.word_vectors import load
 from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import compose_words
@@ -57,8 +56,3 @@ def test_a_model_without_composed_vectors_is_refused():
     plain = SimpleNamespace(embed_tokens=nn.Embedding(3, 2), output_projection=nn.Linear(2, 3))
     with pytest.raises(UserError, match="composes no word vectors"):
         list(transform_gates.sides(plain))
-
-
-def test_a_missing_checkpoint_is_refused():
-    with pytest.raises(UserError, match=r"nowhere\.pt: no such checkpoint"):
-        load("nowhere.pt")
