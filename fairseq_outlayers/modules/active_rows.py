@@ -112,7 +112,7 @@ class ActiveRows:
         }
 
     def _initial(self, state: Optional[Tensor]) -> Tensor:
-        """Moments of rows never met: zero, or what an optimizer that starts elsewhere starts from."""
+        """Moments of rows never met: zero, or where an optimizer starts instead."""
         moments = torch.zeros_like(self.table)
         if state is not None and len(state) and bool((state == state[0]).all()):
             moments.copy_(state[0])

@@ -50,6 +50,7 @@ class PartitionedBatches(EpochBatchIterator):
     ):
         self._plan, self._update_freq, self.fingerprint = plan, update_freq, fingerprint
         self._planned: Tuple[int, bool] = (-1, True)
+        self._batches: List[Batch] = []
         super().__init__(
             dataset,
             dataset.collater,

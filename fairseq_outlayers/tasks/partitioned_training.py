@@ -117,7 +117,8 @@ class PartitionedTraining(FairseqTask):
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
-        assert self._batches is not None and self._working_set is not None
+        assert self._batches is not None
+        assert self._working_set is not None
         partitions = self._batches.partitions
         numbers = np.unique(partitions.number_of[sample["id"].cpu().numpy()])
         assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"

@@ -130,7 +130,7 @@ class WorkingSet:
                 state[prefix + name] = table.parameter.data
 
 
-Named = List[Tuple[str, nn.Parameter]]
+Named = List[Tuple[str, Any]]
 
 
 def target_tables(model: Any) -> Named:
@@ -181,6 +181,6 @@ def _check_plain(embedding: Any, num_words: int, side: str) -> None:
         )
 
 
-def _named(model: nn.Module, parameters: List[nn.Parameter]) -> Named:
+def _named(model: nn.Module, parameters: List[Any]) -> Named:
     wanted = {id(parameter) for parameter in parameters}
     return [(name, p) for name, p in model.named_parameters() if id(p) in wanted]

@@ -150,7 +150,7 @@ def test_validation_scores_all_classes(task, batch):
 
 
 def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):
-    """``CE - CE' = -log P(V')``, and the gradients by the scores differ by ``2 (1 - P(V'))`` in L1."""
+    """``CE - CE' = -log P(V')``, and score gradients differ by ``2 (1 - P(V'))`` in L1."""
     batch = make_batch(task, [(3, 0)])  # one target: </s>
     whole = make_model("luong_lstm", task, output_layer="linear")
     model = copy.deepcopy(whole)

@@ -80,7 +80,8 @@ def test_training_that_is_resumed_within_an_epoch_ends_bit_for_bit_like_unbroken
 def test_batches_are_scored_on_their_partition_and_validated_on_all_words(data, tmp_path):
     result = train(data, tmp_path / "run", "--max-epoch", 6)
     shares = logged(result, "sampled_share")
-    assert len(set(shares)) > 1 and max(shares) <= 60 / (NUM_WORDS + 4) + 1e-4
+    assert len(set(shares)) > 1
+    assert max(shares) <= 60 / (NUM_WORDS + 4) + 1e-4
     options = ["--user-dir", PLUGIN, "--cpu", "--path", tmp_path / "run" / "checkpoint_last.pt"]
     validated = succeed("validate", data, *options, "--task", "translation", "--valid-subset",
                         "valid", "--batch-size", 20).stdout  # fmt: skip

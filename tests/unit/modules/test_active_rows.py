@@ -64,7 +64,7 @@ def by_rows(make_optimizer, shape):
 @pytest.mark.parametrize("shape", [(V, D), (V,)])
 def test_rows_and_moments_are_as_if_the_other_rows_had_stood_still(name, shape):
     table, moments = whole_table(OPTIMIZERS[name], shape)
-    rows, optimizer = by_rows(OPTIMIZERS[name], shape)
+    rows, _ = by_rows(OPTIMIZERS[name], shape)
     assert rows.parameter.shape == (MOST, *shape[1:])
     torch.testing.assert_close(rows.table, table, rtol=1e-12, atol=1e-12)
     assert set(rows.moments) == set(moments)

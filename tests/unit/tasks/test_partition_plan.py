@@ -26,8 +26,11 @@ def walk(limited, order):
     """The paper's procedure with sets: close a partition before it has too many words."""
     bounds, seen = [0], [set(SPECIALS) for _ in limited]
     for place, sentence in enumerate(order):
-        now = [words | set(rows[sentence].tolist()) for words, (_, rows) in zip(seen, limited)]
-        if any(len(words) > side.limit for words, (side, _) in zip(now, limited)):
+        now = [
+            words | set(rows[sentence].tolist())
+            for words, (_, rows) in zip(seen, limited, strict=True)
+        ]
+        if any(len(words) > side.limit for words, (side, _) in zip(now, limited, strict=True)):
             bounds.append(place)
             now = [set(SPECIALS) | set(rows[sentence].tolist()) for _, rows in limited]
         seen = now
@@ -67,7 +70,7 @@ def test_the_words_of_a_partition_are_those_of_its_sentences_and_the_specials():
 
 
 def test_as_the_authors_have_it_a_partition_keeps_words_until_their_place_is_needed():
-    side, rows = random_side(1, 60)
+    side, _ = random_side(1, 60)
     order = np.arange(800)
     bounds = partition([side], order)
     words = Words(side, order, bounds, keep_full=True)
@@ -75,7 +78,8 @@ def test_as_the_authors_have_it_a_partition_keeps_words_until_their_place_is_nee
     for number in range(len(bounds) - 1):
         now = set(words.of(number).tolist())
         used = set(words.used(number).tolist())
-        assert len(now) == 60 and used <= now <= before | used
+        assert len(now) == 60
+        assert used <= now <= before | used
         # The rarest words, with the highest ids, go first.
         left = before - now
         assert not left or min(left) > max((now - used) & before, default=0)
