@@ -1,6 +1,7 @@
 """Plots, where matplotlib is installed."""
 
 import argparse
+import sys
 from typing import Any, List, Sequence
 
 from fairseq_outlayers.errors import UserError
@@ -33,4 +34,5 @@ def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
     axes.set_ylabel(labels[1])
     axes.legend()
     figure.savefig(path)
-    print(path)
+    # Not on standard output, where the table may go into a file.
+    print(path, file=sys.stderr)
