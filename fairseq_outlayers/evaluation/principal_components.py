@@ -4,13 +4,14 @@ Principal component analysis of the vectors of all words: the number of componen
 of the variance (Assylbekov & Takhanov 2018, Sec. 6).
 """
 
-from typing import Iterator
+from typing import Dict, Iterator
 
 import torch
 from torch import Tensor
 
 from fairseq_outlayers.evaluation import checkpoints
 from fairseq_outlayers.evaluation.study import Finding, study_command
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
 
@@ -34,10 +35,23 @@ def components_needed(explained: Tensor, share: float) -> int:
     return int((explained < share - 1e-9).sum()) + 1
 
 
+@torch.no_grad()
+def sides(trained: checkpoints.Trained) -> Dict[str, Tensor]:
+    """The vectors of the dictionary at the input and at the output, ``(V, d)`` each.
+
+    Where a projection makes the composed rows of the output as narrow as the hidden states, they
+    are given before it too: behind it, no more components than the states have can be needed.
+    """
+    found = {"input": trained.input_vectors(), "output": trained.output_vectors()}
+    output = trained.output_layer
+    if isinstance(output, SubwordOutputLayer) and output.projection is not None:
+        found["output before projection"] = output.words(output.layers())
+    return found
+
+
 def study(trained: checkpoints.Trained) -> Iterator[Finding]:
-    """The components of the vectors of all words: those at the input, those at the output."""
-    sides = {"input": trained.input_vectors(), "output": trained.output_vectors()}
-    for side, vectors in sides.items():
+    """How many components the vectors of all words need at each side."""
+    for side, vectors in sides(trained).items():
         explained = explained_variance(vectors[trained.words()])
         needed = {heading(share): components_needed(explained, share) for share in SHARES}
         facts = {"side": side, "dimensions": vectors.size(1), **needed}

@@ -98,3 +98,15 @@ def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_pa
     assert (tmp_path / "plot.svg").read_text().count("<svg") == 1
     assert all(line.startswith("|") for line in said.out.splitlines())
     assert said.err == f"{tmp_path / 'plot.svg'}\n"
+
+
+def test_composed_rows_are_also_looked_at_before_a_projection_narrows_them(run, trained, capsys):
+    run(principal_components, "mine/checkpoint_best.pt", "--json")
+    rows = {row["side"]: row for row in json.loads(capsys.readouterr().out)}
+    assert {side: row["dimensions"] for side, row in rows.items()} == {
+        "input": 6, "output": 8, "output before projection": 6,
+    }  # fmt: skip
+    output = trained.output_layer
+    vectors = principal_components.sides(trained)
+    projected = vectors["output before projection"] @ output.projection.weight.T
+    torch.testing.assert_close(projected, output.class_embeddings())
