@@ -27,8 +27,14 @@ GENERATE= # nothing is translated
 MAIN=(word_re morphsum_re_rw word_original morphsum_original morphsum_rw morphsum_none morphsum_re
   sylconcat_original sylconcat_re_rw sylconcat_rw sylconcat_none sylconcat_re charcnn_original
   charcnn_re charcnn_re_rw charcnn_rw charcnn_none)
-LAYERS=(morphsum_E1 morphsum_E2 morphsum_1 sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1
-  charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1)
+# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1
+# (proj, cnn) goes with the units here ...
+LAYERS=(morphsum_E1 morphsum_E2 morphsum_1
+  sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1 sylconcat_12
+  charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1 charcnn_12)
+# ... and is tied or free by itself here. The paper does not tell which of the two it means.
+LAYERS_APART=(sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
+  charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1)
 ALL_ARMS=("${MAIN[@]/#/ptb.}")
 for size in 5k 15k; do
   for language in de en fr; do
@@ -44,6 +50,7 @@ for language in de en; do
 done
 ALL_ARMS+=(ptb.word_original.medium ptb.word_re.medium ptb.morphsum_original.medium
   ptb.morphsum_re_rw.medium)
+ALL_ARMS+=("${LAYERS_APART[@]/#/ptb.}")
 read -ra ARMS <<<"${ARMS:-${ALL_ARMS[*]}}"
 
 # data_of ARM: the first part of its name.

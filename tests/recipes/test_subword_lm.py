@@ -1,5 +1,6 @@
 """The recipe of the subword-aware language models: names of arms, and verdicts on the claims."""
 
+import itertools
 import subprocess
 import sys
 
@@ -15,6 +16,10 @@ RECIPE = ROOT / "recipes" / "assylbekov2018_subword_lm"
 def defined(arm, **environment):
     """The options of an arm, one a line, as settings.sh puts them together."""
     script = f'source {RECIPE}/settings.sh; define_arm {arm}; printf "%s\\n" "${{OPTIONS[@]}}"'
+    return bash(script, **environment)
+
+
+def bash(script, **environment):
     return subprocess.run(
         ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True,
         env={"PATH": "/usr/bin:/bin", "OUTLAYERS_PYTHON": sys.executable, **environment},
@@ -43,6 +48,23 @@ def test_the_authors_schedule_comes_back_with_their_epochs():
         assert option(f"ptb.{arm}", "--force-anneal", EPOCHS="70") == decay
         assert option(f"ptb.{arm}", "--lr-shrink", EPOCHS="70") == "0.9"
         assert option(f"ptb.{arm}", "--force-anneal") == "7"
+
+
+LETTERS = {"morphsum": "E12", "sylconcat": "EP12", "charcnn": "EC12"}
+
+
+@pytest.mark.parametrize("model", LETTERS)
+def test_the_layer_study_has_every_choice_that_ties_the_units_or_the_first_highway(model):
+    script = f'source {RECIPE}/settings.sh; printf "%s\\n" "${{ALL_ARMS[@]}}"'
+    arms = bash(script).stdout.splitlines()
+    assert len(set(arms)) == len(arms)
+    letters = LETTERS[model]
+    presets = {"re": "E", "rw": letters[1:], "re_rw": letters}
+    studied = {arm.removeprefix(f"ptb.{model}_") for arm in arms}
+    studied = {presets.get(name, name) for name in studied}
+    for size in range(1, len(letters) + 1):
+        for tied in map("".join, itertools.combinations(letters, size)):
+            assert (tied in studied) == ("E" in tied or "1" in tied), tied
 
 
 @pytest.mark.parametrize(
