@@ -8,6 +8,8 @@
 #   BATCH=20 BPTT=35 CLIP=5                     the authors'
 #   MIN_COUNT=2          words of the captions seen less often are <unk> (the Treebank has its own)
 #   TEXTS=DIR            DIR/NAME/{train,valid,test}.txt for DATA=NAME beyond those built in
+#   LOOK_INTO=ptb        the DATA whose models step 50 looks into
+#   NEIGHBOURS_OF="while his you richard trading"   of step 50, those that the dictionary has
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
 #
 # DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times as
@@ -21,6 +23,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SENTENCES:=6000}" "${EPOCHS:=10}" "${SEEDS:=1}" "${BATCH:=20}" "${BPTT:=35}" "${CLIP:=5}"
 : "${MIN_COUNT:=2}" "${TEXTS:=$WORK/texts}"
+: "${LOOK_INTO:=ptb}" "${NEIGHBOURS_OF:=while his you richard trading}"
 GENERATE= # nothing is translated
 
 # Every claim of the paper needs some of these; the first answer the main ones.
@@ -61,6 +64,17 @@ folder_of() {
   case $1 in
     ptb) printf '%s/ptb.%s\n' "$WORK" "$SENTENCES" ;;
     *) printf '%s/%s\n' "$WORK" "$1" ;;
+  esac
+}
+
+# training_text DATA: as 00_prepare.sh leaves it.
+training_text() {
+  case $1 in
+    ptb) printf '%s/text/ptb.%s.txt\n' "$WORK" "$SENTENCES" ;;
+    en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k | mono_en | mono_de)
+      printf '%s/text/%s.txt\n' "$WORK" "$1"
+      ;;
+    *) printf '%s/%s/train.txt\n' "$TEXTS" "$1" ;;
   esac
 }
 
