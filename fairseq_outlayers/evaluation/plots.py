@@ -1,6 +1,7 @@
 """Plots, where matplotlib is installed."""
 
 import argparse
+import logging
 import sys
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -55,6 +56,8 @@ def draw_maps(maps: Sequence[Map], path: str) -> None:
 
 
 def _pyplot(path: str) -> Any:
+    # Importing fairseq lets every library print its debugging messages, here one for each font.
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
     try:
         import matplotlib
     except ModuleNotFoundError:

@@ -1,6 +1,7 @@
 """Principal components and transform gates, against cases worked out by hand."""
 
 import json
+import logging
 from types import SimpleNamespace
 
 import pytest
@@ -91,13 +92,18 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
 
 
 @pytest.mark.parametrize("study", [principal_components, transform_gates])
-def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_path, capsys):
+def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(
+    run, study, tmp_path, capsys, caplog
+):
     pytest.importorskip("matplotlib")
+    caplog.set_level(logging.NOTSET, "matplotlib")
+    caplog.set_level(logging.DEBUG)  # as importing fairseq does
     run(study, "mine/checkpoint_best.pt", "--plot", tmp_path / "plot.svg")
     said = capsys.readouterr()
     assert (tmp_path / "plot.svg").read_text().count("<svg") == 1
     assert all(line.startswith("|") for line in said.out.splitlines())
     assert said.err == f"{tmp_path / 'plot.svg'}\n"
+    assert "matplotlib" not in caplog.text
 
 
 def test_composed_rows_are_also_looked_at_before_a_projection_narrows_them(run, trained, capsys):
