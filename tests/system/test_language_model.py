@@ -126,7 +126,11 @@ TABLES = {
     ("changed", "options", "message"),
     [
         ("a word with no units", [], r"morphs\.txt:1: the word '\w+' has no units"),
-        ("another dictionary", [], r"morphs\.txt: lacks 1 of the \d+ words of .*another dictionary"),
+        (
+            "another dictionary",
+            [],
+            r"morphs\.txt: lacks 1 of the \d+ words of .*another dictionary",
+        ),
         (None, ["--tokens-per-sample", 0], "--tokens-per-sample 0: .* at least 1 word long"),
         (None, ["--batch-size", 421], "421 columns, but it has 420 words only"),
     ],

@@ -92,12 +92,11 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
 
 
 @pytest.mark.parametrize("study", [principal_components, transform_gates])
-def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(
-    run, study, tmp_path, capsys, caplog
-):
+def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_path, capsys, caplog):
     pytest.importorskip("matplotlib")
     caplog.set_level(logging.NOTSET, "matplotlib")
     caplog.set_level(logging.DEBUG)  # as importing fairseq does
+    caplog.clear()
     run(study, "mine/checkpoint_best.pt", "--plot", tmp_path / "plot.svg")
     said = capsys.readouterr()
     assert (tmp_path / "plot.svg").read_text().count("<svg") == 1
