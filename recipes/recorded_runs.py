@@ -48,10 +48,13 @@ class Runs:
         return self._entries[arm][seed]
 
     def file(self, arm: str, name: str) -> Path | None:
-        """A file in the run folder of the first seed, or None if it is not on this machine."""
-        seeds = self.seeds([arm])
-        path = ledger.ROOT / self.entry(arm, seeds[0])["run"] / name if seeds else None
-        return path if path and path.exists() else None
+        """A file in the run folder of the first seed that has it on this machine, or None."""
+        return next(iter(self.files(arm, name)), None)
+
+    def files(self, arm: str, name: str) -> list[Path]:
+        """A file in the run folder of every seed, those that are on this machine."""
+        paths = [ledger.ROOT / self.entry(arm, seed)["run"] / name for seed in self.seeds([arm])]
+        return [path for path in paths if path.exists()]
 
     def values(self, arm: str, name: str) -> list[float]:
         """A figure of every seed that has it."""

@@ -2,8 +2,8 @@
 
     python recipes/run_files.py results/mine/ledger.jsonl test.tokenised.hyp --arms tied joint
 
-One path a line, of the first seed, in the order of --arms. Arms that were not run, or whose run
-folder is not on this machine, are left out.
+One path a line, of the first seed that has the file on this machine (--all-seeds: of each), in the
+order of --arms. Arms that were not run, or not on this machine, are left out.
 """
 
 import argparse
@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("ledger", type=Path)
     parser.add_argument("file", help="as seen from the run folder")
     parser.add_argument("--arms", nargs="+", required=True)
+    parser.add_argument("--all-seeds", action="store_true", help="not of the first seed alone")
     options = parser.parse_args(arguments)
     try:
         runs = Runs(ledger.read(options.ledger))
@@ -29,7 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"run_files: {error}", file=sys.stderr)
         return 2
     for arm in options.arms:
-        if path := runs.file(arm, options.file):
+        paths = runs.files(arm, options.file)
+        for path in paths if options.all_seeds else paths[:1]:
             print(path)
     return 0
 

@@ -9,12 +9,13 @@ import argparse
 import json
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.evaluation import checkpoints
+from fairseq_outlayers.evaluation import checkpoints, plots
 from fairseq_outlayers.evaluation.text_files import table
 
 Neighbour = Tuple[str, float]  # a word and the cosine of its vector with that of the word asked for
@@ -30,6 +31,11 @@ class Neighbours(NamedTuple):
     def shared(self) -> int:
         """How many words are among the nearest in both spaces."""
         return len({word for word, _ in self.input} & {word for word, _ in self.output})
+
+
+def spaces(trained: checkpoints.Trained) -> Dict[str, Tensor]:
+    """The vectors of all ids that are compared, ``(V, D)`` for each space."""
+    return {"input": trained.input_vectors(), "output": trained.output_vectors()}
 
 
 def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tuple[int, float]]:
@@ -63,12 +69,46 @@ def neighbours(
             f"--words {' '.join(unknown)}: not in the target dictionary. Spell them as there, "
             "segmented and lower-cased like the training text"
         )
-    spaces = (trained.input_vectors(), trained.output_vectors())
+    both = spaces(trained).values()
     found = {}
     for word in words:
-        lists = [nearest(vectors, dictionary.index(word), among, number) for vectors in spaces]
+        lists = [nearest(vectors, dictionary.index(word), among, number) for vectors in both]
         found[word] = Neighbours(*([(dictionary[k], cos) for k, cos in ids] for ids in lists))
     return found
+
+
+def plane(vectors: Tensor) -> Tensor:
+    """Coordinates of directions in the plane that shows most of how they differ.
+
+    Args:
+        vectors: ``(N, D)``; only their directions count, as in a cosine.
+    Returns:
+        ``(N, 2)``, the first two principal components.
+    """
+    directions = F.normalize(vectors.double(), dim=1)
+    centred = directions - directions.mean(0)
+    components = torch.linalg.svd(centred, full_matrices=False).Vh[:2]
+    coordinates = centred @ components.T
+    return F.pad(coordinates, (0, 2 - coordinates.size(1)))
+
+
+def maps(trained: checkpoints.Trained, name: str, found: Dict[str, Neighbours]) -> List[plots.Map]:
+    """Each space with the words asked for and their neighbours there."""
+    dictionary, drawn = trained.task.target_dictionary, []
+    for side, vectors in spaces(trained).items():
+        groups = {
+            word: [word, *(other for other, _ in getattr(lists, side))]
+            for word, lists in found.items()
+        }
+        shown = list(dict.fromkeys(word for group in groups.values() for word in group))
+        numbers = torch.tensor([dictionary.index(word) for word in shown])
+        places = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
+        placed = {
+            word: [(member, places[member][0], places[member][1]) for member in group]
+            for word, group in groups.items()
+        }
+        drawn.append(plots.Map(f"{name}, {side}", placed))
+    return drawn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,16 +121,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--number", type=int, default=5, metavar="N", help="neighbours of each word (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    plots.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the neighbours in both spaces, model by model."""
     if options.number < 1:
         raise UserError(f"--number {options.number}: must be at least 1")
-    report = {}
+    report, drawn = {}, []
     for path in options.path:
         trained = checkpoints.load(path, options.data)
         found = report[path] = neighbours(trained, options.words, options.number)
+        if options.plot:
+            drawn += maps(trained, checkpoints.run_name(path), found)
         if not options.json:
             print(f"{path}: {type(trained.output_layer).__name__}\n\n{_table(found)}\n")
     if options.json:
@@ -99,6 +142,8 @@ def run(options: argparse.Namespace) -> None:
             for path, found in report.items()
         }
         print(json.dumps(dictionaries, indent=2, ensure_ascii=False))
+    if options.plot:
+        plots.draw_maps(drawn, options.plot)
 
 
 def _table(found: Dict[str, Neighbours]) -> str:

@@ -1,13 +1,22 @@
 """Plots, where matplotlib is installed."""
 
 import argparse
-from typing import Any, List, Sequence
+import logging
+import sys
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from fairseq_outlayers.errors import UserError
 
 
+class Map(NamedTuple):
+    """Words in a plane: by group, each with its two coordinates."""
+
+    title: str
+    groups: Dict[str, List[Tuple[str, float, float]]]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--plot``, whose value :func:`draw` takes."""
+    """Add ``--plot``, whose value :func:`draw` and :func:`draw_maps` take."""
     parser.add_argument("--plot", metavar="FILE", help="draw a plot too: FILE.svg, .png or .pdf")
 
 
@@ -17,6 +26,38 @@ def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
     Raises:
         UserError: if matplotlib is missing.
     """
+    figure, axes = _pyplot(path).subplots(figsize=(6, 4), layout="constrained")
+    for name, xs, ys in curves:
+        axes.plot(xs, ys, label=name)
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    axes.legend()
+    _save(figure, path)
+
+
+def draw_maps(maps: Sequence[Map], path: str) -> None:
+    """Maps side by side, two in a row; a colour for each group.
+
+    Raises:
+        UserError: if matplotlib is missing.
+    """
+    rows = -(-len(maps) // 2)
+    figure, panels = _pyplot(path).subplots(
+        rows, 2, figsize=(10, 4 * rows), layout="constrained", squeeze=False
+    )
+    for panel, (title, groups) in zip(panels.flat, maps, strict=False):
+        panel.set(title=title, xticks=[], yticks=[])
+        for number, words in enumerate(groups.values()):
+            colour = f"C{number % 10}"
+            for word, x, y in words:
+                panel.plot(x, y, ".", color=colour)
+                panel.annotate(word, (x, y), color=colour, fontsize=8, parse_math=False)
+    _save(figure, path)
+
+
+def _pyplot(path: str) -> Any:
+    # Importing fairseq lets every library print its debugging messages, here one for each font.
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -26,11 +67,10 @@ def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
-    for name, xs, ys in curves:
-        axes.plot(xs, ys, label=name)
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
-    axes.legend()
+    return pyplot
+
+
+def _save(figure: Any, path: str) -> None:
     figure.savefig(path)
-    print(path)
+    # Not on standard output, where the table may go into a file.
+    print(path, file=sys.stderr)

@@ -4,15 +4,14 @@ Principal component analysis of the vectors of all words: the number of componen
 of the variance (Assylbekov & Takhanov 2018, Sec. 6).
 """
 
-import argparse
-from typing import List, Sequence
+from typing import Dict, Iterator
 
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.command import Command
-from fairseq_outlayers.evaluation import checkpoints, plots
-from fairseq_outlayers.evaluation.text_files import markdown_table
+from fairseq_outlayers.evaluation import checkpoints
+from fairseq_outlayers.evaluation.study import Finding, study_command
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
 
@@ -36,36 +35,39 @@ def components_needed(explained: Tensor, share: float) -> int:
     return int((explained < share - 1e-9).sum()) + 1
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
-    checkpoints.add_arguments(parser)
-    plots.add_arguments(parser)
+@torch.no_grad()
+def sides(trained: checkpoints.Trained) -> Dict[str, Tensor]:
+    """The vectors of the dictionary at the input and at the output, ``(V, d)`` each.
+
+    Where a projection makes the composed rows of the output as narrow as the hidden states, they
+    are given before it too: behind it, no more components than the states have can be needed.
+    """
+    found = {"input": trained.input_vectors(), "output": trained.output_vectors()}
+    output = trained.output_layer
+    if isinstance(output, SubwordOutputLayer) and output.projection is not None:
+        found["output before projection"] = output.words(output.layers())
+    return found
 
 
-def run(options: argparse.Namespace) -> None:
-    """Print a table, a row for the input and one for the output of every model."""
-    rows: List[Sequence[object]] = [
-        ("model", "vectors", "dimensions", *(f"components for {share:.0%}" for share in SHARES))
-    ]
-    curves = []
-    for path in options.checkpoints:
-        trained, name = checkpoints.load(path, options.data), checkpoints.run_name(path)
-        sides = {"input": trained.input_vectors(), "output": trained.output_vectors()}
-        for side, vectors in sides.items():
-            explained = explained_variance(vectors[trained.words()])
-            needed = [components_needed(explained, share) for share in SHARES]
-            rows.append((name, side, vectors.size(1), *needed))
-            curves.append((f"{name}, {side}", range(1, len(explained) + 1), explained.tolist()))
-    print(markdown_table(rows))
-    if options.plot:
-        plots.draw(curves, ("principal components", "share of the variance"), options.plot)
+def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+    """How many components the vectors of all words need at each side."""
+    for side, vectors in sides(trained).items():
+        explained = explained_variance(vectors[trained.words()])
+        needed = {heading(share): components_needed(explained, share) for share in SHARES}
+        facts = {"side": side, "dimensions": vectors.size(1), **needed}
+        yield Finding(facts, (range(1, len(explained) + 1), explained.tolist()))
 
 
-COMMAND = Command(
+def heading(share: float) -> str:
+    """Of the column with the number of components for a share of the variance."""
+    return f"components for {share:.0%}"
+
+
+COMMAND = study_command(
+    study,
+    axes=("principal components", "share of the variance"),
     summary="Count the principal components that the input and the output vectors of words use",
     example="run/checkpoint_best.pt --plot pca.svg",
-    add_arguments=add_arguments,
-    run=run,
 )
 
 if __name__ == "__main__":

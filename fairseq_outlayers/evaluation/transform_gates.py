@@ -4,16 +4,14 @@ The transform gates over all words of the dictionary and all dimensions, for the
 and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.
 """
 
-import argparse
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.evaluation import checkpoints, plots
-from fairseq_outlayers.evaluation.text_files import markdown_table
+from fairseq_outlayers.evaluation import checkpoints
+from fairseq_outlayers.evaluation.study import Finding, study_command
 from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.modules.subword_composition import HIGHWAYS
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
@@ -57,37 +55,28 @@ def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
         raise UserError("this model composes no word vectors, so it has no transform gates")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
-    checkpoints.add_arguments(parser)
-    plots.add_arguments(parser)
+def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+    """Of every highway layer: how far its gates are open, and how they are distributed."""
+    centres = [(number + 0.5) / BINS for number in range(BINS)]
+    for side, words, layers in sides(trained.model.decoder):
+        found = gates(words.composition, layers, words.ids[trained.words()])
+        for name, values in found.items():
+            facts = {
+                "side": side,
+                "layer": name,
+                "mean": values.mean().item(),
+                "median": values.median().item(),
+                "share over 0.5": values.gt(0.5).double().mean().item(),
+            }
+            density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
+            yield Finding(facts, (centres, density.tolist()))
 
 
-def run(options: argparse.Namespace) -> None:
-    """Print a table, a row for every highway layer."""
-    rows: List[Sequence[object]] = [("model", "side", "layer", "mean", "median", "over 0.5")]
-    curves = []
-    for path in options.checkpoints:
-        trained, model = checkpoints.load(path, options.data), checkpoints.run_name(path)
-        for side, words, layers in sides(trained.model.decoder):
-            found = gates(words.composition, layers, words.ids[trained.words()])
-            for name, values in found.items():
-                mean, median = values.mean().item(), values.median().item()
-                share = values.gt(0.5).double().mean().item()
-                rows.append((model, side, name, f"{mean:.3f}", f"{median:.3f}", f"{share:.1%}"))
-                density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
-                centres = [(number + 0.5) / BINS for number in range(BINS)]
-                curves.append((f"{model}, {side}, {name}", centres, density.tolist()))
-    print(markdown_table(rows))
-    if options.plot:
-        plots.draw(curves, ("transform gate", "density"), options.plot)
-
-
-COMMAND = Command(
+COMMAND = study_command(
+    study,
+    axes=("transform gate", "density"),
     summary="Say how far the transform gates of composed word vectors are open",
     example="run/checkpoint_best.pt --plot gates.svg",
-    add_arguments=add_arguments,
-    run=run,
 )
 
 if __name__ == "__main__":

@@ -33,19 +33,18 @@ tokenize_one() {
 # texts_of DATA: sets TRAIN, VALID and TEST, and COUNT, how often a word must be seen in training.
 texts_of() {
   local data=$1 language number
-  COUNT=1
+  COUNT=1 TRAIN=$(training_text "$data")
   case $data in
     ptb)
       download ptb "$WORK/raw"
-      first_lines "$WORK/raw/ptb.train.txt" "$SENTENCES" "$WORK/text/ptb.$SENTENCES.txt"
-      TRAIN=$WORK/text/ptb.$SENTENCES.txt
+      first_lines "$WORK/raw/ptb.train.txt" "$SENTENCES" "$TRAIN"
       VALID=$WORK/raw/ptb.valid.txt TEST=$WORK/raw/ptb.test.txt
       ;;
     en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k)
       language=${data:0:2} number=${data:2}
       captions "$language"
-      first_lines "$WORK/captions/$language/train.txt" "${number%k}000" "$WORK/text/$data.txt"
-      TRAIN=$WORK/text/$data.txt COUNT=$MIN_COUNT
+      first_lines "$WORK/captions/$language/train.txt" "${number%k}000" "$TRAIN"
+      COUNT=$MIN_COUNT
       VALID=$WORK/captions/$language/valid.txt TEST=$WORK/captions/$language/test.txt
       ;;
     mono_en | mono_de)
@@ -56,7 +55,7 @@ texts_of() {
         tokenize_one "$WORK/raw/captions.$number.$language" \
           "$WORK/captions/$language/mono.$number.txt" "$language"
       done
-      TRAIN=$WORK/text/$data.txt COUNT=$MIN_COUNT
+      COUNT=$MIN_COUNT
       if ! newer "$TRAIN" "$WORK/captions/$language"/mono.?.txt; then
         mkdir -p "$WORK/text"
         cat "$WORK/captions/$language"/mono.?.txt >"$TRAIN"
@@ -64,7 +63,7 @@ texts_of() {
       VALID=$WORK/captions/$language/valid.txt TEST=$WORK/captions/$language/test.txt
       ;;
     *)
-      TRAIN=$TEXTS/$data/train.txt VALID=$TEXTS/$data/valid.txt TEST=$TEXTS/$data/test.txt
+      VALID=$TEXTS/$data/valid.txt TEST=$TEXTS/$data/test.txt
       for file in "$TRAIN" "$VALID" "$TEST"; do
         [[ -f $file ]] || die "DATA $data is not built in, and there is no $file (TEXTS=$TEXTS)"
       done

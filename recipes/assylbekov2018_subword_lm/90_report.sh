@@ -7,5 +7,11 @@ step "report"
 # shellcheck disable=SC2086 # SEEDS is a list
 "$PYTHON" recipes/report.py "$LEDGER" --title "Subword-aware language models" --no-bootstrap \
   --arms "${ARMS[@]}" --seeds $SEEDS
+
 step "claims"
-"$PYTHON" recipes/assylbekov2018_subword_lm/claims.py "$LEDGER" --work "$WORK"
+declare -A texts=()
+for arm in "${ARMS[@]}"; do
+  data=$(data_of "$arm")
+  texts[$data]=$data=$(training_text "$data")
+done
+"$PYTHON" recipes/assylbekov2018_subword_lm/claims.py "$LEDGER" --texts "${texts[@]}"

@@ -7,5 +7,6 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # What there is gets reported, whatever failed before.
 status=0
 "$here/10_arms.sh" || status=$?
+"$here/50_word_vectors.sh" || status=$?
 "$here/90_report.sh"
 exit "$status"

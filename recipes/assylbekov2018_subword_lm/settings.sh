@@ -8,6 +8,8 @@
 #   BATCH=20 BPTT=35 CLIP=5                     the authors'
 #   MIN_COUNT=2          words of the captions seen less often are <unk> (the Treebank has its own)
 #   TEXTS=DIR            DIR/NAME/{train,valid,test}.txt for DATA=NAME beyond those built in
+#   LOOK_INTO=ptb        the DATA whose models step 50 looks into
+#   NEIGHBOURS_OF="while his you richard trading"   of step 50, those that the dictionary has
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
 #
 # DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times as
@@ -21,14 +23,21 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 : "${SENTENCES:=6000}" "${EPOCHS:=10}" "${SEEDS:=1}" "${BATCH:=20}" "${BPTT:=35}" "${CLIP:=5}"
 : "${MIN_COUNT:=2}" "${TEXTS:=$WORK/texts}"
+: "${LOOK_INTO:=ptb}" "${NEIGHBOURS_OF:=while his you richard trading}"
 GENERATE= # nothing is translated
 
 # Every claim of the paper needs some of these; the first answer the main ones.
 MAIN=(word_re morphsum_re_rw word_original morphsum_original morphsum_rw morphsum_none morphsum_re
   sylconcat_original sylconcat_re_rw sylconcat_rw sylconcat_none sylconcat_re charcnn_original
   charcnn_re charcnn_re_rw charcnn_rw charcnn_none)
-LAYERS=(morphsum_E1 morphsum_E2 morphsum_1 sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1
-  charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1)
+# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1
+# (proj, cnn) goes with the units here ...
+LAYERS=(morphsum_E1 morphsum_E2 morphsum_1
+  sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1 sylconcat_12
+  charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1 charcnn_12)
+# ... and is tied or free by itself here. The paper does not tell which of the two it means.
+LAYERS_APART=(sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
+  charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1)
 ALL_ARMS=("${MAIN[@]/#/ptb.}")
 for size in 5k 15k; do
   for language in de en fr; do
@@ -44,6 +53,7 @@ for language in de en; do
 done
 ALL_ARMS+=(ptb.word_original.medium ptb.word_re.medium ptb.morphsum_original.medium
   ptb.morphsum_re_rw.medium)
+ALL_ARMS+=("${LAYERS_APART[@]/#/ptb.}")
 read -ra ARMS <<<"${ARMS:-${ALL_ARMS[*]}}"
 
 # data_of ARM: the first part of its name.
@@ -54,6 +64,17 @@ folder_of() {
   case $1 in
     ptb) printf '%s/ptb.%s\n' "$WORK" "$SENTENCES" ;;
     *) printf '%s/%s\n' "$WORK" "$1" ;;
+  esac
+}
+
+# training_text DATA: as 00_prepare.sh leaves it.
+training_text() {
+  case $1 in
+    ptb) printf '%s/text/ptb.%s.txt\n' "$WORK" "$SENTENCES" ;;
+    en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k | mono_en | mono_de)
+      printf '%s/text/%s.txt\n' "$WORK" "$1"
+      ;;
+    *) printf '%s/%s/train.txt\n' "$TEXTS" "$1" ;;
   esac
 }
 

@@ -123,6 +123,16 @@ def test_damaged_segmentations_are_refused(folder, line):
         build("morphs", "--segmentations", "segmentations")
 
 
+def test_the_command_says_an_unknown_language_in_one_line(folder, command):
+    process = command(
+        "build_subword_table", "dict.en.txt", "--units", "syllables", "--language", "klingon"
+    )
+    assert process.returncode == 2
+    (line,) = process.stderr.splitlines()
+    assert "--language klingon: no hyphenation patterns" in line
+    assert "de_DE" in line
+
+
 def test_the_command_prints_the_file_it_made(folder, command):
     process = command("build_subword_table", "dict.en.txt", "--units", "characters")
     assert process.returncode == 0, process.stderr

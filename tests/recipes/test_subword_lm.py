@@ -1,13 +1,17 @@
 """The recipe of the subword-aware language models: names of arms, and verdicts on the claims."""
 
+import itertools
+import json
 import subprocess
 import sys
 
 import pytest
 
 import ledger
-from assylbekov2018_subword_lm import claims
+from assylbekov2018_subword_lm import claims, inequalities, word_vectors
+from assylbekov2018_subword_lm.inequalities import less
 from tests.recipes.conftest import ROOT
+from verdicts import Part
 
 RECIPE = ROOT / "recipes" / "assylbekov2018_subword_lm"
 
@@ -15,6 +19,10 @@ RECIPE = ROOT / "recipes" / "assylbekov2018_subword_lm"
 def defined(arm, **environment):
     """The options of an arm, one a line, as settings.sh puts them together."""
     script = f'source {RECIPE}/settings.sh; define_arm {arm}; printf "%s\\n" "${{OPTIONS[@]}}"'
+    return bash(script, **environment)
+
+
+def bash(script, **environment):
     return subprocess.run(
         ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True,
         env={"PATH": "/usr/bin:/bin", "OUTLAYERS_PYTHON": sys.executable, **environment},
@@ -45,6 +53,23 @@ def test_the_authors_schedule_comes_back_with_their_epochs():
         assert option(f"ptb.{arm}", "--force-anneal") == "7"
 
 
+LETTERS = {"morphsum": "E12", "sylconcat": "EP12", "charcnn": "EC12"}
+
+
+@pytest.mark.parametrize("model", LETTERS)
+def test_the_layer_study_has_every_choice_that_ties_the_units_or_the_first_highway(model):
+    script = f'source {RECIPE}/settings.sh; printf "%s\\n" "${{ALL_ARMS[@]}}"'
+    arms = bash(script).stdout.splitlines()
+    assert len(set(arms)) == len(arms)
+    letters = LETTERS[model]
+    presets = {"re": "E", "rw": letters[1:], "re_rw": letters}
+    studied = {arm.removeprefix(f"ptb.{model}_") for arm in arms}
+    studied = {presets.get(name, name) for name in studied}
+    for size in range(1, len(letters) + 1):
+        for tied in map("".join, itertools.combinations(letters, size)):
+            assert (tied in studied) == ("E" in tied or "1" in tied), tied
+
+
 @pytest.mark.parametrize(
     ("arm", "said"),
     [("ptb.morphsum_E7", "'7' is none of"), ("ptb.word_re.huge", "no option 'huge'")],
@@ -56,7 +81,7 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "expected"),
+    ("smaller", "larger", "expected"),
     [
         ([100], [110], "holds"),
         ([110], [100], "fails"),
@@ -65,32 +90,147 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
         ([100, 102], [101, 105], "undecided"),
     ],
 )
-def test_a_verdict_needs_more_than_the_noise(better, worse, expected):
-    assert claims.verdict(better, worse) == expected
+def test_a_verdict_needs_more_than_the_noise(smaller, larger, expected):
+    assert inequalities.verdict(smaller, larger) == expected
 
 
-def test_claims_are_read_off_the_newest_runs_and_what_was_not_run_is_named(tmp_path, capsys):
-    path = tmp_path / "ledger.jsonl"
-    for arm, key, seed, ppl in (
-        ("ptb.word_re", "old", 1, 500.0),
-        ("ptb.word_re", "new", 1, 120.0),
-        ("ptb.word_original", "new", 1, 130.0),
-        ("ptb.morphsum_re_rw", "new", 1, 90.0),
-    ):
-        entry = {"arm": arm, "key": key, "seed": seed, "figures": {"test_ppl": ppl}}
-        ledger.append(path, entry)
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "ptb.6000.txt").write_text("a b a c\n")
-    assert claims.main([str(path), "--work", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert (
-        "| 1 reuse helps the word model | ptb | word_re 120.0 | word_original 130.0 | holds |"
-        in said
-    )
-    assert (
-        "| 4 MorphSum+RE+RW beats Word+RE | ptb | morphsum_re_rw 90.0 | word_re 120.0 | holds |"
-        in said
-    )
-    assert "| 5 tied bottom-up | - | morphsum_E1 | morphsum_E2 | not run |" in said
-    assert "| ptb | 0.7500 | 25.0% |" in said
-    assert (tmp_path / "claims.md").read_text().startswith("# Claims")
+def test_an_inequality_shows_means_and_seeds():
+    assert less("a < b", [1, 2], [4, 5], ".2f") == Part("a < b", "holds", "1.50, 4.50 (2 seeds)")
+    assert less("a < b", [], [4]) == Part("a < b", "not run")
+
+
+@pytest.fixture
+def decide(tmp_path):
+    """Runs claims.py on test perplexities by arm; returns the claims by number."""
+
+    def decide(perplexities, texts=(), parameters=100):
+        path = tmp_path / "ledger.jsonl"
+        for arm, ppl in perplexities.items():
+            figures = {"test_ppl": ppl, "parameters": parameters}
+            ledger.append(path, {"arm": arm, "key": "new", "seed": 1, "figures": figures})
+        assert claims.main([str(path), "--texts", *texts]) == 0
+        found = json.loads((tmp_path / "claims.json").read_text())
+        assert [claim["number"] for claim in found] == list(range(1, 10))
+        return {claim["number"]: claim for claim in found}
+
+    return decide
+
+
+def verdicts(claim):
+    return {part["inequality"]: part["verdict"] for part in claim["parts"]}
+
+
+def test_claims_are_read_off_the_newest_runs_and_what_was_not_run_is_named(decide, tmp_path):
+    old = {"arm": "ptb.word_re", "key": "old", "seed": 1, "figures": {"test_ppl": 500.0}}
+    ledger.append(tmp_path / "ledger.jsonl", old)
+    found = decide({"ptb.word_re": 120.0, "ptb.word_original": 130.0, "ptb.morphsum_re_rw": 90.0})
+    (part,) = found[1]["parts"]
+    assert (part["numbers"], found[1]["verdict"]) == ("120.0, 130.0", "holds")
+    assert verdicts(found[4]) == {
+        "ptb.morphsum_re_rw < ptb.word_re": "holds",
+        "ptb.morphsum_re_rw < ptb.word_re, parameters": "fails",
+    }
+    assert verdicts(found[5])["morphsum_E1 < morphsum_E2"] == "not run"
+    assert [found[number]["verdict"] for number in (2, 3, 5, 6, 7, 8, 9)] == ["not run"] * 7
+    assert (tmp_path / "claims.md").read_text().startswith("# The paper's claims")
+
+
+def test_medium_and_sampled_models_are_compared_among_themselves(decide):
+    found = decide({
+        "ptb.word_re.medium": 80, "ptb.word_original": 70, "ptb.word_original.medium": 90,
+        "mono_de.word_re.sampled": 50, "mono_de.word_original.sampled": 40,
+    })  # fmt: skip
+    assert verdicts(found[1]) == {
+        "ptb.word_re.medium < ptb.word_original.medium": "holds",
+        "mono_de.word_re.sampled < mono_de.word_original.sampled": "fails",
+    }
+
+
+def test_every_arm_of_a_claim_is_one_of_the_recipe():
+    script = f'source {RECIPE}/settings.sh; printf "%s\\n" "${{ALL_ARMS[@]}}"'
+    arms = bash(script).stdout.splitlines()
+    named = {f"ptb.{arm}" for found in claims.comparisons() for arm in found[1:3]}
+    named |= {f"ptb.{model}" for model in word_vectors.FEWER}
+    for morphsum, sylconcat, _ in word_vectors.CONFIGURATIONS:
+        named |= {f"ptb.morphsum_{morphsum}", f"ptb.sylconcat_{sylconcat}"}
+    assert named <= set(arms)
+
+
+SAVED = {"de5k": 0.4, "en5k": 0.2, "fr5k": 0.3, "de15k": 0.1, "fr15k": 0.31}
+
+
+def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide, tmp_path):
+    perplexities, texts = {}, []
+    for data, saved in SAVED.items():
+        perplexities |= {f"{data}.word_re": 100, f"{data}.morphsum_re_rw": 100 * (1 - saved)}
+        path = tmp_path / data
+        # The ratio rises with the gain: so many different words of a hundred.
+        path.write_text(" ".join(f"w{n % round(100 * saved)}" for n in range(100)))
+        texts.append(f"{data}={path}")
+    claim = decide(perplexities, [*texts, f"missing={tmp_path / 'missing'}"])[7]
+    share = "share of the perplexity kept: "
+    found = {words.removeprefix(share): judged for words, judged in verdicts(claim).items()}
+    assert found["correlation of the gain with the type-token ratio > 0.5"] == "holds"
+    assert claim["parts"][0]["numbers"] == "1.00, 5 data sets"
+    assert {words: judged for words, judged in found.items() if judged != "not run"} == {
+        "correlation of the gain with the type-token ratio > 0.5": "holds",
+        "de5k < en5k": "holds",
+        "de5k < fr5k": "holds",
+        "de15k < fr15k": "fails",
+        "de5k < de15k": "holds",
+        "fr5k < fr15k": "fails",
+    }
+    text = (tmp_path / "claims.md").read_text()
+    assert "| de5k | 0.4000 | 40.0% |" in text
+    assert ("gain_against_type_token_ratio.svg)" in text) == bool(list(tmp_path.glob("*.svg")))
+
+
+def gate(model, side, mean, layer="hw1"):
+    return {"model": f"ptb.{model}", "side": side, "layer": layer, "mean": mean}
+
+
+def test_gates_must_be_less_than_half_as_open(decide, tmp_path):
+    rows = {
+        "morphsum": [
+            gate("morphsum_re_rw", "both", 0.02),
+            gate("morphsum_re_rw", "both", 0.9, "hw2"),
+            gate("morphsum_E2", "input", 0.10),
+            gate("morphsum_E2", "output", 0.10),
+        ],
+        "sylconcat": [gate("sylconcat_re_rw", "both", 0.05), gate("sylconcat_EP2", "input", 0.15)],
+    }
+    for model, found in rows.items():
+        (tmp_path / f"transform_gates.{model}.ptb.json").write_text(json.dumps(found))
+    claim = decide({"ptb.word_re": 120.0})[8]
+    assert list(verdicts(claim).values()) == ["holds", "fails", "not run", "not run"]
+    assert claim["parts"][0]["numbers"] == "0.0200, 0.0250"
+    assert claim["verdict"] == "fails"
+
+
+def components(model, side, *counts, dimensions=200):
+    needed = {f"components for {share}%": n for share, n in zip((50, 90), counts, strict=True)}
+    return {"model": f"ptb.{model}", "side": side, "dimensions": dimensions, **needed}
+
+
+def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
+    rows = [
+        components("word_original", "input", 10, 90),
+        components("word_original", "output", 20, 120),
+        components("morphsum_none", "input", 10, 130),
+        components("morphsum_none", "output", 20, 120),
+        components("charcnn_none", "input", 30, 140),
+        components("charcnn_none", "output", 10, 90),
+        # The output fits into the states behind its projection, whatever it needs before.
+        components("charcnn_none", "output before projection", 40, 150, dimensions=525),
+    ]
+    (tmp_path / "principal_components.ptb.json").write_text(json.dumps(rows))
+    (tmp_path / "principal_components.ptb.txt").write_text("| model | side |\n")
+    claim = decide({"ptb.word_re": 120.0})[9]
+    assert verdicts(claim) == {
+        "ptb.word_original: fewer components at the input": "holds",
+        "ptb.morphsum_none: fewer components at the input": "undecided",
+        "ptb.charcnn_none: fewer components at the output": "fails",
+        "ptb.sylconcat_none: fewer components at the output": "not run",
+    }
+    assert claim["parts"][0]["numbers"] == "50%: 10, 20; 90%: 90, 120"
+    assert "\n| model | side |\n" in (tmp_path / "claims.md").read_text()

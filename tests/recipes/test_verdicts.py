@@ -161,6 +161,9 @@ def test_files_of_runs_are_found_in_the_order_asked_for(entry, tmp_path, capsys)
     assert run_files.main([str(path), "test.plain.hyp", "--arms", *arms]) == 0
     expected = [f"{tmp_path}/work/{run}/test.plain.hyp" for run in ("b/1-newer", "a/1-k")]
     assert capsys.readouterr().out.split() == expected
+    assert run_files.main([str(path), "test.plain.hyp", "--all-seeds", "--arms", *arms]) == 0
+    expected.append(f"{tmp_path}/work/a/2-k/test.plain.hyp")
+    assert capsys.readouterr().out.split() == expected
 
 
 def test_numbers_say_difference_interval_and_seeds(entry):

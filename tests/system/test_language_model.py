@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.evaluation import open_vocabulary, principal_components, transform_gates
-from tests.system.commands import PLUGIN, ROOT, succeed
+from tests.system.commands import PLUGIN, ROOT, run, succeed
 
 pytestmark = pytest.mark.system
 
@@ -113,6 +114,41 @@ def test_the_vectors_of_a_trained_model_can_be_looked_into(data, straight, capsy
     assert known.split(" | ")[3] == together.split(" | ")[3]
     expected = perplexity(data, checkpoint)
     assert float(together.split(" | ")[3].rstrip(" |")) == pytest.approx(expected, abs=0.01)
+
+
+TABLES = {
+    "a word with no units": lambda rows: [f"{rows[0].split(chr(9))[0]}\t\n", *rows[1:]],
+    "another dictionary": lambda rows: rows[1:],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "message"),
+    [
+        ("a word with no units", [], r"morphs\.txt:1: the word '\w+' has no units"),
+        (
+            "another dictionary",
+            [],
+            r"morphs\.txt: lacks 1 of the \d+ words of .*another dictionary",
+        ),
+        (None, ["--tokens-per-sample", 0], "--tokens-per-sample 0: .* at least 1 word long"),
+        (None, ["--batch-size", 421], "421 columns, but it has 420 words only"),
+    ],
+)
+def test_bad_input_ends_training_with_one_line_that_says_what_to_do(
+    data, tmp_path, changed, options, message
+):
+    folder = shutil.copytree(data, tmp_path / "bin")
+    if changed:
+        table = folder / "morphs.txt"
+        rows = table.read_text(encoding="utf-8").splitlines(keepends=True)
+        table.write_text("".join(TABLES[changed](rows)), encoding="utf-8")
+    result = run("train", folder, *TRAINING, *COLUMNS, "--max-update", 1, "--save-dir", tmp_path,
+                 *options)  # fmt: skip
+    assert result.returncode == 1
+    assert re.search(message, result.stderr.strip().splitlines()[-1])
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.glob("*.pt"))
 
 
 def train_on_two(data, *options):

@@ -9,7 +9,7 @@ import torch
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.evaluation import checkpoints
 from fairseq_outlayers.evaluation.checkpoints import Trained, real_words
-from fairseq_outlayers.evaluation.neighbours import COMMAND, neighbours
+from fairseq_outlayers.evaluation.neighbours import COMMAND, maps, neighbours, plane
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
@@ -118,6 +118,38 @@ def test_json_has_the_neighbours_of_every_model(command, task, capsys):
     assert list(report) == ["joint", "tied"]
     expected = neighbours(make_trained(task), ["w1"], 2)["w1"]
     assert report["joint"]["w1"]["output"] == [list(pair) for pair in expected.output]
+
+
+def test_points_of_a_plane_keep_their_distances_on_the_map():
+    # Directions 0, 60 and 90 degrees in a plane that lies askew in five dimensions.
+    angles = torch.tensor([0, math.pi / 3, math.pi / 2], dtype=torch.double)
+    basis, _ = torch.linalg.qr(torch.randn(5, 2, dtype=torch.double))
+    directions = torch.stack([angles.cos(), angles.sin()], dim=1)
+    lengths = torch.tensor([[1.0], [7.0], [0.2]])
+    found = plane(lengths * directions @ basis.T)
+    torch.testing.assert_close(torch.cdist(found, found), torch.cdist(directions, directions))
+    assert plane(torch.tensor([[2.0, 1.0]])).tolist() == [[0, 0]]
+
+
+def test_a_map_has_each_word_with_its_neighbours_of_that_space(task):
+    trained = make_trained(task)
+    found = neighbours(trained, ["w1", "w2"], 3)
+    at_input, at_output = maps(trained, "mine", found)
+    assert (at_input.title, at_output.title) == ("mine, input", "mine, output")
+    for drawn, side in ((at_input, "input"), (at_output, "output")):
+        for word, group in drawn.groups.items():
+            assert [name for name, *_ in group] == [
+                word,
+                *(near for near, _ in getattr(found[word], side)),
+            ]
+
+
+def test_maps_of_all_models_are_drawn(command, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "maps.svg"
+    command("--path", "joint", "tied", "--words", "w1", "--number", 2, "--plot", plot)
+    assert plot.read_text().count('<g id="axes_') == 4
+    assert str(plot) not in capsys.readouterr().out
 
 
 def test_no_neighbours_at_all_cannot_be_asked_for(command):

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What the words' vectors are like in the trained models: transform gates, principal components and
+# nearest neighbours, each as a table, JSON and a plot.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+# find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed that was run on LOOK_INTO.
+find_checkpoints() {
+  local found
+  found=$("$PYTHON" recipes/run_files.py "$LEDGER" checkpoints/checkpoint_best.pt --all-seeds \
+    --arms "${@/#/$LOOK_INTO.}")
+  CHECKPOINTS=()
+  if [[ -z $found ]]; then
+    made "nothing: none of $* was run on $LOOK_INTO"
+  else
+    mapfile -t CHECKPOINTS <<<"$found"
+    CHECKPOINTS=("${CHECKPOINTS[@]#"$ROOT"/}") # as results should name them
+  fi
+}
+
+# look NAME COMMAND...: what a command says, in RESULTS/NAME.DATA.txt, .json and .svg.
+look() {
+  local output=$RESULTS/$1.$LOOK_INTO plot=()
+  shift
+  if "$PYTHON" -c 'import matplotlib' 2>/dev/null; then plot=(--plot "$output.svg"); fi
+  "$PYTHON" -m fairseq_outlayers "$@" --json >"$output.json"
+  "$PYTHON" -m fairseq_outlayers "$@" "${plot[@]}" >"$output.txt"
+  made "$output.txt" "$output.json"
+}
+
+# The paper's two, and the original, whose gates are at the input alone.
+for models in "morphsum_re_rw morphsum_E2 morphsum_original" \
+  "sylconcat_re_rw sylconcat_EP2 sylconcat_original"; do
+  step "transform gates, ${models%%_*}"
+  # shellcheck disable=SC2086 # a list
+  find_checkpoints $models
+  if ((${#CHECKPOINTS[@]})); then
+    look "transform_gates.${models%%_*}" transform-gates "${CHECKPOINTS[@]}"
+  fi
+done
+
+step "principal components"
+find_checkpoints word_original morphsum_none sylconcat_none charcnn_none
+if ((${#CHECKPOINTS[@]})); then
+  look principal_components principal-components "${CHECKPOINTS[@]}"
+fi
+
+step "nearest neighbours"
+find_checkpoints word_re morphsum_re_rw sylconcat_re_rw charcnn_original
+words=()
+for word in $NEIGHBOURS_OF; do
+  if grep -q "^$word " "$(folder_of "$LOOK_INTO")/dict.txt"; then words+=("$word"); fi
+done
+if ((${#CHECKPOINTS[@]} && ${#words[@]} == 0)); then
+  made "nothing: the dictionary has none of $NEIGHBOURS_OF"
+elif ((${#CHECKPOINTS[@]})); then
+  look neighbours neighbours --words "${words[@]}" --path "${CHECKPOINTS[@]}"
+fi

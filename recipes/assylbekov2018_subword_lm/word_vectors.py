@@ -1,0 +1,91 @@
+"""Claims 8 and 9: transform gates and principal components, as 50_word_vectors.sh stored them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from assylbekov2018_subword_lm.inequalities import less
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part
+
+# The configurations of the paper's figure and the original: the same ties in both models, and the
+# side where its gates are.
+CONFIGURATIONS = (
+    ("re_rw", "re_rw", "both"),
+    ("E2", "EP2", "input"),
+    ("E2", "EP2", "output"),
+    ("original", "original", "input"),
+)
+# Which side of a model that reuses nothing is claimed to need fewer components.
+FEWER = {
+    "word_original": "input",
+    "morphsum_none": "input",
+    "charcnn_none": "output",
+    "sylconcat_none": "output",
+}
+COMPONENTS = "components for "  # begins the headings of the counts
+Rows = Sequence[Mapping]
+
+
+def read(folder: Path, name: str) -> list[dict]:
+    """The rows of all files that a command wrote, whatever data they are of."""
+    paths = sorted(folder.glob(f"{name}.*.json"))
+    return [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def data_sets(rows: Rows) -> list[str]:
+    """Those that models were trained on, or the Treebank, to say what is missing."""
+    return sorted({row["model"].partition(".")[0] for row in rows}) or ["ptb"]
+
+
+def values(rows: Rows, name: str, **wanted: str) -> list[float]:
+    """A figure of every seed's row that has the properties."""
+    return [row[name] for row in rows if all(row[key] == x for key, x in wanted.items())]
+
+
+def gate_claim(rows: Rows) -> Claim:
+    """The gates of MorphSum's first highway layer are less than half as open as SylConcat's."""
+    parts = []
+    for data in data_sets(rows):
+        for morphsum, sylconcat, side in CONFIGURATIONS:
+            models = f"{data}.morphsum_{morphsum}", f"{data}.sylconcat_{sylconcat}"
+            first, second = (
+                values(rows, "mean", model=model, side=side, layer="hw1") for model in models
+            )
+            words = f"{side}: {models[0]} < half of {models[1]}"
+            parts.append(less(words, first, [value / 2 for value in second], ".4f"))
+    return Claim(8, "Mean transform gate of hw1: MorphSum far below SylConcat.", parts)
+
+
+def component_claim(rows: Rows) -> Claim:
+    """Which side needs more principal components, in models that reuse nothing."""
+    parts = [
+        component_part(rows, f"{data}.{model}", fewer)
+        for data in data_sets(rows)
+        for model, fewer in FEWER.items()
+    ]
+    text = (
+        "More principal components for a share of the variance at the output than at the input "
+        "with Word and MorphSum, fewer with CharCNN and SylConcat."
+    )
+    return Claim(9, text, parts)
+
+
+def component_part(rows: Rows, model: str, fewer: str) -> Part:
+    """One model: every share of the variance must need fewer components at that side."""
+    words = f"{model}: fewer components at the {fewer}"
+    found = list(_by_share([row for row in rows if row["model"] == model], fewer))
+    if not found:
+        return Part(words, NOT_RUN)
+    verdicts = {part.verdict for part in found}
+    judged = verdicts.pop() if verdicts in ({HOLDS}, {FAILS}) else UNDECIDED
+    return Part(words, judged, "; ".join(f"{part.inequality}: {part.numbers}" for part in found))
+
+
+def _by_share(rows: Rows, fewer: str) -> Iterator[Part]:
+    # Behind a projection the output cannot need more components than the states have.
+    before = "output before projection"
+    output = before if any(row["side"] == before for row in rows) else "output"
+    small, large = ("input", output) if fewer == "input" else (output, "input")
+    for heading in [name for name in (rows or [{}])[0] if name.startswith(COMPONENTS)]:
+        counts = [values(rows, heading, side=side) for side in (small, large)]
+        yield less(heading.removeprefix(COMPONENTS), *counts, ".0f")
