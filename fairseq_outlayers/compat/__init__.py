@@ -16,6 +16,7 @@ from fairseq_outlayers.compat import (
     replace_unk,
     resumed_lr_step,
     safe_checkpoints,
+    torchrun_on_cpu,
 )
 from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
@@ -30,6 +31,7 @@ MENDS = (
     resumed_lr_step,
     optimizer_sees_model,
     replace_unk,
+    torchrun_on_cpu,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
