@@ -14,6 +14,7 @@ from fairseq_outlayers.compat import (
     optimizer_sees_model,
     quiet_start,
     replace_unk,
+    resume_in_parallel,
     resumed_lr_step,
     safe_checkpoints,
     torchrun_on_cpu,
@@ -32,6 +33,7 @@ MENDS = (
     optimizer_sees_model,
     replace_unk,
     torchrun_on_cpu,
+    resume_in_parallel,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]

@@ -57,8 +57,28 @@ def one_process(data):
     return parameters(folder)
 
 
-@pytest.mark.parametrize("backend", ["pytorch_ddp", "legacy_ddp"])
-def test_two_processes_equal_one_with_twice_the_update_freq(data, one_process, backend, tmp_path):
-    torchrun(data, *UPDATES, "--ddp-backend", backend, "--save-dir", tmp_path)
-    for name, tensor in parameters(tmp_path).items():
-        assert torch.equal(tensor, one_process[name]), name
+@pytest.fixture(scope="module")
+def two_processes(data):
+    folder = data.parent / "two_processes"
+    torchrun(data, *UPDATES, "--save-interval-updates", 5, "--save-dir", folder)
+    return folder
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, tensor in found.items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_two_processes_equal_one_with_twice_the_update_freq(one_process, two_processes):
+    assert_equal(parameters(two_processes), one_process)
+
+
+def test_a_resumed_run_with_the_other_wrapper_equals_an_unbroken_one(
+    data, one_process, two_processes, tmp_path
+):
+    middle = two_processes / "checkpoint_1_5.pt"
+    resumed = ["--ddp-backend", "legacy_ddp", "--restore-file", middle, "--save-dir", tmp_path]
+    output = torchrun(data, *UPDATES, *resumed)
+    assert f"Loaded checkpoint {middle} (epoch 1 @ 5 updates)" in output
+    assert_equal(parameters(tmp_path), one_process)

@@ -24,6 +24,8 @@ def replaced():
         "batch_by_size": data_utils.batch_by_size,
         "Trainer.__init__": Trainer.__init__,
         "call_main": utils.call_main,
+        "_split_tensors_from_obj": utils._split_tensors_from_obj,
+        "_broadcast_object_slow": utils._broadcast_object_slow,
         "DistributedDataParallel": distributed_fairseq_model.DistributedDataParallel,
     }
 
