@@ -10,6 +10,7 @@ for a model on a CPU, so that the default ``--ddp-backend pytorch_ddp`` cannot s
 The mend reads the variables before stock looks, chooses ``gloo`` where ``nccl`` cannot work, and
 leaves the device out for a model on a CPU. Commands look ``call_main`` up in its module, after
 ``--user-dir`` has been imported; ``infer_init_method``, which it calls, is not told of ``--cpu``.
+Only ``fairseq-hydra-train`` imports ``common.user_dir`` after that, too late for the first half.
 """
 
 import functools
