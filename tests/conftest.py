@@ -97,6 +97,17 @@ def needed_options(output_layer: str, dictionary: Dictionary) -> dict:
     return {"external_classes": _class_table(tuple(dictionary.symbols))}
 
 
+def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
+    """Options without which a sampler cannot be built."""
+    if sampler != "proposal":
+        return {}
+    path = Path(TABLES.name) / f"proposal.{len(dictionary)}.txt"
+    # No order and no round numbers: what no other sampler would draw from.
+    rows = [f"{word}\t{1 + 7 * k % 5}" for k, word in enumerate(dictionary.symbols)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return {"proposal_file": str(path)}
+
+
 @functools.cache
 def _class_table(symbols: tuple) -> str:
     rows = np.random.RandomState(1).randn(len(symbols), 5).astype(np.float32)

@@ -14,8 +14,10 @@ from fairseq_outlayers.compat import (
     prepared_model,
     quiet_start,
     replace_unk,
+    resume_in_parallel,
     resumed_lr_step,
     safe_checkpoints,
+    torchrun_on_cpu,
 )
 from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, update_dictionary
 
@@ -30,6 +32,8 @@ MENDS = (
     resumed_lr_step,
     prepared_model,
     replace_unk,
+    torchrun_on_cpu,
+    resume_in_parallel,
 )
 
 __all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]

@@ -8,12 +8,13 @@ first file under a temporary name, but it renames it without waiting for the dis
 append to what the failed try had written, and when it gives up the temporary file stays on the disk
 that is full.
 
-The mend writes to a temporary name, flushes it to the disk, renames it over the old file, and on
-failure removes it, keeps the old file and says so in one line. Copies on the same file system are
-hard links, so that a checkpoint of several gigabytes is written once, not three times. That is safe
-because a checkpoint is then never written in place: ``os.replace`` gives a name another file and
-leaves the file itself alone. (Outside fairseq, ``cp other.pt checkpoint_last.pt`` does write in
-place, into every name of the file: remove the old name first.)
+The mend first looks whether the disk has room (``free_space``), then writes to a temporary name,
+flushes it to the disk, renames it over the old file, and on failure removes it, keeps the old file
+and says so in one line. Copies on the same file system are hard links, so that a checkpoint of
+several gigabytes is written once, not three times. That is safe because a checkpoint is then never
+written in place: ``os.replace`` gives a name another file and leaves the file itself alone.
+(Outside fairseq, ``cp other.pt checkpoint_last.pt`` does write in place, into every name of the
+file: remove the old name first.)
 
 Remote paths and ``--write-checkpoints-asynchronously`` keep stock's way of writing.
 """
@@ -29,6 +30,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from fairseq_outlayers.compat.free_space import require_room, size_of
 from fairseq_outlayers.compat.replacing import replace_once
 from fairseq_outlayers.errors import UserError
 
@@ -58,7 +60,9 @@ def _atomic_copy(stock: Callable[..., bool]) -> Callable[..., bool]:
             if os.path.samefile(src_path, dst_path):
                 return True
         with _replacing(dst_path) as temporary:
-            _link_or_copy(src_path, temporary)
+            if not _link(src_path, temporary):
+                require_room(dst_path, os.path.getsize(src_path))
+                _copy(src_path, temporary)
         return True
 
     return copy
@@ -72,6 +76,7 @@ def _atomic_save(stock: Callable[..., Any]) -> Callable[..., Any]:
             stock(obj, filename, async_write=async_write)
             return
         with _replacing(filename) as temporary:
+            require_room(filename, size_of(obj))
             _save(obj, temporary)
 
     return torch_persistent_save
@@ -113,10 +118,16 @@ def _save(obj: Any, path: str) -> None:
             time.sleep(SECONDS_BETWEEN_ATTEMPTS)
 
 
-def _link_or_copy(source: str, path: str) -> None:
-    with contextlib.suppress(OSError):  # a file system without links, or another one
+def _link(source: str, path: str) -> bool:
+    """False on a file system without links, or if the two are not on the same one."""
+    try:
         os.link(os.path.realpath(source), path)
-        return
+    except OSError:
+        return False
+    return True
+
+
+def _copy(source: str, path: str) -> None:
     with open(source, "rb") as reader, open(path, "xb") as writer:
         shutil.copyfileobj(reader, writer, length=1 << 20)
         _flush_to_disk(writer)

@@ -23,6 +23,8 @@ MESSAGES = (
     r"'pin_memory' argument is set as true but no accelerator is found",
     # fairseq/tasks/fairseq_task.py, in every training step
     r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
+    # fairseq/models/distributed_fairseq_model.py, with the default --ddp-backend
+    r"`broadcast_buffers` is deprecated",
     # torch 2.13, once, when a sparse tensor is made, as row-sparse gradients are
     r"Sparse invariant checks are implicitly disabled",
 )

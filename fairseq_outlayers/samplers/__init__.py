@@ -6,6 +6,7 @@ from fairseq_outlayers.registry import lookup, selection_config
 from fairseq_outlayers.samplers.base import ClassSample, ProposalSampler, Sampler
 from fairseq_outlayers.samplers.batch_negatives import BatchNegativesSampler
 from fairseq_outlayers.samplers.log_uniform import LogUniformSampler
+from fairseq_outlayers.samplers.proposal import ProposalFileSampler
 from fairseq_outlayers.samplers.uniform import UniformSampler
 from fairseq_outlayers.samplers.unigram import UnigramSampler
 
@@ -14,6 +15,7 @@ SAMPLERS: Dict[str, Type[Sampler]] = {
     "log_uniform": LogUniformSampler,
     "unigram": UnigramSampler,
     "batch_negatives": BatchNegativesSampler,
+    "proposal": ProposalFileSampler,
 }
 
 # Inherited by the dataclass of every criterion that samples: `--sampler` and each one's options.

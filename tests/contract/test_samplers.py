@@ -11,7 +11,7 @@ from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.samplers import SAMPLERS
-from tests.conftest import make_batch, make_model, make_task
+from tests.conftest import make_batch, make_model, make_task, needed_sampler_options
 
 SEED = 5
 pytestmark = [
@@ -37,7 +37,8 @@ def model(task, layer):
 
 @pytest.fixture
 def criterion(task, sampler):
-    config = SampledSoftmaxConfig(sampler=sampler, num_sampled=8)
+    needed = needed_sampler_options(sampler, task.target_dictionary)
+    config = SampledSoftmaxConfig(sampler=sampler, num_sampled=8, **needed)
     config.sentence_avg, config.seed = False, SEED
     return SampledSoftmax.build_criterion(config, task)
 

@@ -1,7 +1,6 @@
 """The mends of ``fairseq_outlayers/compat`` through fairseq's own commands."""
 
 import os
-import random
 import shutil
 import signal
 from pathlib import Path
@@ -11,7 +10,8 @@ import torch
 from fairseq import checkpoint_utils
 
 from tests.system import kill_at_save
-from tests.system.commands import PLUGIN, run, succeed
+from tests.system.commands import PLUGIN, run
+from tests.system.random_text import make_data
 
 pytestmark = pytest.mark.system
 
@@ -32,28 +32,9 @@ def generate(data, checkpoint, **environment):
     return run("generate", data, *options.split(), checkpoint, **environment)
 
 
-def write_text(folder):
-    generator = random.Random(1)
-    for split, sentences in {"train": 120, "valid": 13, "test": TEST_SENTENCES}.items():
-        for side in ("xx", "yy"):
-            lines = [
-                " ".join(f"{side}{generator.randrange(30)}" for _ in range(generator.randint(3, 9)))
-                for _ in range(sentences)
-            ]
-            (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    write_text(folder)
-    succeed(
-        "preprocess",
-        *["--source-lang", "xx", "--target-lang", "yy", "--destdir"],
-        folder / "bin",
-        *(f"--{split}pref={folder / split}" for split in ("train", "valid", "test")),
-    )
-    return folder / "bin"
+    return make_data(tmp_path_factory.mktemp("data"), test_sentences=TEST_SENTENCES)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,9 @@ import sys
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import data_utils
+from fairseq.distributed import utils
 from fairseq.file_io import PathManager
+from fairseq.models import distributed_fairseq_model
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers import compat
@@ -21,6 +23,10 @@ def replaced():
         "PathManager.copy": PathManager.copy,
         "batch_by_size": data_utils.batch_by_size,
         "Trainer.__init__": Trainer.__init__,
+        "call_main": utils.call_main,
+        "_split_tensors_from_obj": utils._split_tensors_from_obj,
+        "_broadcast_object_slow": utils._broadcast_object_slow,
+        "DistributedDataParallel": distributed_fairseq_model.DistributedDataParallel,
     }
 
 

@@ -160,3 +160,16 @@ def test_other_errors_pass_unchanged_and_leave_nothing_behind(tmp_path):
     with pytest.raises((AttributeError, TypeError), match="pickle"):
         checkpoint_utils.torch_persistent_save({"function": lambda: 0}, str(tmp_path / "a.pt"))
     assert names_in(tmp_path) == []
+
+
+def test_later_saves_under_all_names_change_no_earlier_epoch(tmp_path):
+    names = ["checkpoint{}.pt", "checkpoint_best.pt", "checkpoint_last.pt"]
+    for epoch in (1, 2, 3):
+        first, *others = (str(tmp_path / name.format(epoch)) for name in names)
+        checkpoint_utils.torch_persistent_save({"epoch": epoch}, first)
+        for other in others:
+            PathManager.copy(first, other, overwrite=True)
+    found = {path.stem: torch.load(path)["epoch"] for path in tmp_path.iterdir()}
+    last_three = {"checkpoint3": 3, "checkpoint_best": 3, "checkpoint_last": 3}
+    assert found == {"checkpoint1": 1, "checkpoint2": 2, **last_three}
+    assert os.stat(tmp_path / "checkpoint3.pt").st_nlink == 3

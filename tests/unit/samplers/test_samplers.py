@@ -10,13 +10,14 @@ import torch
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, SamplerConfig, build_sampler
 from fairseq_outlayers.samplers.batch_negatives import skip
-from tests.conftest import make_dictionary
+from tests.conftest import make_dictionary, needed_sampler_options
 
 each_sampler = pytest.mark.parametrize("name", SAMPLERS)
 TARGETS = torch.tensor([7, 2, 7, 12, 2])
 
 
 def make(name, dictionary, num_sampled, **options):
+    options = {**needed_sampler_options(name, dictionary), **options}
     config = SamplerConfig(sampler=name, **options)
     return build_sampler(config, dictionary, num_sampled)
 

@@ -1,0 +1,125 @@
+"""Classes as likely as a file says: importance sampling with a proposal of the user's."""
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.samplers.base import ProposalSampler
+
+logger = logging.getLogger(__name__)
+
+
+class ProposalFileSampler(ProposalSampler):
+    """``Q(k) = (1 - s) w(k) / W + s / V``, weights ``w`` from a file (Jean et al. 2015, Sec. 3).
+
+    ``W`` is the sum of all weights, ``s`` the smoothing. To estimate a softmax, ``Q(k)`` must be
+    above 0 for all classes, since the softmax gives each some probability. So a class without a
+    weight is refused unless ``s`` is above 0. Only ``<s>`` and padding, which are never targets,
+    then get the smallest weight in the file; ``</s>`` and ``<unk>`` are words like others.
+    """
+
+    @dataclass
+    class Config(ProposalSampler.Config):
+        proposal_file: Optional[str] = field(
+            default=None,
+            metadata={
+                "help": "for --sampler proposal: UTF-8, on each line a word, a tab or space, and "
+                "its weight; the weights need not sum to one"
+            },
+        )
+        proposal_smoothing: float = field(
+            default=0.0,
+            metadata={
+                "help": "share of the proposal that all classes have in equal parts; above 0, "
+                "words may be missing from --proposal-file"
+            },
+        )
+
+    @classmethod
+    def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "ProposalFileSampler":
+        require_range(config, "proposal_smoothing", at_least=0, below=1)
+        if not config.proposal_file:
+            raise UserError(
+                "--sampler proposal needs --proposal-file, with a word and its weight on each line"
+            )
+        weights = _weights_of_classes(config.proposal_file, dictionary)
+        if config.proposal_smoothing == 0.0:
+            _require_all(weights, dictionary, config.proposal_file)
+        share = config.proposal_smoothing / len(weights)
+        return cls((1 - config.proposal_smoothing) * weights / weights.sum() + share, num_sampled)
+
+
+def _weights_of_classes(path: str, dictionary: Any) -> np.ndarray:
+    """``(V,)`` weights in float64, 0 for classes that the file does not have."""
+    table = read_weights(path)
+    weights = np.zeros(len(dictionary))
+    others = []
+    for word, weight in table.items():
+        if word in dictionary.indices:
+            weights[dictionary.indices[word]] = weight
+        else:
+            others.append(word)
+    if not weights.any():
+        raise UserError(
+            f"{path}: none of its {len(table):,} words is in the target dictionary; make it "
+            "from the words of that dictionary"
+        )
+    if others:
+        logger.warning(
+            f"{path}: {len(others):,} of {len(table):,} words are not in the target dictionary and "
+            f"are left out (the first: {others[0]!r})"
+        )
+    never_targets = [dictionary.bos(), dictionary.pad()]
+    smallest = weights[weights > 0].min()
+    weights[never_targets] = np.where(weights[never_targets] > 0, weights[never_targets], smallest)
+    return weights
+
+
+def _require_all(weights: np.ndarray, dictionary: Any, path: str) -> None:
+    missing = np.flatnonzero(weights == 0)
+    if len(missing):
+        raise UserError(
+            f"{path}: no weight for {len(missing):,} of the {len(weights):,} classes of the target "
+            f"dictionary (the first: {dictionary[missing[0]]!r}), which then could never be "
+            "sampled: add them, or give --proposal-smoothing a value above 0, such as 0.01"
+        )
+
+
+def read_weights(path: str) -> Dict[str, float]:
+    """Words and their weights.
+
+    Args:
+        path: UTF-8, on each line a word, a tab or a space, and a weight above 0.
+    Raises:
+        UserError: if the file cannot be read, or for the first line that is something else.
+    """
+    table: Dict[str, float] = {}
+    try:
+        with open(path, encoding="utf-8", newline="\n") as lines:
+            for number, line in enumerate(lines, start=1):
+                word, weight = _parse(line.rstrip("\r\n"), f"{path}:{number}")
+                if word in table:
+                    raise UserError(
+                        f"{path}:{number}: the word {word!r} was there before; list it once"
+                    )
+                table[word] = weight
+    except OSError as error:
+        raise UserError(f"--proposal-file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"--proposal-file {path}: not UTF-8 text ({error.reason})") from error
+    return table
+
+
+def _parse(line: str, place: str) -> Tuple[str, float]:
+    word, _, number = line.rpartition("\t" if "\t" in line else " ")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not word or not 0 < weight < math.inf:
+        raise UserError(f"{place}: {line!r} is not a word, a tab or a space, and a weight above 0")
+    return word, weight

@@ -1,0 +1,84 @@
+"""Two processes on a CPU, started by torchrun as a user starts them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.system.commands import PLUGIN, ROOT, succeed
+from tests.system.random_text import make_data
+
+pytestmark = pytest.mark.system
+
+# 15 batches an epoch: in its last update there is none left for the second process.
+TRAINING = (
+    f"--user-dir {PLUGIN} --arch luong_lstm --embed-dim 8 --hidden-size 8 --dropout 0 --cpu "
+    "--criterion sampled_softmax --num-sampled 16 --optimizer adam --lr 0.01 --batch-size 8 "
+    "--no-progress-bar --num-workers 0 --disable-validation --no-epoch-checkpoints"
+).split()
+UPDATES = ["--max-update", "11"]  # into the second epoch
+
+
+def torchrun(data, *options):
+    """Plain ``torchrun --nproc_per_node 2 $(which fairseq-train)``; its standard output."""
+    script = shutil.which("fairseq-train", path=str(Path(sys.executable).parent))
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    result = subprocess.run(
+        [sys.executable, *launcher, script, data, *TRAINING, *map(str, options)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "Warning" not in result.stdout + result.stderr
+    return result.stdout
+
+
+def parameters(folder):
+    return torch.load(folder / "checkpoint_last.pt")["model"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def one_process(data):
+    folder = data.parent / "one_process"
+    options = ["--update-freq", 2, "--save-dir", folder]
+    succeed("train", data, *TRAINING, *UPDATES, *options)
+    return parameters(folder)
+
+
+@pytest.fixture(scope="module")
+def two_processes(data):
+    folder = data.parent / "two_processes"
+    torchrun(data, *UPDATES, "--save-interval-updates", 5, "--save-dir", folder)
+    return folder
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, tensor in found.items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_two_processes_equal_one_with_twice_the_update_freq(one_process, two_processes):
+    assert_equal(parameters(two_processes), one_process)
+
+
+def test_a_resumed_run_with_the_other_wrapper_equals_an_unbroken_one(
+    data, one_process, two_processes, tmp_path
+):
+    middle = two_processes / "checkpoint_1_5.pt"
+    resumed = ["--ddp-backend", "legacy_ddp", "--restore-file", middle, "--save-dir", tmp_path]
+    output = torchrun(data, *UPDATES, *resumed)
+    assert f"Loaded checkpoint {middle} (epoch 1 @ 5 updates)" in output
+    assert_equal(parameters(tmp_path), one_process)
