@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import comparison
-import ledger
+import kept_translations
 import scoring
 from resampling import Interval, drawn_seeds, interval, resampled_bleu
 
@@ -48,10 +48,18 @@ class Runs:
         return self._entries[arm][seed]
 
     def file(self, arm: str, name: str) -> Path | None:
-        """A file in the run folder of the first seed, or None if it is not on this machine."""
+        """A file of the run with the first seed, or None if it is not on this machine.
+
+        Args:
+            name: as seen from the run folder.
+        """
         seeds = self.seeds([arm])
-        path = ledger.ROOT / self.entry(arm, seeds[0])["run"] / name if seeds else None
-        return path if path and path.exists() else None
+        return kept_translations.find(self.entry(arm, seeds[0]), name) if seeds else None
+
+    def translations(self, arm: str, kind: str) -> tuple[list[str], list[str]] | None:
+        """Hypotheses and references of the first seed, or None if they are not on this machine."""
+        seeds = self.seeds([arm])
+        return comparison.translations(self.entry(arm, seeds[0]), kind) if seeds else None
 
     def values(self, arm: str, name: str) -> list[float]:
         """A figure of every seed that has it."""

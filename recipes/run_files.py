@@ -2,8 +2,8 @@
 
     python recipes/run_files.py results/mine/ledger.jsonl test.tokenised.hyp --arms tied joint
 
-One path a line, of the first seed, in the order of --arms. Arms that were not run, or whose run
-folder is not on this machine, are left out.
+One path a line, of the first seed, in the order of --arms; with --names, ARM=PATH. Left out are
+arms that were not run, and those whose file is neither kept beside the ledger nor on this machine.
 """
 
 import argparse
@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("ledger", type=Path)
     parser.add_argument("file", help="as seen from the run folder")
     parser.add_argument("--arms", nargs="+", required=True)
+    parser.add_argument("--names", action="store_true", help="say which arm each file is of")
     options = parser.parse_args(arguments)
     try:
         runs = Runs(ledger.read(options.ledger))
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     for arm in options.arms:
         if path := runs.file(arm, options.file):
-            print(path)
+            print(f"{arm}={path}" if options.names else path)
     return 0
 
 
