@@ -54,7 +54,10 @@ REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
     (
         "Source embeddings",
         "source_embedding",
-        "For `luong_lstm`, `nematus_gru` and their named sizes.",
+        "For every architecture below that translates. The Transformers scale its vectors by the "
+        "square root of their size, as they scale embeddings of their own, and refuse "
+        "`--external-map per_direction`; with `--normalize-external` both kinds of vectors start "
+        "equally large there.",
         SOURCE_EMBEDDINGS,
         SourceEmbeddingConfig,
     ),

@@ -6,7 +6,8 @@
 
 Translations are scored against --reference, language models (--score perplexity) on the data.
 An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
-Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting.
+Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside
+the ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
 """
 
 import argparse
@@ -128,8 +129,10 @@ def main(arguments: list[str]) -> int:
     """Run the arm unless it is there already."""
     arm = Arm(parse_arguments(arguments))
     options = arm.arguments
+    results = options.ledger.parent
     known = ledger.find(options.ledger, options.name, arm.setting, options.seed)
     if known and not options.force:
+        arm.score.keep(results, known, arm.folder)
         print(f"  in the ledger since {known['date'][:10]}: {options.name}, seed {options.seed}")
         return 0
     find_fairseq_commands()
@@ -137,7 +140,9 @@ def main(arguments: list[str]) -> int:
     try:
         with ledger.locked(arm.folder, wait=False):
             figures = arm.train() | arm.score.figures(arm.scoring_commands, arm.folder)
-            ledger.append(options.ledger, arm.entry(commit, figures))
+            entry = arm.entry(commit, figures)
+            arm.score.keep(results, entry, arm.folder)
+            ledger.append(options.ledger, entry)
             # Only needed to go on training, and as large as the best one.
             (arm.checkpoints / "checkpoint_last.pt").unlink(missing_ok=True)
     except BlockingIOError:

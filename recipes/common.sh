@@ -8,6 +8,7 @@
 #   binarize / binarize_text              fairseq-preprocess, where needed
 #   run_arm NAME WORDS -- TRAIN-OPTIONS   train, score, add to the ledger (see arm.py)
 #   run_arms NAME...                      every arm with every seed, whatever fails
+#   measure_speed DATA NAME...            tokens a second of arms that take turns (see speed.py)
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
@@ -192,4 +193,22 @@ run_arms() {
     done
   done
   ((${#failed[@]} == 0)) || die "failed: ${failed[*]} (their logs are in $WORK/runs)"
+}
+
+# measure_speed DATA NAME...: SPEED_ROUNDS times SPEED_UPDATES updates of each; define_arm sets OPTIONS.
+measure_speed() {
+  local data=$1 name groups=()
+  shift
+  step "speed, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
+  if [[ -e $RESULTS/speed.json && ${FORCE:-0} != 1 ]]; then
+    made "$RESULTS/speed.json (there already; FORCE=1 measures again)"
+    return
+  fi
+  [[ -d $data ]] || die "no $data: 00_prepare.sh makes it"
+  for name in "$@"; do
+    define_arm "$name"
+    groups+=(-- "$name" "${OPTIONS[@]}")
+  done
+  "$PYTHON" recipes/speed.py --data "$data" --runs "$WORK/speed" --output "$RESULTS/speed.json" \
+    --rounds "$SPEED_ROUNDS" --updates "$SPEED_UPDATES" "${groups[@]}"
 }

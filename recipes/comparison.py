@@ -6,14 +6,13 @@ tested seed by seed with sacreBLEU's paired bootstrap, and put into an interval 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
 from sacrebleu.significance import PairedTest
 
-import ledger
 import scoring
+from kept_translations import translations
 from resampling import RESAMPLES, Interval, interval, resampled_bleu
 
 
@@ -65,26 +64,6 @@ def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
     text = f"{mean(values):,.{digits}f}"
     # Seeds do not change the number of parameters: "± 0" would only be noise.
     return text if len(set(values)) == 1 else f"{text} ± {stdev(values):,.{digits}f}"
-
-
-def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
-    """Hypotheses and references kept by a run, or None if its folder is not on this machine.
-
-    Raises:
-        ValueError: if there are not as many hypotheses as the ledger line says.
-    """
-    folder = ledger.ROOT / entry["run"]
-    paths = [Path(folder) / f"test.{kind}.{name}" for name in ("hyp", "ref")]
-    if not all(path.exists() for path in paths):
-        return None
-    hypotheses, references = (scoring.read_lines(path) for path in paths)
-    expected = entry["figures"]["sentences"]
-    if not len(hypotheses) == len(references) == expected:
-        raise ValueError(
-            f"{paths[0]} has {len(hypotheses)} lines and {paths[1].name} {len(references)}, "
-            f"but the ledger says {expected} sentences; run the arm again with FORCE=1"
-        )
-    return hypotheses, references
 
 
 def paired_bootstrap(

@@ -38,6 +38,8 @@ def fingerprint(paths: list[Path]) -> str:
 def read(ledger: Path) -> list[dict]:
     """Every line of a ledger, in the order of their arrival; none if there is no file yet.
 
+    Returns:
+        The lines as they stand, and under "results" the ledger's folder.
     Raises:
         ValueError: if a line is not a JSON object, with the number of the line.
     """
@@ -51,7 +53,7 @@ def read(ledger: Path) -> list[dict]:
             raise ValueError(f"{ledger}:{number}: not JSON ({error}); mend or remove it") from error
         if not isinstance(entry, dict):
             raise ValueError(f"{ledger}:{number}: not a JSON object; mend or remove it")
-        entries.append(entry)
+        entries.append(entry | {"results": str(ledger.parent)})
     return entries
 
 

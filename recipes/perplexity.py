@@ -59,6 +59,9 @@ class Perplexity:
         figures["evaluate_wall_seconds"] = round(usage.wall_seconds, 1)
         return figures
 
+    def keep(self, results: Path, entry: dict, folder: Path) -> None:
+        """Nothing beside the ledger: the figures are all there is."""
+
 
 def read_log(log: Path, split: str) -> dict:
     """What fairseq-eval-lm found.

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import comparison
-import ledger
+import kept_translations
 import scoring
 from resampling import Interval, drawn_seeds, interval, resampled_bleu
 
@@ -48,13 +48,22 @@ class Runs:
         return self._entries[arm][seed]
 
     def file(self, arm: str, name: str) -> Path | None:
-        """A file in the run folder of the first seed that has it on this machine, or None."""
+        """A file of the first run that has it kept or on this machine, or None.
+
+        Args:
+            name: as seen from the run folder.
+        """
         return next(iter(self.files(arm, name)), None)
 
     def files(self, arm: str, name: str) -> list[Path]:
-        """A file in the run folder of every seed, those that are on this machine."""
-        paths = [ledger.ROOT / self.entry(arm, seed)["run"] / name for seed in self.seeds([arm])]
-        return [path for path in paths if path.exists()]
+        """A file of every seed's run, those that are kept or on this machine."""
+        found = (kept_translations.find(self.entry(arm, s), name) for s in self.seeds([arm]))
+        return [path for path in found if path]
+
+    def translations(self, arm: str, kind: str) -> tuple[list[str], list[str]] | None:
+        """Hypotheses and references of the first seed, or None if they are not on this machine."""
+        seeds = self.seeds([arm])
+        return comparison.translations(self.entry(arm, seeds[0]), kind) if seeds else None
 
     def values(self, arm: str, name: str) -> list[float]:
         """A figure of every seed that has it."""

@@ -2,8 +2,9 @@
 
     python recipes/run_files.py results/mine/ledger.jsonl test.tokenised.hyp --arms tied joint
 
-One path a line, of the first seed that has the file on this machine (--all-seeds: of each), in the
-order of --arms. Arms that were not run, or not on this machine, are left out.
+One path a line, of the first seed that has the file (--all-seeds: of each), in the order of --arms;
+with --names, ARM=PATH. Left out are arms that were not run, and those whose file is neither kept
+beside the ledger nor on this machine.
 """
 
 import argparse
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", help="as seen from the run folder")
     parser.add_argument("--arms", nargs="+", required=True)
     parser.add_argument("--all-seeds", action="store_true", help="not of the first seed alone")
+    parser.add_argument("--names", action="store_true", help="say which arm each file is of")
     options = parser.parse_args(arguments)
     try:
         runs = Runs(ledger.read(options.ledger))
@@ -32,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     for arm in options.arms:
         paths = runs.files(arm, options.file)
         for path in paths if options.all_seeds else paths[:1]:
-            print(path)
+            print(f"{arm}={path}" if options.names else path)
     return 0
 
 

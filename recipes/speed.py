@@ -21,7 +21,7 @@ import process
 import scoring
 import training_log
 
-INTERVAL = 10  # updates a line of the log
+INTERVAL = 10  # updates a line of the log, or fewer so that there are two lines
 
 
 def parse_arms(arguments: Sequence[str]) -> dict[str, list[str]]:
@@ -58,7 +58,8 @@ def measure(
     log = settings.runs / f"{name}.round{number}.log"
     command = ["fairseq-train", str(settings.data), "--user-dir", str(arm.USER_DIR), *options]
     command += ["--seed", str(number), "--max-update", str(settings.updates), "--no-save"]
-    command += ["--disable-validation", "--log-format", "json", "--log-interval", str(INTERVAL)]
+    interval = min(INTERVAL, settings.updates // 2)
+    command += ["--disable-validation", "--log-format", "json", "--log-interval", str(interval)]
     command += ["--save-dir", str(settings.runs / "unused")]
     with process.Progress(f"round {number}, {name}") as progress:
         usage = process.run(command, log=log, on_line=progress.feed)
@@ -99,6 +100,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     settings.arms = parse_arms(arguments[split:])
     if not settings.arms:
         parser.error("no arms: name them after --")
+    if settings.updates < 2:
+        parser.error(f"--updates {settings.updates}: at least 2, of which the first is the warm-up")
     return settings
 
 

@@ -4,6 +4,7 @@ import argparse
 import shlex
 from pathlib import Path
 
+import kept_translations
 import ledger
 import process
 import scoring
@@ -72,17 +73,29 @@ class Translation:
     def _score(self, hypotheses: list[str], references: list[str], prefix: Path) -> dict:
         """Scores of tokens, and of plain text if there are plain references; keeps the texts."""
         figures = scoring.score(hypotheses, references, tokenised=True)
-        keep(prefix, "tokenised", hypotheses, references)
+        write(prefix, "tokenised", hypotheses, references)
         if self.arguments.raw_reference:
             plain = scoring.detokenize(hypotheses, self.arguments.language)
             raw = scoring.read_lines(self.arguments.raw_reference)
             lowercase = self.arguments.lowercase
             figures |= scoring.score(plain, raw, tokenised=False, lowercase=lowercase)
-            keep(prefix, "plain", plain, raw)
+            write(prefix, "plain", plain, raw)
         return figures
 
+    def keep(self, results: Path, entry: dict, folder: Path) -> None:
+        """Keep beside the ledger what comparisons need of a run."""
+        kept_translations.note_references(
+            results,
+            entry["setting"]["references"],
+            self.arguments.reference,
+            self.arguments.raw_reference,
+            self.arguments.language,
+        )
+        references = scoring.read_lines(self.arguments.reference)
+        kept_translations.keep(results, entry, folder, references)
 
-def keep(prefix: Path, kind: str, hypotheses: list[str], references: list[str]) -> None:
+
+def write(prefix: Path, kind: str, hypotheses: list[str], references: list[str]) -> None:
     """Write both beside the run, for paired tests."""
     for name, lines in (("hyp", hypotheses), ("ref", references)):
         scoring.write_lines(prefix.with_name(f"{prefix.name}.{kind}.{name}"), lines)

@@ -32,7 +32,8 @@ class EchoStateConfig(RNMTPlusConfig):
     release: ChoiceEnum(list(RELEASES)) = field(  # type: ignore[valid-type]
         default="attention",
         metadata={
-            "help": "what is trained: the output layer alone; also the embeddings and the scales; "
+            "help": "what is trained: the output layer alone; also the embeddings (with the map of "
+            "external vectors) and the scales; "
             "also attention; also the encoder's layers or the decoder's, or both"
         },
     )

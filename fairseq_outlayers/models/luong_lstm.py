@@ -25,6 +25,7 @@ from fairseq_outlayers.source_embeddings import (
     SourceEmbedding,
     SourceEmbeddingConfig,
     build_source_embedding,
+    refuse_with_shared_embeddings,
 )
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
@@ -142,11 +143,8 @@ def _check(cfg: Any, task: Any) -> None:
             f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each direction "
             "half of it"
         )
-    if cfg.share_all_embeddings and (cfg.source_embedding != "internal" or cfg.internal_vocabulary):
-        raise UserError(
-            "--share-all-embeddings excludes --internal-vocabulary and --source-embedding other "
-            "than internal: the target side has one embedding for every word of its own"
-        )
+    if cfg.share_all_embeddings:
+        refuse_with_shared_embeddings(cfg)
     if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
         raise UserError(
             "--share-all-embeddings needs one dictionary for both languages: binarize the data "

@@ -21,14 +21,20 @@ from fairseq_outlayers.modules.rnmt_decoder import RNMTDecoder
 from fairseq_outlayers.modules.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
+from fairseq_outlayers.source_embeddings import (
+    InternalSourceEmbedding,
+    SourceEmbedding,
+    SourceEmbeddingConfig,
+    build_source_embedding,
+    refuse_with_shared_embeddings,
+)
 
 # From the layer's name within the model and its number of inputs.
 MakeLayer = Callable[[str, int], RecurrentLayer]
 
 
 @dataclass
-class RNMTPlusConfig(OutputLayerConfig):
+class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )
@@ -124,14 +130,15 @@ def trained_layers(cfg: Any) -> MakeLayer:
     return lambda name, input_size: LayerNormLSTM(input_size, cfg.hidden_size)
 
 
-def make_embeddings(
-    cfg: Any, source: Any, target: Any
-) -> Tuple[InternalSourceEmbedding, nn.Embedding]:
+def make_embeddings(cfg: Any, source: Any, target: Any) -> Tuple[SourceEmbedding, nn.Embedding]:
     """Source and target embeddings, perhaps one table."""
-    embedding = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
     if cfg.share_all_embeddings:
-        return embedding, embedding
-    return embedding, nn.Embedding(len(target), cfg.embed_dim, target.pad())
+        shared = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
+        return shared, shared
+    return (
+        build_source_embedding(cfg, source, cfg.embed_dim, bidirectional=True),
+        nn.Embedding(len(target), cfg.embed_dim, target.pad()),
+    )
 
 
 def initialise(model: Any, bound: float) -> None:
@@ -143,8 +150,9 @@ def initialise(model: Any, bound: float) -> None:
             nn.init.uniform_(parameter, -bound, bound)
     for layer in layers:
         layer.reset_parameters(bound)
-    for embedding in (model.encoder.embed_tokens, model.decoder.embed_tokens):
-        nn.init.zeros_(embedding.weight[embedding.padding_idx].detach())
+    model.encoder.embed_tokens.zero_padding()
+    target = model.decoder.embed_tokens
+    nn.init.zeros_(target.weight[target.padding_idx].detach())
 
 
 def check_options(cfg: Any, task: Any) -> None:
@@ -158,6 +166,8 @@ def check_options(cfg: Any, task: Any) -> None:
         raise UserError(
             f"--attention-heads {cfg.attention_heads} must divide --hidden-size {cfg.hidden_size}"
         )
+    if cfg.share_all_embeddings:
+        refuse_with_shared_embeddings(cfg)
     if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
         raise UserError(
             "--share-all-embeddings needs one dictionary for both languages: binarize the data "

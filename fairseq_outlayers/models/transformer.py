@@ -1,7 +1,8 @@
 """fairseq's Transformers, translation and language model, with any output layer.
 
 Every architecture name of fairseq's ``transformer`` and ``transformer_lm`` exists a second time
-with the ending ``_outlayers`` and takes ``--output-layer`` beside all of fairseq's own options.
+with the ending ``_outlayers`` and takes ``--output-layer`` beside all of fairseq's own options,
+those of ``transformer`` also ``--source-embedding``.
 """
 
 from argparse import Namespace
@@ -21,7 +22,9 @@ from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerL
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.frozen_transformer_layers import FrozenLayersConfig, freeze_layers
+from fairseq_outlayers.modules.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig
 
 
 class WithOutputLayer:
@@ -37,13 +40,14 @@ class WithOutputLayer:
 
 
 @register_model("transformer_outlayers")
-class OutlayersTransformer(WithOutputLayer, TransformerModel):
-    """fairseq's Transformer with any output layer, and with frozen random layers if asked for."""
+class OutlayersTransformer(WithOutputLayer, WithSourceEmbedding, TransformerModel):
+    """fairseq's Transformer: any output layer, any source embedding, frozen layers if asked for."""
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
         TransformerModel.add_args(parser)
         gen_parser_from_dataclass(parser, OutputLayerConfig())
+        gen_parser_from_dataclass(parser, SourceEmbeddingConfig())
         gen_parser_from_dataclass(parser, FrozenLayersConfig())
 
     @classmethod

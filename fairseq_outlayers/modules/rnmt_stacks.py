@@ -1,6 +1,6 @@
 """The recurrent stacks of RNMT+, whatever their layers are."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 import torch.nn as nn
@@ -39,27 +39,30 @@ class EncoderStack(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, inputs: Tensor, padding_mask: Tensor
+        self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
     ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
         """Run all layers, as ``LSTMEncoder`` expects it.
 
         Args:
             inputs: ``(B, S, d)``, left-padded.
             padding_mask: True where padded, ``(B, S)``.
+            backward_inputs: what the first backward layer reads instead, in the same order.
         Returns:
             States, ``(B, S, H)``; and no final states, because this decoder starts at zero.
         """
         padding = padding_mask.t().unsqueeze(-1)
-        states = inputs.transpose(0, 1).masked_fill(padding, 0.0)
+        states = below = inputs.transpose(0, 1).masked_fill(padding, 0.0)
+        if backward_inputs is not None:
+            below = backward_inputs.transpose(0, 1).masked_fill(padding, 0.0)
         padded = padding if padding_mask.any() else None
         seen: Dict[str, Tuple[RecurrentLayer, Tensor]] = {}
         layers: List[Any] = list(self.layers)
         for depth, (forwards, backwards) in enumerate(layers):
             ahead, _ = forwards(states, padding=padded)
-            back, _ = backwards(states, padding=padded, reverse=True)
+            back, _ = backwards(below, padding=padded, reverse=True)
             seen |= {f"forward_{depth}": (forwards, ahead), f"backward_{depth}": (backwards, back)}
             output = self.dropout(torch.cat([ahead, back], dim=-1))
-            states = _added(states, output, depth)
+            states = below = _added(states, output, depth)
         if self.training:
             log_dynamics("encoder", seen, ~padding_mask.t())
         return self.projection(states).transpose(0, 1), [], []

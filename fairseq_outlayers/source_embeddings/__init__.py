@@ -5,10 +5,13 @@ To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``
 
 from typing import Any, Dict, Type
 
-from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.registry import lookup, selection_config
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+from fairseq_outlayers.source_embeddings.internal import (
+    InternalSourceEmbedding,
+    internal_vocabulary_size,
+)
 from fairseq_outlayers.source_embeddings.mix_gate import MixGateEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixSumEmbedding
 from fairseq_outlayers.source_embeddings.only_external import OnlyExternalEmbedding
@@ -48,10 +51,21 @@ def build_source_embedding(
     return embedding.build(config, dictionary, embed_dim, bidirectional)
 
 
+def refuse_with_shared_embeddings(config: Any) -> None:
+    """Raise a UserError if ``--share-all-embeddings`` is given with another source embedding."""
+    if config.source_embedding != "internal" or config.internal_vocabulary:
+        raise UserError(
+            "--share-all-embeddings excludes --internal-vocabulary and --source-embedding other "
+            "than internal: the target side has one embedding for every word of its own"
+        )
+
+
 __all__ = [
     "SOURCE_EMBEDDINGS",
     "InternalSourceEmbedding",
     "SourceEmbedding",
     "SourceEmbeddingConfig",
     "build_source_embedding",
+    "internal_vocabulary_size",
+    "refuse_with_shared_embeddings",
 ]

@@ -8,6 +8,8 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 
+PADDING_WORD = "madeupword"  # by which fairseq rounds the size of a dictionary up
+
 
 class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
     """A learned vector for each of the first ``N`` symbols; all others share that of ``<unk>``.
@@ -51,14 +53,20 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
 def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
     """Number of symbols with an embedding of the model's own, the specials included.
 
-    ``extract_embeddings.py`` appends words that only the external table knows, with count 0.
+    ``extract_embeddings.py`` appends words that only the external table knows, with count 0. What
+    ``fairseq-preprocess --padding-factor`` appends also has the count 0, but rows in fairseq.
 
     Raises:
         UserError: if ``--internal-vocabulary`` leaves no word or is more than there are.
     """
     size = config.internal_vocabulary
     if size == 0:
-        counted = [i for i in range(dictionary.nspecial, len(dictionary)) if dictionary.count[i]]
+        symbols = list(enumerate(zip(dictionary.count, dictionary.symbols, strict=True)))
+        counted = [
+            number
+            for number, (count, symbol) in symbols[dictionary.nspecial :]
+            if count or symbol.startswith(PADDING_WORD)
+        ]
         return counted[-1] + 1 if counted else len(dictionary)
     if not dictionary.nspecial < size <= len(dictionary):
         raise UserError(

@@ -3,15 +3,4 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-step "speed, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
-if [[ -e $RESULTS/speed.json && -z ${FORCE:-} ]]; then
-  made "$RESULTS/speed.json (there already; FORCE=1 measures again)"
-  exit
-fi
-groups=()
-for name in stock_lstm luong_linear luong_tied; do
-  define_arm "$name"
-  groups+=(-- "$name" "${OPTIONS[@]}")
-done
-"$PYTHON" recipes/speed.py --data "$BIN" --runs "$WORK/speed" --output "$RESULTS/speed.json" \
-  --rounds "$SPEED_ROUNDS" --updates "$SPEED_UPDATES" "${groups[@]}"
+measure_speed "$BIN" stock_lstm luong_linear luong_tied

@@ -70,7 +70,7 @@ case $DATA in
 esac
 
 # Afresh: the demo shows the code as it is now. Downloads stay.
-rm -rf "$WORK/runs" "$LEDGER"
+rm -rf "$WORK/runs" "$WORK/translations" "$LEDGER"
 "prepare_$DATA"
 demo_step "turning the words into numbers (fairseq-preprocess)"
 binarize "$SOURCE" "$TARGET" "$TEXT/train" "$TEXT/valid" "$TEXT/test" "$BIN" "${DICTIONARY[@]}"

@@ -9,10 +9,10 @@ vectors=${KINDS[0]}
 for size in $SIZES; do
   if [[ ! -e $(table_of "$size" "$vectors").npy ]]; then continue; fi
   translations=("reference=$TOKENIZED/test.$TARGET")
-  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp --arms "baseline.$size" \
-    "mix_sum.$size.$vectors" "mix_gate.$size.$vectors" "only_external.$size.$vectors")
-  while read -r file && [[ -n $file ]]; do
-    name=$(basename "$(dirname "$(dirname "$file")")") # NAME/seedN-KEY/test.tokenised.hyp
+  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp --names \
+    --arms "baseline.$size" "mix_sum.$size.$vectors" "mix_gate.$size.$vectors" \
+    "only_external.$size.$vectors")
+  while IFS== read -r name file && [[ -n $file ]]; do
     translations+=("${name%%.*}=$file")
   done <<<"$found"
   "$PYTHON" -m fairseq_outlayers external-words \

@@ -33,9 +33,10 @@ class Run:
         return bleu_of(rows.sum(axis=0).tolist(), METRIC)
 
     def curve(self, metric: str) -> tuple[list[float], list[float]]:
-        """Updates and values of a metric over training."""
+        """Updates and values of a metric over training; none if its log is not on this machine."""
         updates, values = [], []
-        text = (self.folder / "train.log").read_text(encoding="utf-8", errors="replace")
+        log = self.folder / "train.log"
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         for line in text.splitlines():
             found = training_log.parse_line(line)
             if found and found.tag == "train_inner" and metric in found.values:

@@ -8,14 +8,18 @@ for direction in $DIRECTIONS; do
   # shellcheck disable=SC2046 # a list
   found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp \
     --arms $(arms_of translation "$direction"))
+  # shellcheck disable=SC2046 # a list
+  references=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.ref \
+    --arms $(arms_of translation "$direction"))
+  [[ -n $references ]] || found=
   case ${direction#*-}:$found in
-    *:) made "nothing: no arm was run" && continue ;;
+    *:) made "nothing: no translations" && continue ;;
     de:* | en:*) ;;
     *) made "nothing: METEOR has no parameters for ${direction#*-}" && continue ;;
   esac
   mapfile -t hypotheses <<<"$found"
   bins=("$PYTHON" -m fairseq_outlayers frequency-bins --hypothesis "${hypotheses[@]}"
-    --reference "${hypotheses[0]%.hyp}.ref" --training-text "$(training_text "$direction")"
+    --reference "${references%%$'\n'*}" --training-text "$(training_text "$direction")"
     --language "${direction#*-}")
   output=$RESULTS/frequency_bins.$direction
   "${bins[@]}" >"$output.txt"

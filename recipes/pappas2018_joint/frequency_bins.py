@@ -9,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package need
 
 import numpy as np
 
-import scoring
 from fairseq_outlayers.evaluation.frequency_bins import Bins, bins_by_count
 from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics, MeteorParameters
 from recorded_runs import Runs
@@ -57,18 +56,15 @@ def gains_by_frequency(
     """Claim 6 for one direction: METEOR of one seed, with intervals of resampled test sets."""
     language = joint.split(".")[0].split("-")[1]
     names = [joint, *others]
-    paths = {arm: runs.file(arm, "test.tokenised.hyp") for arm in names}
+    texts = {arm: runs.translations(arm, "tokenised") for arm in names}
     inequality = f"METEOR by frequency: {joint} against {' and '.join(others)}"
-    missing = [arm for arm, found in paths.items() if found is None]
+    missing = [arm for arm, found in texts.items() if found is None]
     if language not in PARAMETERS:
         return []
     if missing or training_text is None or not training_text.exists():
         return [Part(inequality, NOT_RUN, f"missing: {', '.join(missing) or 'training text'}")]
     bins = bins_of(training_text)
-    meteor = {}
-    for arm, path in paths.items():
-        texts = (scoring.read_lines(path.with_suffix(end)) for end in (".hyp", ".ref"))
-        meteor[arm] = resampled_meteor(*texts, bins, PARAMETERS[language])
+    meteor = {arm: resampled_meteor(*texts[arm], bins, PARAMETERS[language]) for arm in names}
     high, middle, low = bins.names[:3]
     parts = []
 

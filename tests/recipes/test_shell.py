@@ -114,6 +114,33 @@ def test_every_arm_runs_with_every_seed_whatever_fails():
     assert "failed: bad bad" in result.stderr
 
 
+SPEED = """
+WORK=work/none; define_arm() { OPTIONS=(--arch "$1"); }; PYTHON=echo
+measure_speed "$DATA" one two
+"""
+
+
+def test_speed_is_measured_of_the_arms_named_and_once(tmp_path):
+    settings = {"SPEED_ROUNDS": "1", "SPEED_UPDATES": "3", "DATA": str(tmp_path), "FORCE": "0"}
+    settings["OUTLAYERS_RESULTS"] = str(tmp_path / "results")
+    expected = (
+        f"recipes/speed.py --data {tmp_path} --runs work/none/speed --output "
+        f"{tmp_path}/results/speed.json --rounds 1 --updates 3 -- one --arch one -- two --arch two"
+    )
+    assert expected in bash(SPEED, **settings).stdout.split("\n")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "speed.json").touch()
+    assert "there already" in bash(SPEED, **settings).stdout
+    assert expected in bash(SPEED, **{**settings, "FORCE": "1"}).stdout.split("\n")
+
+
+def test_speed_without_data_names_the_step_that_makes_it(tmp_path):
+    settings = {"SPEED_ROUNDS": "1", "SPEED_UPDATES": "3", "DATA": str(tmp_path / "none")}
+    result = bash(SPEED, **settings, OUTLAYERS_RESULTS=str(tmp_path))
+    assert result.returncode == 1
+    assert f"no {tmp_path}/none: 00_prepare.sh makes it" in result.stderr
+
+
 def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_path):
     for age, name in enumerate(("made", "first", "second")):
         (tmp_path / name).touch()

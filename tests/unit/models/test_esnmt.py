@@ -18,13 +18,14 @@ each_arch = pytest.mark.parametrize("arch", ARCHITECTURES)
 
 def naive_encoder(model, ids, dropout):
     """Encoder states of one sentence."""
-    stack = model.encoder.lstm
-    below = [dropout * model.encoder.embed_tokens(token) for token in ids]
+    stack, embed = model.encoder.lstm, model.encoder.embed_tokens
+    read = [[dropout * embed(token, direction) for token in ids] for direction in (0, 1)]
+    below = read[0]
     for depth, directions in enumerate(stack.layers):
         both = []
-        for layer, order in zip(directions, (1, -1), strict=True):
+        for direction, (layer, order) in enumerate(zip(directions, (1, -1), strict=True)):
             state, states = zeros(layer), []
-            for x in below[::order]:
+            for x in (read[direction] if depth == 0 else below)[::order]:
                 state = naive_step(layer, x, state)
                 states.append(state[0])
             both.append(states[::order])
@@ -82,6 +83,42 @@ def test_logits_equal_the_equations(task, arch):
         previous = batch["prev_output_tokens"][row, : length + 1]
         expected = naive_logits(model, source[source != pad], previous)
         torch.testing.assert_close(logits[row, : length + 1], expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("source_embedding", ["only_external", "mix_sum", "mix_gate"])
+def test_each_direction_reads_its_own_map_of_external_vectors(
+    task, external_table, source_embedding
+):
+    model = make_model(
+        "rnmt_plus",
+        task,
+        source_embedding=source_embedding,
+        external_embeddings=external_table,
+        external_map="per_direction",
+        internal_vocabulary=12,
+    ).eval()
+    batch = make_batch(task, LENGTHS)["net_input"]
+    states = model.encoder(batch["src_tokens"], batch["src_lengths"]).states
+    for row, source in enumerate(batch["src_tokens"]):
+        real = source != task.source_dictionary.pad()
+        expected = torch.stack(naive_encoder(model, source[real], dropout=1.0))
+        torch.testing.assert_close(states[row, real], expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("source_embedding", ["mix_sum", "mix_gate"])
+def test_where_embeddings_are_frozen_the_map_of_external_vectors_is_too(
+    task, external_table, source_embedding
+):
+    options = {"source_embedding": source_embedding, "external_embeddings": external_table}
+    model = make_model("esnmt", task, release="softmax", **options)
+    assert {name for name, _ in model.named_parameters()} == SOFTMAX
+    again = make_model("esnmt", task, release="softmax", seed=9, **options).eval()
+    again.load_state_dict(model.state_dict(), strict=True)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    assert torch.equal(model.eval()(**batch)[0], again(**batch)[0])
+    released = make_model("esnmt", task, release="embeddings", **options)
+    names = {name for name, _ in released.named_parameters()}
+    assert "encoder.embed_tokens.external.maps.0.weight" in names
 
 
 class Halve(torch.nn.Module):

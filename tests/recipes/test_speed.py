@@ -1,0 +1,55 @@
+"""Arms take turns, and however few the updates are, there is something to measure."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import speed
+
+# Prints a line of statistics every --log-interval updates: slow at first, then by the arm.
+FAKE_TRAIN = """#!{python}
+import json, pathlib, sys
+value = lambda option: sys.argv[sys.argv.index(option) + 1]
+with open("calls", "a") as calls:
+    print(value("--arch"), value("--seed"), file=calls)
+speed = {{"stock": 100.0, "ours": 150.0}}[value("--arch")]
+for update in range(1, int(value("--max-update")) + 1):
+    if update % int(value("--log-interval")) == 0:
+        wps = str(speed if update > int(value("--log-interval")) else 1.0)
+        print("x | INFO | train_inner | " + json.dumps({{"update": 0.1, "wps": wps}}))
+"""
+
+
+@pytest.fixture
+def train(tmp_path, monkeypatch):
+    """Runs speed.py with a stand-in for fairseq-train."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "fairseq-train"
+    command.write_text(FAKE_TRAIN.format(python=sys.executable))
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+
+    def run(*options):
+        fixed = ["--data", "data", "--runs", "runs", "--output", "speed.json", *options]
+        return speed.main([*fixed, "--", "a", "--arch", "stock", "--", "b", "--arch", "ours"])
+
+    return run
+
+
+@pytest.mark.parametrize("updates", [2, 3, 20, 40])
+def test_every_round_compares_the_arms_however_few_the_updates(train, updates):
+    assert train("--updates", str(updates), "--rounds", "2") == 0
+    assert Path("calls").read_text().split("\n")[:-1] == ["stock 1", "ours 1", "stock 2", "ours 2"]
+    first, second = json.loads(Path("speed.json").read_text())["rows"]
+    assert first["rounds"] == [100.0, 100.0]
+    assert second["ratios"] == [1.5, 1.5]
+
+
+def test_one_update_is_refused_before_anything_is_trained(train, capsys):
+    with pytest.raises(SystemExit):
+        train("--updates", "1")
+    assert "--updates 1: at least 2" in capsys.readouterr().err
+    assert not Path("calls").exists()
