@@ -35,19 +35,24 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", help="of the arm")
-    parser.add_argument("--ledger", type=Path, required=True, help="file of JSON lines to add to")
-    parser.add_argument("--runs", type=Path, required=True, help="folder for the run folders")
-    parser.add_argument("--data", type=Path, required=True, help="from fairseq-preprocess")
+    add_arguments(parser)
     parser.add_argument("--score", choices=SCORES, default="translation")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--words", default="", help="what the arm is, for the tables")
-    parser.add_argument("--force", action="store_true", help="run it although the ledger holds it")
     for score in SCORES.values():
         score.add_arguments(parser)
     parsed = parser.parse_args(arguments[:split])
     parsed.train = arguments[split + 1 :]
     return parsed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every arm has, however it is scored."""
+    parser.add_argument("name", help="of the arm")
+    parser.add_argument("--ledger", type=Path, required=True, help="file of JSON lines to add to")
+    parser.add_argument("--runs", type=Path, required=True, help="folder for the run folders")
+    parser.add_argument("--data", type=Path, required=True, help="from fairseq-preprocess")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--words", default="", help="what the arm is, for the tables")
+    parser.add_argument("--force", action="store_true", help="run it although the ledger holds it")
 
 
 def find_fairseq_commands() -> None:
@@ -125,9 +130,8 @@ class Arm:
         return int(options[options.index("--max-epoch") + 1]) if "--max-epoch" in options else None
 
 
-def main(arguments: list[str]) -> int:
-    """Run the arm unless it is there already."""
-    arm = Arm(parse_arguments(arguments))
+def run(arm: Arm) -> int:
+    """Run the arm unless it is there already; the exit code."""
     options = arm.arguments
     results = options.ledger.parent
     known = ledger.find(options.ledger, options.name, arm.setting, options.seed)
@@ -153,6 +157,11 @@ def main(arguments: list[str]) -> int:
         return 1
     print(f"  {options.ledger}")
     return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Run the arm that the command line names."""
+    return run(Arm(parse_arguments(arguments)))
 
 
 if __name__ == "__main__":

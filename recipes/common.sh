@@ -175,7 +175,7 @@ run_arm() {
   fi
   local force=()
   if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
-  "$PYTHON" recipes/arm.py "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
+  "$PYTHON" "${ARM_SCRIPT:-recipes/arm.py}" "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
     --seed "$SEED" ${GENERATE:+--generate "$GENERATE"} "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
 }
 

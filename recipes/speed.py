@@ -5,7 +5,8 @@
         -- ours --arch luong_lstm --output-layer tied --optimizer adam --max-tokens 2000
 
 Every round trains each arm for a few updates. Whatever else the machine does in that minute hits
-all arms of the round, so each round's ratio to the first arm means more than the speeds do.
+all arms of the round, so each round's ratio to the first arm means more than the speeds do. An arm
+whose options begin with a folder is trained on that instead of --data.
 """
 
 import argparse
@@ -55,8 +56,10 @@ def measure(
 ) -> tuple[float, float]:
     """Tokens per second and peak megabytes of one arm in one round."""
     settings.runs.mkdir(parents=True, exist_ok=True)
+    own = bool(options) and not options[0].startswith("-")
+    data = [] if own else [str(settings.data)]
     log = settings.runs / f"{name}.round{number}.log"
-    command = ["fairseq-train", str(settings.data), "--user-dir", str(arm.USER_DIR), *options]
+    command = ["fairseq-train", *data, *options, "--user-dir", str(arm.USER_DIR)]
     command += ["--seed", str(number), "--max-update", str(settings.updates), "--no-save"]
     interval = min(INTERVAL, settings.updates // 2)
     command += ["--disable-validation", "--log-format", "json", "--log-interval", str(interval)]

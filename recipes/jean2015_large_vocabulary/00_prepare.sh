@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Tokenise, keeping case; binarize with a short and with a large dictionary; align words, and build
+# the candidate lists of the large one.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+# The paper's limit of 50 words a sentence in training.
+if [[ $SETTING == multi30k ]]; then
+  download multi30k "$RAW"
+  step "tokenise, cased"
+  mkdir -p "$TOKENIZED"
+  tokenize "$RAW/train" "$TOKENIZED/train" "$SOURCE" "$TARGET" --max-length 50 --drop-empty
+  tokenize "$RAW/val" "$TOKENIZED/valid" "$SOURCE" "$TARGET"
+  tokenize "$RAW/test_2016_flickr" "$TOKENIZED/test" "$SOURCE" "$TARGET"
+else
+  step "text of $PARALLEL"
+  mkdir -p "$TOKENIZED"
+  if ! newer "$TOKENIZED/train.$TARGET" "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET"; then
+    cp "$PARALLEL"/{valid,test}."$SOURCE" "$PARALLEL"/{valid,test}."$TARGET" "$TOKENIZED"
+    paste "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET" | awk -F '\t' \
+      -v source="$TOKENIZED/train.$SOURCE" -v target="$TOKENIZED/train.$TARGET.partial" '
+      { words = split($1, a, " "); others = split($2, b, " ") }
+      NF == 2 && words && others && words <= 50 && others <= 50 { print $1 > source; print $2 > target }'
+    mv "$TOKENIZED/train.$TARGET.partial" "$TOKENIZED/train.$TARGET"
+  fi
+  made "$TOKENIZED"
+fi
+
+# limits TARGET-WORDS SOURCE-WORDS: for fairseq-preprocess; 0 is all of them.
+limits() {
+  LIMITS=()
+  if (($1)); then LIMITS+=(--nwordstgt "$1"); fi
+  if (($2)); then LIMITS+=(--nwordssrc "$2"); fi
+}
+text=("$TOKENIZED/train" "$TOKENIZED/valid" "$TOKENIZED/test")
+limits "$SHORTLIST" "$SOURCE_SHORTLIST"
+binarize "$SOURCE" "$TARGET" "${text[@]}" "$(bin_of shortlist)" "${LIMITS[@]}"
+limits "$LARGE" "$SOURCE_LARGE"
+binarize "$SOURCE" "$TARGET" "${text[@]}" "$(bin_of large)" "${LIMITS[@]}"
+
+step "dictionary of translations"
+from=(--source "$TOKENIZED/train.$SOURCE" --target "$TOKENIZED/train.$TARGET")
+if [[ -n $LEXICON_TABLE ]]; then from=(--table "$LEXICON_TABLE"); fi
+if ! newer "$LEXICON" "${LEXICON_TABLE:-$TOKENIZED/train.$TARGET}"; then
+  "$PYTHON" data_prep/build_lexicon.py "${from[@]}" --output "$LEXICON"
+fi
+made "$LEXICON"
+
+step "candidate lists"
+large=$(bin_of large)
+if ! newer "$CANDIDATES" "$LEXICON" "$large/dict.$TARGET.txt"; then
+  "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$CANDIDATES" \
+    --source-dictionary "$large/dict.$SOURCE.txt" --target-dictionary "$large/dict.$TARGET.txt" \
+    --per-word "$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)"
+fi
+made "$CANDIDATES"

@@ -1,0 +1,138 @@
+"""Scores n-best lists that were found over candidates with the full vocabulary.
+
+A score over candidates is renormalised, log P(y | words of the list), and lies above that of the
+same translation over all words: the two must never be compared. This scores the hypotheses over all
+words, and says what the restriction did. Writes OUTPUT.md and OUTPUT.json.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import arm
+import ledger
+import process
+import scoring
+from jean2015_large_vocabulary import nbest
+from jean2015_large_vocabulary.nbest import Hypothesis, NBest
+from recorded_runs import Runs
+
+
+def first_best(hypotheses: Sequence[Hypothesis]) -> int:
+    """The number of the one with the highest score."""
+    return max(range(len(hypotheses)), key=lambda number: hypotheses[number].score)
+
+
+def figures(
+    restricted: Sequence[NBest],
+    over_all: Sequence[Sequence[Hypothesis]],
+    full: Sequence[NBest],
+    references: Sequence[str],
+) -> dict[str, float]:
+    """What the restriction did.
+
+    Args:
+        restricted: found and scored over candidates.
+        over_all: the same hypotheses scored over all words.
+        full: found and scored over all words.
+        references: tokenised.
+    """
+    choices = [first_best(scored) for scored in over_all]
+    best = [one.hypotheses[0] for one in restricted]
+    same = [scored[0] for scored in over_all]
+    reranked = [scored[number] for scored, number in zip(over_all, choices, strict=True)]
+    unrestricted = [one.hypotheses[0] for one in full]
+    pairs = list(zip(unrestricted, reranked, strict=True))
+
+    def bleu(hypotheses: Sequence[Hypothesis]) -> float:
+        words = [hypothesis.words for hypothesis in hypotheses]
+        return scoring.score(words, references, tokenised=True)["bleu_tokenised"]
+
+    return {
+        "sentences": len(restricted),
+        "hypotheses": sum(len(one.hypotheses) for one in restricted),
+        "score_renormalised": mean(found.score for found in best),
+        "score_all_words": mean(found.score for found in same),
+        "score_full_search": mean(found.score for found in unrestricted),
+        "share_reranked": mean(number != 0 for number in choices),
+        "share_same_as_full": mean(a.words == b.words for a, b in pairs),
+        # In these the search over all words missed a translation that its own model prefers.
+        "share_above_full": mean(b.score > a.score and a.words != b.words for a, b in pairs),
+        "bleu_renormalised": bleu(best),
+        "bleu_reranked": bleu(reranked),
+        "bleu_full_search": bleu(unrestricted),
+    }
+
+
+def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
+    """The page."""
+    score = "log2 P / length, mean of the best translations"
+    rows = {
+        f"{score}: renormalised over the list": f"{found['score_renormalised']:.3f}",
+        f"{score}: the same ones over all words": f"{found['score_all_words']:.3f}",
+        f"{score}: those of the search over all words": f"{found['score_full_search']:.3f}",
+        "BLEU, order of the renormalised scores": f"{found['bleu_renormalised']:.2f}",
+        "BLEU, order of the scores over all words": f"{found['bleu_reranked']:.2f}",
+        "BLEU, search over all words": f"{found['bleu_full_search']:.2f}",
+        "another translation is best over all words": f"{found['share_reranked']:.1%}",
+        "then the same translation as that search's": f"{found['share_same_as_full']:.1%}",
+        "then a better one than that search's": f"{found['share_above_full']:.1%}",
+    }
+    heading = f"{found['hypotheses']:,} translations of {found['sentences']:,} sentences by"
+    lines = ["# Scores over candidates and over all words", ""]
+    lines += [f"{heading} `{arm_name}`; the search over all words is that of `{full}`.", ""]
+    lines += ["Scores over candidates are renormalised: they compare with no others.", ""]
+    return [*lines, "| | |", "|---|---|", *(f"| {k} | {value} |" for k, value in rows.items())]
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ledger", type=Path)
+    parser.add_argument("--arm", required=True, help="a decoding with --nbest")
+    parser.add_argument("--full", required=True, help="its model, decoded over all words")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--languages", nargs=2, required=True)
+    for name in ("data", "checkpoint", "reference", "work", "output"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Score, and write both files."""
+    options = parse_arguments(arguments)
+    runs = Runs(ledger.read(options.ledger))
+    outputs = []
+    for name in (options.arm, options.full):
+        if options.seed not in runs.seeds([name]):
+            print(f"  nothing: {name} was not run with seed {options.seed}")
+            return 0
+        run = ledger.ROOT / runs.entry(name, options.seed)["run"]
+        outputs.append(run / "generate.out")
+        if not outputs[-1].exists():
+            print(f"  nothing: {outputs[-1]} is not on this machine")
+            return 0
+    arm.find_fairseq_commands()
+    restricted, full = map(nbest.read, outputs)
+    try:
+        over_all = nbest.score_over_all_words(
+            restricted, options.data, options.checkpoint, tuple(options.languages), options.work
+        )
+    except (process.CommandFailed, scoring.Incomplete) as error:
+        print(f"rescore: {error}", file=sys.stderr)
+        return 1
+    found = figures(restricted, over_all, full, scoring.read_lines(options.reference))
+    page = markdown(options.arm, options.full, found)
+    for ending, lines in (("md", page), ("json", json.dumps(found, indent=2).split("\n"))):
+        scoring.write_lines(Path(f"{options.output}.{ending}"), lines)
+        print(f"  {options.output}.{ending}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

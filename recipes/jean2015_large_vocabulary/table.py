@@ -1,0 +1,60 @@
+"""The paper's table (Jean et al. 2015, Tables 2 and 3), and BLEU of one model against another's."""
+
+from collections.abc import Iterator, Sequence
+
+import comparison
+import scoring
+from recorded_runs import Runs
+
+NOTHING = "-"
+
+
+def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
+    """Test BLEU, dev BLEU in brackets, of the shortlist and of LV, step by step.
+
+    Args:
+        runs: scored on tokens.
+        chosen: K and K' of the rows with candidates, as in ``k2000.kp10``.
+    """
+    rows = {
+        "basic": ("shortlist", "lv"),
+        "+ candidates": (None, f"lv.{chosen}"),
+        "+ UNK replacement": ("shortlist.unk2", f"lv.{chosen}.unk2"),
+        "+ reshuffled partitions": (None, f"lv_reshuffle.{chosen}.unk2"),
+        **{f"+ {name}": (None, name) for name in _ensembles(runs)},
+    }
+    yield "| test (dev) | shortlist | LV |"
+    yield "|---|---|---|"
+    for name, arms in rows.items():
+        yield f"| {name} | " + " | ".join(_cell(runs, arm) for arm in arms) + " |"
+
+
+def _ensembles(runs: Runs) -> list[str]:
+    return [arm for arm in runs.arms if arm.startswith("ensemble") and arm.endswith(".unk2")]
+
+
+def _cell(runs: Runs, arm: str | None) -> str:
+    if arm is None or arm not in runs:
+        return NOTHING if arm is None else "not run"
+    test = comparison.mean_and_deviation(runs.values(arm, "bleu_tokenised"))
+    dev = runs.figure(arm, "valid_bleu_tokenised")
+    return test if dev is None else f"{test} ({dev:.2f})"
+
+
+def cross_model(runs: Runs, arms: Sequence[str]) -> Iterator[str]:
+    """BLEU of each row's translations with each column's as references: how much they differ."""
+    found = {arm: runs.translations(arm, "tokenised") for arm in arms if arm in runs}
+    texts = {arm: both[0] for arm, both in found.items() if both is not None}
+    if len(texts) < 2:
+        yield "Cross-model BLEU: fewer than two members of an ensemble were run."
+        return
+    yield "| cross-model BLEU | " + " | ".join(texts) + " |"
+    yield "|---|" + "---|" * len(texts)
+    for arm, hypotheses in texts.items():
+        cells = [
+            NOTHING
+            if arm == other
+            else f"{scoring.score(hypotheses, references, tokenised=True)['bleu_tokenised']:.2f}"
+            for other, references in texts.items()
+        ]
+        yield f"| {arm} | " + " | ".join(cells) + " |"
