@@ -31,8 +31,8 @@ MODELS=(shortlist "${LV[@]}" full sampled sampled_uncorrected)
 : "${ENSEMBLE_OF:=lv.frozen lv_reshuffle.frozen lv_tau${TAUS[-1]}.frozen lv_authors.frozen}"
 
 # Frozen only where something is compared with it, or made of it.
-ALL_ARMS=("${MODELS[@]}" shortlist.frozen)
-for name in $ENSEMBLE_OF; do ALL_ARMS+=("$name"); done
+read -ra MEMBERS <<<"$ENSEMBLE_OF"
+ALL_ARMS=("${MODELS[@]}" shortlist.frozen "${MEMBERS[@]}")
 read -ra ARMS <<<"${ARMS:-${ALL_ARMS[*]}}"
 read -ra DECODINGS <<<"${DECODINGS:-}"
 

@@ -144,12 +144,11 @@ define_model() {
 
 # define_ensemble ensembleN DECODING: the best and second-best checkpoints of N / 2 arms.
 define_ensemble() {
-  local size=${1#ensemble} members
+  local size=${1#ensemble} members=()
   [[ -n $2 ]] || die "'$1' is decoded, not trained: name how, as in $1.$DEFAULT_CHOICE"
   ((size % 2 == 0 && size > 0)) || die "'$1': an even number, two checkpoints of each arm"
-  read -ra members <<<"$ENSEMBLE_OF"
-  ((size / 2 <= ${#members[@]})) || die "'$1' needs $((size / 2)) arms, ENSEMBLE_OF has ${#members[@]}"
-  members=("${members[@]:0:size/2}")
+  ((size / 2 <= ${#MEMBERS[@]})) || die "'$1' needs $((size / 2)) arms, ENSEMBLE_OF has ${#MEMBERS[@]}"
+  members=("${MEMBERS[@]:0:size/2}")
   WORDS="the two best checkpoints of each of ${members[*]}, together"
   ARM_OPTIONS+=(--of "${members[@]}" --checkpoints 'checkpoint.best_loss_*.pt')
   GENERATE+=" --ensemble-average log_probabilities"
@@ -178,7 +177,7 @@ define_decoding() {
       *) die "no decoding '$part' of $1; known are kN.kpN, common, unk0, unk1, unk2, nbest" ;;
     esac
   done
-  [[ -z $frequent == -z $per_word && ($scope == sentence || -n $frequent) ]] ||
+  [[ -n $frequent && -n $per_word || -z $frequent$per_word && $scope == sentence ]] ||
     die "'$1.$2': candidates need both k and kp, as in $DEFAULT_CHOICE"
   if [[ -n $frequent ]]; then
     WORDS+="; over $frequent frequent words and $per_word translations of each, $scope lists"

@@ -1,0 +1,245 @@
+"""The models and decodings of jean2015_large_vocabulary are what their names say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq import options
+
+import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
+SETTINGS = ("SETTING", "ARMS", "DECODINGS", "TAU", "TAUS", "FREQUENT", "PER_WORD", "CHOICE")
+OURS = (*SETTINGS, "HIDDEN", "EPOCHS", "SEEDS", "BEAM", "PARALLEL", "ENSEMBLE_OF", "ENSEMBLES")
+SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE"; echo "${ARM_OPTIONS[@]}"'
+
+
+def environment(**more):
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    return {**inherited, "OUTLAYERS_PYTHON": sys.executable, **more}
+
+
+@pytest.fixture
+def bash(tmp_path):
+    """Run a few lines after settings.sh, with an empty ledger."""
+
+    def run(script, **more):
+        more |= {"OUTLAYERS_WORK": "work/x", "OUTLAYERS_RESULTS": str(tmp_path / "results")}
+        return subprocess.run(
+            ["bash", "-c", f"source {RECIPE / 'settings.sh'}\n{script}"],
+            cwd=ROOT,
+            env=environment(**more),
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+@pytest.fixture
+def output(bash):
+    def run(script, **more):
+        result = bash(script, **more)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.splitlines()
+
+    return run
+
+
+def parsed(parser, text):
+    return options.parse_args_and_arch(parser, ["data", *text.split()])
+
+
+def trained(text):
+    """What fairseq-train makes of the options of a model."""
+    return vars(parsed(options.get_training_parser(), text))
+
+
+def decoded(text):
+    """What fairseq-generate makes of the options of a decoding."""
+    return vars(parsed(options.get_generation_parser(), f"--path x {text}"))
+
+
+def test_the_models_come_by_priority(output):
+    assert output("printf '%s\\n' \"${ARMS[@]}\"") == [
+        "shortlist",
+        "lv",
+        "lv_tau1000",
+        "lv_tau4000",
+        "lv_authors",
+        "lv_reshuffle",
+        "full",
+        "sampled",
+        "sampled_uncorrected",
+        "shortlist.frozen",
+        "lv.frozen",
+        "lv_reshuffle.frozen",
+        "lv_tau4000.frozen",
+        "lv_authors.frozen",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("shortlist", {"criterion": "full_softmax", "partition_size": 0}),
+        ("full", {"criterion": "full_softmax", "partition_size": 0}),
+        ("lv", {"criterion": "partition_softmax", "partition_size": 2000}),
+        ("lv_tau1000", {"partition_size": 1000, "partition_mode": "paper"}),
+        ("lv_authors", {"partition_size": 2000, "partition_mode": "authors"}),
+        ("lv_reshuffle", {"partition_size": 2000, "reshuffle_partitions": True}),
+        (
+            "sampled",
+            {
+                "criterion": "sampled_softmax",
+                "sampler": "unigram",
+                "num_sampled": 2000,
+                "no_logq_correction": False,
+            },
+        ),
+        ("sampled_uncorrected", {"sampler": "unigram", "no_logq_correction": True}),
+    ],
+)
+def test_a_model_is_what_its_name_says(output, name, expected):
+    train, _, _ = output(SHOW, name=name)
+    found = trained(train)
+    assert {option: found[option] for option in expected} == expected
+    assert found["keep_best_checkpoints"] == 2  # an ensemble has the second best as well
+
+
+def test_only_the_shortlist_has_the_small_dictionary(output):
+    for name, data in (("shortlist.unk2", "shortlist"), ("full", "large"), ("lv.frozen", "large")):
+        assert f"--data work/x/bin.{data} " in output(SHOW, name=name)[2]
+
+
+def test_a_frozen_model_goes_on_as_it_was_trained(output):
+    for name in ("lv_tau1000", "shortlist"):
+        before, after = (output(SHOW, name=n)[0] for n in (name, f"{name}.frozen"))
+        criterion = before[before.index("--criterion") :]
+        assert after.endswith(f"{criterion} --freeze-embeddings --finetune-from-model")
+        assert "--max-epoch 2 " in after
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("shortlist.unk0", {"unk_replacement": "copy", "unk_dictionary": None, "candidates": None}),
+        ("lv.unk1", {"unk_replacement": "dictionary", "unk_dictionary": "work/x/lexicon.en-de"}),
+        ("lv.unk2", {"unk_replacement": "lower_case", "source_text": "{subset}"}),
+        (
+            "lv.frozen.k500.kp0",
+            {
+                "candidates": "work/x/candidates.npz",
+                "candidate_frequent": 500,
+                "candidate_per_word": 0,
+                "candidate_scope": "sentence",
+                "nbest": 1,
+            },
+        ),
+        ("lv.k2000.kp10.common", {"candidate_scope": "common", "candidate_per_word": 10}),
+        ("lv.k2000.kp10.nbest", {"nbest": 12, "beam": 12, "unk_replacement": "none"}),
+        ("ensemble4.k9.kp1", {"ensemble_average": "log_probabilities", "candidate_frequent": 9}),
+    ],
+)
+def test_a_decoding_is_what_its_name_says(output, name, expected):
+    train, generate, _ = output(SHOW, name=name)
+    assert train == ""
+    found = decoded(generate)
+    if found["source_text"]:
+        assert found["source_text"].endswith("/{subset}.en")
+        found["source_text"] = "{subset}"
+    assert {option: found[option] for option in expected} == expected
+
+
+def test_an_ensemble_has_two_checkpoints_of_each_arm(output):
+    arm_options = output(SHOW, name="ensemble4.k9.kp1")[2]
+    assert (
+        "--of lv.frozen lv_reshuffle.frozen --checkpoints checkpoint.best_loss_*.pt" in arm_options
+    )
+
+
+def test_the_candidate_file_decides_what_a_decoding_is(output):
+    assert "--files work/x/candidates.npz" in output(SHOW, name="lv.k9.kp1")[2]
+    assert "--files work/x/lexicon.en-de" in output(SHOW, name="lv.unk2")[2]
+    assert "--files" not in output(SHOW, name="lv.unk0")[2]
+
+
+def test_both_curves_are_decoded_once_and_first(output):
+    curves = [f"lv.k{k}.kp10" for k in (2000, 500, 1000, 4000, 8000)]
+    curves += [f"lv.k2000.kp{n}" for n in (0, 1, 20)]
+    names = output("all_decodings k500.kp20")
+    assert names[:8] == curves
+    assert names[8:12] == ["shortlist.unk2", "lv.unk2", "lv.k500.kp20", "lv.k500.kp20.unk2"]
+    assert {"lv_tau1000.k8000.kp10", "ensemble8.k500.kp20.unk2", "lv.k2000.kp0.unk2"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_every_decoding_of_the_list_means_something(output):
+    script = "for name in $(all_decodings k4000.kp10); do define_arm $name; echo $GENERATE; done"
+    lines = output(script)
+    assert len(lines) == len(output("all_decodings k4000.kp10"))
+    for line in lines:
+        decoded(line)
+
+
+def test_the_paper_setting_has_the_papers_sizes(output):
+    (found,) = (
+        trained(output(SHOW, name="lv", SETTING="paper", PARALLEL="/text", TARGET=target)[0])
+        for target in ("fr",)
+    )
+    sizes = {"hidden_size": 1000, "embed_dim": 620, "maxout_size": 500, "partition_size": 30000}
+    training = {"optimizer": "adadelta", "clip_norm": 1, "batch_size": 80, "dropout": 0}
+    assert {name: found[name] for name in sizes | training} == sizes | training
+    script = 'echo "$SHORTLIST $LARGE $TAU ${TAUS[*]}"'
+    german = output(script, SETTING="paper", PARALLEL="/text", TARGET="de")
+    assert german == ["50000 500000 50000 15000"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lvv", "no model 'lvv'; known are shortlist lv"),
+        ("lv.k2000", "'lv.k2000': candidates need both k and kp, as in k2000.kp10"),
+        ("lv.common", "'lv.common': candidates need both k and kp"),
+        ("lv.unk3", "no decoding 'unk3' of lv; known are kN.kpN"),
+        ("ensemble4", "'ensemble4' is decoded, not trained"),
+        ("ensemble3.unk2", "'ensemble3': an even number"),
+        ("ensemble10.unk2", "'ensemble10' needs 5 arms, ENSEMBLE_OF has 4"),
+    ],
+)
+def test_a_name_that_means_nothing_is_said(bash, name, message):
+    result = bash(SHOW, name=name)
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
+    result = subprocess.run(
+        [RECIPE / "10_arms.sh"],
+        env=environment(
+            OUTLAYERS_WORK=str(tmp_path / "work"),
+            OUTLAYERS_RESULTS=str(tmp_path / "results"),
+            ARMS="shortlist lvv",
+        ),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert "no model 'lvv'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
+        ({"SETTING": "paper"}, "SETTING=paper: name in PARALLEL a folder"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(bash, more, message):
+    result = bash("true", **more)
+    assert result.returncode == 1
+    assert message in result.stderr

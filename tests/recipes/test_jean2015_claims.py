@@ -1,0 +1,174 @@
+"""The verdicts on the eight claims of Jean et al. (2015) follow from ledger and measurements."""
+
+import json
+
+import pytest
+
+import ledger
+from jean2015_large_vocabulary import claims, table
+from recorded_runs import Runs
+from resampling import Interval
+from tests.recipes.test_report import add
+from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
+
+CHOSEN = "k4.kp10"
+UNK = f"{CHOSEN}.unk2"
+
+
+class Scores(Runs):
+    """BLEU scores made by hand; every difference has the same uncertainty."""
+
+    def __init__(self, bleu, half=0.1):
+        self.scores, self.half = bleu, half
+
+    @property
+    def arms(self):
+        return list(self.scores)
+
+    def __contains__(self, arm):
+        return arm in self.scores
+
+    def figure(self, arm, name):
+        return None
+
+    def difference(self, weights):
+        if not all(arm in self for arm in weights):
+            return None
+        total = sum(weight * self.scores[arm] for arm, weight in weights.items())
+        return Interval(total, total - self.half, total + self.half), 3
+
+
+def evidence(bleu, tmp_path, **speeds):
+    """With speeds of one round by kind and name."""
+    for kind, rows in speeds.items():
+        facts = {"rows": [{"arm": arm, "rounds": found} for arm, found in rows.items()]}
+        (tmp_path / f"{kind}_speed.json").write_text(json.dumps(facts))
+    return claims.Evidence(Scores(bleu), tmp_path, CHOSEN)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scores", "expected"),
+    [
+        (claims.large_beats_shortlist, {"lv": 22, f"lv.{CHOSEN}": 23, "shortlist": 20}, HOLDS),
+        (claims.large_beats_shortlist, {"lv": 22, f"lv.{CHOSEN}": 19, "shortlist": 20}, FAILS),
+        (claims.large_beats_shortlist, {"lv": 22, "shortlist": 20}, NOT_RUN),
+        (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 20.5}, HOLDS),
+        (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 20.05}, UNDECIDED),
+        (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 19}, FAILS),
+        (
+            claims.replacement_helps_the_shortlist_more,
+            {"shortlist": 10, "shortlist.unk2": 14, f"lv.{CHOSEN}": 12, f"lv.{UNK}": 13},
+            HOLDS,
+        ),
+        (
+            claims.replacement_helps_the_shortlist_more,
+            {"shortlist": 10, "shortlist.unk2": 10.5, f"lv.{CHOSEN}": 12, f"lv.{UNK}": 13},
+            FAILS,
+        ),
+    ],
+)
+def test_a_claim_about_one_model_and_another(claim, scores, expected, tmp_path):
+    assert claim(evidence(scores, tmp_path)).verdict == expected
+
+
+@pytest.mark.parametrize(("one", "expected"), [(20, HOLDS), (22, FAILS)])
+def test_more_translations_are_compared_where_the_curves_cross(one, expected, tmp_path):
+    found = evidence({"lv.k4.kp10": 21, "lv.k4.kp1": one, "lv.k9.kp1": 99}, tmp_path)
+    assert claims.more_translations_help(found, "k4.kp10").verdict == expected
+
+
+@pytest.mark.parametrize(("far", "expected"), [((19, 18), HOLDS), ((19, 23), FAILS), ((), NOT_RUN)])
+def test_small_partitions_are_compared_with_lists_four_times_as_large(far, expected, tmp_path):
+    scores = {"lv_tau10.k11.kp10": 20, "lv_tau10.k20.kp10": 90, "lv_tau10.k11.kp1": 90}
+    scores |= {f"lv_tau10.k{k}.kp10": s for k, s in zip((40, 80), far, strict=False)}
+    found = evidence(scores, tmp_path)
+    claim = claims.small_partitions_want_small_lists(found, "k11.kp10", [20, 10])
+    assert claim.verdict == expected
+    assert len(claim.parts) == len(far)
+
+
+@pytest.mark.parametrize(("ensemble", "expected"), [(25, HOLDS), (21.5, FAILS)])
+def test_an_ensemble_must_beat_each_of_its_arms(ensemble, expected, tmp_path):
+    scores = {f"lv.{UNK}": 20, f"lv_reshuffle.{UNK}": 21, f"a.{UNK}": 21, f"b.{UNK}": 22}
+    scores[f"ensemble4.{UNK}"] = ensemble
+    members = {"ensemble4": ["a", "b"]}
+    found = evidence(scores, tmp_path)
+    assert claims.reshuffling_and_ensembles_help(found, members).verdict == expected
+    no_ensemble = evidence({k: v for k, v in scores.items() if "ensemble" not in k}, tmp_path)
+    assert claims.reshuffling_and_ensembles_help(no_ensemble, members).verdict == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("all_words", "lists", "common", "expected"),
+    [
+        ([10, 11], [50, 51], [60, 61], HOLDS),
+        ([60, 61], [50, 51], [60, 61], FAILS),  # the search over all words is the faster one
+        ([10, 11], [39, 51], [60, 61], UNDECIDED),  # the shortlist is 2.56 times as fast, once
+        ([10, 11], [50, 51], [40, 41], FAILS),  # the common list is the slower one
+    ],
+)
+def test_decoding_time_is_compared_round_by_round(all_words, lists, common, expected, tmp_path):
+    rows = {"shortlist": [100, 100], "lv": all_words, f"lv.{CHOSEN}": lists}
+    rows[f"lv.{CHOSEN}.common"] = common
+    assert claims.decoding_time(evidence({}, tmp_path, decoding=rows)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("four_times", "expected"), [([95, 104], HOLDS), ([95, 80], UNDECIDED), ([120, 130], FAILS)]
+)
+def test_training_time_is_flat_in_both_directions(four_times, expected, tmp_path):
+    rows = {"lv": [100, 100], "lv.times2": [99, 101], "lv.times4": four_times}
+    assert claims.training_time(evidence({}, tmp_path, training=rows)).verdict == expected
+
+
+def test_what_was_not_measured_is_not_run(tmp_path):
+    found = evidence({}, tmp_path)
+    assert claims.decoding_time(found).verdict == claims.training_time(found).verdict == NOT_RUN
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A checkout with a small ledger."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+    add(path, "shortlist", 1, 10.0, wrong=0.5)
+    add(path, "lv", 1, 20.0, wrong=0.1)
+    add(path, f"lv.{CHOSEN}", 1, 21.0, wrong=0.1, valid_bleu_tokenised=22.5)
+    add(path, "lv.k8.kp10", 1, 20.5, wrong=0.1, valid_bleu_tokenised=22.0)
+    for number, name in enumerate(("a", "b")):
+        add(path, f"{name}.{UNK}", 1, 20 + number, wrong=0.2)
+    return path
+
+
+def test_the_page_has_the_table_every_claim_and_what_is_missing(results, capsys):
+    arms = ["shortlist", "lv", "full", f"lv.{CHOSEN}"]
+    members = ["--ensemble-of", "a", "b", "--default", "k8.kp10"]
+    assert claims.main([str(results), "--arms", *arms, *members]) == 0
+    page = (results.parent / "claims.md").read_text()
+    assert "K and K' chosen on the dev set: k4.kp10." in page
+    assert "Arms not run: full." in page
+    assert "| basic | 10.00 | 20.00 |" in page
+    assert "| + candidates | - | 21.00 (22.50) |" in page
+    assert "| + UNK replacement | not run | not run |" in page
+    assert [f"## {number}. " in page for number in range(1, 9)] == [True] * 8
+    facts = json.loads((results.parent / "claims.json").read_text())
+    assert facts["choice"] == CHOSEN
+    assert [claim["number"] for claim in facts["claims"]] == list(range(1, 9))
+    verdict = {claim["number"]: claim["verdict"] for claim in facts["claims"]}
+    assert (verdict[1], verdict[3]) == (HOLDS, NOT_RUN)
+
+
+def test_cross_model_bleu_takes_the_columns_as_references(results):
+    runs = Runs(ledger.read(results), form="tokenised")
+    names = [f"a.{UNK}", f"b.{UNK}"]
+    rows = list(table.cross_model(runs, [*names, "c"]))
+    assert rows[0] == f"| cross-model BLEU | {names[0]} | {names[1]} |"
+    one, other = (runs.translations(name, "tokenised")[0] for name in names)
+    expected = table.scoring.score(one, other, tokenised=True)["bleu_tokenised"]
+    assert rows[2] == f"| {names[0]} | - | {expected:.2f} |"
+    assert "fewer than two" in next(table.cross_model(runs, names[:1]))
+
+
+def test_an_empty_ledger_is_refused(tmp_path, capsys):
+    assert claims.main([str(tmp_path / "ledger.jsonl")]) == 2
+    assert "is missing or empty" in capsys.readouterr().err

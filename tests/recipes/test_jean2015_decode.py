@@ -1,0 +1,124 @@
+"""A decoding is a row of its own, made once from models that were trained before."""
+
+from pathlib import Path
+
+import pytest
+
+import ledger
+from jean2015_large_vocabulary import decode, decodings
+from recorded_runs import Runs
+from tests.recipes.test_arm import calls
+from tests.recipes.test_arm import run as train
+
+
+@pytest.fixture
+def trained(checkout):
+    """A checkout where two arms were trained with seeds 1 and 2, "tied" and "linear"."""
+    (checkout / "valid.de").write_text((checkout / "test.de").read_text())
+    (checkout / "lists").write_text("a list\n")
+    for name in ("tied", "linear"):
+        for seed in (1, 2):
+            assert train("--seed", str(seed), name=name) == 0
+    Path("calls").unlink()
+    return checkout
+
+
+def run(*more, name="tied.k9.kp1", of=("tied",), generate="--beam 2 --text {subset}.en"):
+    fixed = ["--ledger", "ledger.jsonl", "--runs", "runs", "--data", "data", "--of", *of]
+    fixed += ["--reference", "test.de", "--dev-reference", "valid.de", "--generate", generate]
+    return decode.main([name, *fixed, *more, "--"])
+
+
+def last():
+    return ledger.read(Path("ledger.jsonl"))[-1]
+
+
+def test_both_sets_are_decoded_with_their_own_text(trained):
+    assert run() == 0
+    entry = last()
+    assert entry["arm"] == "tied.k9.kp1"
+    assert entry["generate_command"].endswith("--beam 2 --text test.en")
+    assert entry["valid_generate_command"].endswith("--beam 2 --text valid.en --gen-subset valid")
+    figures = entry["figures"]
+    assert figures["bleu_tokenised"] == figures["valid_bleu_tokenised"] == pytest.approx(100)
+    assert figures["sentences"] == figures["valid_sentences"] == 11
+    assert calls() == ["generate", "generate"]  # nothing is trained again
+    (kept,) = Path("translations").glob("tied.k9.kp1.*.hyp")
+    assert len(kept.read_text().splitlines()) == 11
+
+
+def test_a_decoding_in_the_ledger_is_skipped_unless_something_changed(trained):
+    run("--files", "lists")
+    run("--files", "lists")
+    assert len(calls()) == 2
+    (trained / "lists").write_text("another list\n")
+    run("--files", "lists")
+    assert len(calls()) == 4
+    run("--files", "lists", generate="--beam 3")
+    assert len(calls()) == 6
+    assert train("--seed", "1", epochs=4) == 0  # the model is another one now
+    run("--files", "lists", generate="--beam 3")
+    assert calls()[6:] == ["train", "generate", "generate", "generate"]
+
+
+def test_the_checkpoint_is_that_of_the_same_seed(trained):
+    run("--seed", "2")
+    (path,) = {word for word in last()["generate_command"].split() if word.endswith(".pt")}
+    assert path.startswith("runs/tied/seed2-")
+
+
+def test_an_ensemble_has_every_checkpoint_of_the_pattern(trained):
+    for folder in Path("runs").rglob("checkpoints"):
+        for loss in ("3.1", "3.2"):
+            (folder / f"checkpoint.best_loss_{loss}.pt").touch()
+    run(
+        "--checkpoints", "checkpoint.best_loss_*.pt", of=("tied", "linear"), name="ensemble4.k9.kp1"
+    )
+    words = last()["generate_command"].split()
+    paths = words[words.index("--path") + 1].split(":")
+    assert [(path.split("/")[1], path[-6:]) for path in paths] == [
+        ("tied", "3.1.pt"),
+        ("tied", "3.2.pt"),
+        ("linear", "3.1.pt"),
+        ("linear", "3.2.pt"),
+    ]
+    assert set(last()["setting"]["of"]) == {"tied", "linear"}
+
+
+def test_what_was_not_trained_here_is_not_decoded(trained, capsys):
+    assert run("--seed", "3") == run(of=("none", "tied")) == 0
+    for path in Path("runs/linear").rglob("*.pt"):
+        path.unlink()
+    assert run(of=("linear",)) == 0
+    said = capsys.readouterr().out
+    assert "not decoded, for tied was not run" in said
+    assert "not decoded, for none was not run" in said
+    assert "has no checkpoint_best.pt: linear ran elsewhere" in said
+    assert not Path("calls").exists()
+
+
+def write(path, **scores):
+    """Ledger lines with these dev scores, `_` in their names standing for a dot."""
+    for name, score in scores.items():
+        figures = {"valid_bleu_tokenised": score}
+        entry = {"arm": name.replace("_", "."), "key": "k", "seed": 1, "figures": figures}
+        ledger.append(path, entry)
+
+
+def test_the_lists_are_chosen_on_the_dev_set(tmp_path, capsys):
+    path = tmp_path / "ledger.jsonl"
+    assert decodings.main([str(path)]) == 0
+    write(path, lv_k500_kp10=20.5, lv_k2000_kp10=21.0, lv_k2000_kp20=21.0, lv_k1000_kp10=19)
+    # Other rows are no candidates for the choice, however high.
+    write(path, lv_k2000_kp10_unk2=30, other_k500_kp1=40, lv=50, lv_frozen_k7_kp7=60)
+    assert decodings.main([str(path)]) == 0
+    assert capsys.readouterr().out.split() == ["k2000.kp10", "k2000.kp10"]
+    write(path, lv_k500_kp1=22.0)
+    assert decodings.choice(Runs(ledger.read(path)), "k1.kp1") == "k500.kp1"
+
+
+def test_lists_are_sorted_by_number_and_of_one_model(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    write(path, lv_k10000_kp1=1, lv_k500_kp20=1, lv_k500_kp3=1, lv_frozen_k1_kp1=1)
+    names = [str(lists) for lists in decodings.lists_of(Runs(ledger.read(path)), "lv")]
+    assert names == ["lv.k500.kp3", "lv.k500.kp20", "lv.k10000.kp1"]
