@@ -24,6 +24,7 @@ source "$HERE/../common.sh"
 : "${SETTING:=multi30k}" "${SOURCE:=en}" "${TARGET:=de}" "${PARALLEL:=}" "${SEEDS:=1}" "${BEAM:=12}"
 : "${CLIP:=1}" "${LEXICON_TABLE:=}" "${TIMING_ROUNDS:=3}" "${TIMING_SHARDS:=5}"
 : "${SPEED_UPDATES:=40}" "${SPEED_ROUNDS:=3}"
+SEED=${SEEDS%% *} # of what looks into one run alone: steps 40 and 80
 case $SETTING in
   multi30k)
     : "${SHORTLIST:=4000}" "${LARGE:=0}" "${SOURCE_SHORTLIST:=0}" "${SOURCE_LARGE:=0}"

@@ -117,7 +117,7 @@ def test_only_the_shortlist_has_the_small_dictionary(output):
 
 def test_a_frozen_model_goes_on_as_it_was_trained(output):
     for name in ("lv_tau1000", "shortlist"):
-        before, after = (output(SHOW, name=n)[0] for n in (name, f"{name}.frozen"))
+        before, after = (output(SHOW, name=n)[0].rstrip() for n in (name, f"{name}.frozen"))
         criterion = before[before.index("--criterion") :]
         assert after.endswith(f"{criterion} --freeze-embeddings --finetune-from-model")
         assert "--max-epoch 2 " in after

@@ -98,6 +98,12 @@ def test_no_arm_starts_after_the_time_budget():
     assert "TIME_BUDGET=60" in result.stdout
 
 
+def test_a_script_of_a_recipe_can_take_the_place_of_arm_py(tmp_path):
+    (tmp_path / "own.py").write_text("import sys; print('own', sys.argv[1], sys.argv[-1])\n")
+    result = bash("run_arm tied words -- --lr 1", ARM_SCRIPT=str(tmp_path / "own.py"))
+    assert result.stdout == "own tied 1\n", result.stderr
+
+
 def test_every_arm_runs_with_every_seed_whatever_fails():
     script = """
     define_arm() { WORDS="words of $1"; OPTIONS=(--lr 1); }

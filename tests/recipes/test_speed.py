@@ -14,6 +14,8 @@ import json, pathlib, sys
 value = lambda option: sys.argv[sys.argv.index(option) + 1]
 with open("calls", "a") as calls:
     print(value("--arch"), value("--seed"), file=calls)
+with open("folders", "a") as folders:
+    print(sys.argv[1], file=folders)
 speed = {{"stock": 100.0, "ours": 150.0}}[value("--arch")]
 for update in range(1, int(value("--max-update")) + 1):
     if update % int(value("--log-interval")) == 0:
@@ -53,3 +55,10 @@ def test_one_update_is_refused_before_anything_is_trained(train, capsys):
         train("--updates", "1")
     assert "--updates 1: at least 2" in capsys.readouterr().err
     assert not Path("calls").exists()
+
+
+def test_an_arm_may_be_trained_on_a_folder_of_its_own(train):
+    fixed = ["--data", "data", "--runs", "runs", "--output", "speed.json", "--rounds", "1"]
+    arms = ["--", "a", "--arch", "stock", "--", "b", "larger", "--arch", "ours"]
+    assert speed.main([*fixed, *arms]) == 0
+    assert Path("folders").read_text().split() == ["data", "larger"]
