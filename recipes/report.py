@@ -36,6 +36,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "arm": lambda row: row.label,
     "BLEU": _figure("bleu", 2),
     "BLEU (tokenised)": _figure("bleu_tokenised", 2),
+    "BLEU, dev set (tokenised)": _figure("valid_bleu_tokenised", 2),
     "difference": _intervals,
     "p": _p_values,
     "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),

@@ -49,6 +49,22 @@ if ! measured "$RESULTS/training_speed.json"; then
     "${groups[@]}"
 fi
 
+# timing_data MODEL: the beginning of the test set, binarized for it.
+timing_data() {
+  local data folder language text=$WORK/timing
+  data=$(data_of "$1")
+  folder=$data.timing$TIMING_SENTENCES
+  for language in "$SOURCE" "$TARGET"; do
+    head -n "$TIMING_SENTENCES" "$TOKENIZED/test.$language" >"$text.$language"
+  done
+  if [[ ! -d $folder ]]; then
+    preprocess "$folder" "$text.$SOURCE" "$text.$TARGET" -- --source-lang "$SOURCE" \
+      --target-lang "$TARGET" --testpref "$text" --srcdict "$data/dict.$SOURCE.txt" \
+      --tgtdict "$data/dict.$TARGET.txt" >&2
+  fi
+  echo "$folder"
+}
+
 step "decoding, $TIMING_ROUNDS rounds"
 groups=() chosen=$(choice)
 # One sentence at a time, as in the paper: what a sentence costs, not how well a batch fits.
@@ -60,8 +76,7 @@ for name in shortlist lv "lv.$chosen" "lv.$chosen.common"; do
   fi
   define_arm "$name"
   read -ra options <<<"$GENERATE"
-  groups+=(-- "$name" "$(data_of "$name")" --path "$checkpoint" "${options[@]}" --batch-size 1
-    --num-shards "$TIMING_SHARDS" --shard-id 0)
+  groups+=(-- "$name" "$(timing_data "$name")" --path "$checkpoint" "${options[@]}" --batch-size 1)
 done
 if ((${#groups[@]})) && ! measured "$RESULTS/decoding_speed.json"; then
   "$PYTHON" "$HERE/decoding_speed.py" --runs "$WORK/decoding_speed" --rounds "$TIMING_ROUNDS" \

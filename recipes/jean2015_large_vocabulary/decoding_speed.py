@@ -28,26 +28,26 @@ TRANSLATED = re.compile(
 )
 
 
-def words_per_second(output: Path) -> float:
+def words_per_second(log: Path) -> float:
     """From what fairseq-generate says at its end.
 
     Raises:
         Incomplete: if it does not.
     """
-    found = list(TRANSLATED.finditer(output.read_text(encoding="utf-8")))
+    found = list(TRANSLATED.finditer(log.read_text(encoding="utf-8")))
     if not found or float(found[-1]["s"]) == 0:
-        raise scoring.Incomplete(f"{output} does not say in how many seconds it was translated")
+        raise scoring.Incomplete(f"{log} does not say in how many seconds it was translated")
     return int(found[-1]["tokens"].replace(",", "")) / float(found[-1]["s"])
 
 
 def measure(name: str, options: list[str], runs: Path, number: int) -> tuple[float, float]:
     """Words per second and peak megabytes of one way to decode in one round."""
     runs.mkdir(parents=True, exist_ok=True)
-    output = runs / f"{name}.round{number}.out"
+    log = runs / f"{name}.round{number}.log"
     command = ["fairseq-generate", *options, "--user-dir", str(arm.USER_DIR), "--no-progress-bar"]
     with process.Progress(f"round {number}, {name}"):
-        usage = process.run(command, log=output.with_suffix(".log"), output=output)
-    return words_per_second(output), usage.peak_rss_mb
+        usage = process.run(command, log=log)
+    return words_per_second(log), usage.peak_rss_mb
 
 
 def rows_of(speeds: dict[str, list[float]], memory: dict[str, list[float]]) -> list[dict]:

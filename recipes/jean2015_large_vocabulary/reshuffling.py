@@ -27,6 +27,8 @@ def measure(options: argparse.Namespace) -> dict:
     """Seconds of every division, and how many partitions there were."""
     source, target = options.languages
     config = TranslationConfig(data=str(options.data), source_lang=source, target_lang=target)
+    # Elsewhere these are references to fairseq's other options.
+    config.dataset_impl, config.train_subset, config.required_seq_len_multiple = None, "train", 1
     task = TranslationTask.setup_task(config)
     task.load_dataset("train")
     dataset = task.datasets["train"]

@@ -12,8 +12,8 @@
 #   EPOCHS  FROZEN_EPOCHS  BATCH_SENTENCES  DROPOUT  LR  FROZEN_LR  CLIP      of training
 #   BEAM=12              of translating
 #   LEXICON_TABLE=FILE   a table of fast_align -p, instead of the built-in aligner's
-#   TIMING_ROUNDS=3  TIMING_SHARDS=5     of step 80: times that each way to decode is measured, on
-#                        one of so many parts of the test set
+#   TIMING_ROUNDS=3  TIMING_SENTENCES=200    of step 80: times that each way to decode is measured,
+#                        on so many sentences of the test set
 #   SPEED_UPDATES=40  SPEED_ROUNDS=3     and of every training
 #   and those of arms.sh, and of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA ...
 set -euo pipefail
@@ -22,7 +22,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$HERE/../common.sh"
 
 : "${SETTING:=multi30k}" "${SOURCE:=en}" "${TARGET:=de}" "${PARALLEL:=}" "${SEEDS:=1}" "${BEAM:=12}"
-: "${CLIP:=1}" "${LEXICON_TABLE:=}" "${TIMING_ROUNDS:=3}" "${TIMING_SHARDS:=5}"
+: "${CLIP:=1}" "${LEXICON_TABLE:=}" "${TIMING_ROUNDS:=3}" "${TIMING_SENTENCES:=200}"
 : "${SPEED_UPDATES:=40}" "${SPEED_ROUNDS:=3}"
 SEED=${SEEDS%% *} # of what looks into one run alone: steps 40 and 80
 case $SETTING in

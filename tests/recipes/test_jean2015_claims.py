@@ -5,7 +5,7 @@ import json
 import pytest
 
 import ledger
-from jean2015_large_vocabulary import claims, table
+from jean2015_large_vocabulary import claims, figures, table
 from recorded_runs import Runs
 from resampling import Interval
 from tests.recipes.test_report import add
@@ -172,3 +172,17 @@ def test_cross_model_bleu_takes_the_columns_as_references(results):
 def test_an_empty_ledger_is_refused(tmp_path, capsys):
     assert claims.main([str(tmp_path / "ledger.jsonl")]) == 2
     assert "is missing or empty" in capsys.readouterr().err
+
+
+def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
+    pytest.importorskip("matplotlib")
+    scores = {"lv": 20, "lv.k4.kp10": 21, "lv.k8.kp10": 22, "lv_tau1.k4.kp10": 19}
+    runs = Scores(scores)
+    runs.bleu = scores.get
+    assert [path.name for path in figures.draw(runs, tmp_path, CHOSEN)] == ["bleu_by_k.png"]
+    scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20}
+    assert [path.name for path in figures.draw(runs, tmp_path, CHOSEN)] == [
+        "bleu_by_k.png",
+        "bleu_by_k_prime.png",
+    ]
+    assert (tmp_path / "bleu_by_k_prime.png").read_bytes().startswith(b"\x89PNG")

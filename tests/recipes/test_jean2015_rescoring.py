@@ -62,12 +62,12 @@ def test_the_figures_of_two_sentences_are_those_worked_out_by_hand():
     ],
 )
 def test_the_speed_is_that_of_the_search_alone(tmp_path, said, expected):
-    output = tmp_path / "out"
-    scoring.write_lines(output, ["H-0\t-1\tx", f"2026-01-31 10:00:00 | INFO | x | {said}", "end"])
-    assert decoding_speed.words_per_second(output) == pytest.approx(expected)
-    scoring.write_lines(output, ["H-0\t-1\tx"])
+    log = tmp_path / "out"
+    scoring.write_lines(log, ["H-0\t-1\tx", f"2026-01-31 10:00:00 | INFO | x | {said}", "end"])
+    assert decoding_speed.words_per_second(log) == pytest.approx(expected)
+    scoring.write_lines(log, ["H-0\t-1\tx"])
     with pytest.raises(scoring.Incomplete, match="does not say"):
-        decoding_speed.words_per_second(output)
+        decoding_speed.words_per_second(log)
 
 
 def test_seconds_a_word_are_the_median_of_the_rounds():
