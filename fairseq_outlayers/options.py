@@ -54,7 +54,7 @@ REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
     (
         "Source embeddings",
         "source_embedding",
-        "For `luong_lstm`, `nematus_gru` and their named sizes.",
+        "For `luong_lstm`, `nematus_gru`, their named sizes, and `rnnsearch`.",
         SOURCE_EMBEDDINGS,
         SourceEmbeddingConfig,
     ),
