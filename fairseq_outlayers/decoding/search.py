@@ -103,6 +103,7 @@ class CandidateGenerator(SequenceGenerator):
         min_share: hypotheses have at least so many words for each of the source.
     """
 
+    search: Any
     vocab_size: int
     token_indices_to_suppress: Optional[Tensor]
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -202,10 +203,8 @@ def test_dropout_acts_on_encoder_states_readout_and_embeddings_only_in_training(
 
 
 def test_the_default_sizes_are_the_papers(task):
+    config = MODEL_DATACLASS_REGISTRY["rnnsearch"]()
     with torch.device("meta"):
-        from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
-
-        config = MODEL_DATACLASS_REGISTRY["rnnsearch"]()
         model = MODEL_REGISTRY["rnnsearch"].build_model(config, task)
     decoder = model.decoder
     assert decoder.embed_tokens.weight.shape == (len(task.target_dictionary), 620)
