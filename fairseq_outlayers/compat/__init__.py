@@ -11,7 +11,7 @@ from fairseq_outlayers.compat import (
     dictionary_file,
     dropped_tail,
     numpy_names,
-    optimizer_sees_model,
+    prepared_model,
     quiet_start,
     replace_unk,
     resumed_lr_step,
@@ -28,7 +28,7 @@ MENDS = (
     dropped_tail,
     atomic_checkpoint,
     resumed_lr_step,
-    optimizer_sees_model,
+    prepared_model,
     replace_unk,
 )
 

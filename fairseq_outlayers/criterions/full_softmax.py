@@ -93,10 +93,15 @@ class FullSoftmax(FairseqCriterion):
         scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
+        sums = self.further_sums(len(scored[2]), layer.num_classes)
         if self.label_smoothing == 0:
-            return nll, nll, {}
+            return nll, nll, sums
         term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.left_out)
-        return nll + (term.sum() if reduce else term), nll, {}
+        return nll + (term.sum() if reduce else term), nll, sums
+
+    def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
+        """What else to log, for criterions that do not score all classes."""
+        return {}
 
     @staticmethod
     def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:

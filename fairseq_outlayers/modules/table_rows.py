@@ -4,13 +4,14 @@ A table is a parameter with one row (or one number) for every word. Its gradient
 table unless it is *row-sparse*: a sparse tensor of the rows that a batch has used.
 """
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 MARK = "row_sparse"
+LENGTH = "rows_in_use"
 
 
 def mark_row_sparse(table: Tensor) -> None:
@@ -21,6 +22,17 @@ def mark_row_sparse(table: Tensor) -> None:
 def is_row_sparse(table: Tensor) -> bool:
     """Whether the table has been marked; its gradient may be dense all the same."""
     return getattr(table, MARK, False)
+
+
+def set_length(table: Tensor, number: Optional[int]) -> None:
+    """From now on, :func:`all_rows` gives the first ``number`` rows; None for all of them."""
+    setattr(table, LENGTH, number)
+
+
+def all_rows(table: Tensor) -> Tensor:
+    """The table, ``(V, ...)``, or the rows of it that are in use (``modules/active_rows.py``)."""
+    number = getattr(table, LENGTH, None)
+    return table if number is None else table[:number]
 
 
 def table_rows(table: Tensor, ids: Tensor) -> Tensor:

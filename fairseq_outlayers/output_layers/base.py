@@ -11,7 +11,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.table_rows import table_rows
+from fairseq_outlayers.modules.table_rows import all_rows, table_rows
 
 
 class OutputLayer(nn.Module, ABC):
@@ -69,9 +69,9 @@ class OutputLayer(nn.Module, ABC):
 
     def class_bias(self, ids: Optional[Tensor] = None) -> Optional[Tensor]:
         """``(V,)``, or shaped like ``ids``; None if the classes have no bias."""
-        if self.bias is None or ids is None:
-            return self.bias
-        return table_rows(self.bias, ids)
+        if self.bias is None:
+            return None
+        return all_rows(self.bias) if ids is None else table_rows(self.bias, ids)
 
     def project(self, hidden: Tensor) -> Tensor:
         """The context encoder, ``(..., H) -> (..., D)``."""
@@ -149,4 +149,4 @@ class EmbeddingOutputLayer(OutputLayer):
     def input_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         """Rows of ``E``: ``(V, d)`` for all classes, or ``(*ids.shape, d)``."""
         table = self.embedding.weight
-        return table if ids is None else table_rows(table, ids)
+        return all_rows(table) if ids is None else table_rows(table, ids)

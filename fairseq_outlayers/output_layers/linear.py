@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.modules.table_rows import table_rows
+from fairseq_outlayers.modules.table_rows import all_rows, table_rows
 from fairseq_outlayers.output_layers.base import OutputLayer
 
 
@@ -31,4 +31,4 @@ class LinearOutputLayer(OutputLayer):
         return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
-        return self.weight if ids is None else table_rows(self.weight, ids)
+        return all_rows(self.weight) if ids is None else table_rows(self.weight, ids)

@@ -16,12 +16,16 @@ from fairseq_outlayers.decoding.unk_replacement import (
     encode_new_words,
 )
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.tasks.partition_options import PartitionConfig
+from fairseq_outlayers.tasks.partitioned_training import PartitionedTraining
 
 AVERAGES = ["probabilities", "log_probabilities"]
 
 
 @dataclass
-class TranslationOutlayersConfig(CandidateConfig, UnkReplacementConfig, TranslationConfig):
+class TranslationOutlayersConfig(
+    CandidateConfig, UnkReplacementConfig, PartitionConfig, TranslationConfig
+):
     ensemble_average: ChoiceEnum(AVERAGES) = field(  # type: ignore[valid-type]
         default="probabilities",
         metadata={"help": "what is averaged over the models of an ensemble"},
@@ -36,8 +40,8 @@ class TranslationOutlayersConfig(CandidateConfig, UnkReplacementConfig, Translat
 
 
 @register_task("translation_outlayers", dataclass=TranslationOutlayersConfig)
-class TranslationOutlayersTask(TranslationTask):
-    """fairseq's translation; decodes over candidate lists and replaces unknown words if asked to.
+class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
+    """fairseq's translation, trained by partitions, decoded over candidates, if asked to.
 
     Jean et al. (2015).
     """

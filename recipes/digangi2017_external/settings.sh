@@ -10,7 +10,7 @@
 #   TARGET_MIN_COUNT=2                   rarer target words are the unknown symbol
 #   INTERNAL_MIN_COUNT=1                 rarer source words have no embedding of the model's own
 #   SEEDS="1"            one run of every arm for each
-#   EPOCHS=  MAX_TOKENS=1000  DIM=128  DROPOUT=0.3  LR=0.001  CLIP=1  BEAM=5
+#   EPOCHS=  MAX_TOKENS=1000  DIM=128  DROPOUT=0.3  LR=0.003  CLIP=1  BEAM=5
 #   ARMS="mix_sum.1000.captions ..."     which arms, in order of priority (default: all of them)
 # and those of recipes/common.sh: TIME_BUDGET, FORCE, THREADS, OUTLAYERS_DATA and so on.
 set -euo pipefail
@@ -20,7 +20,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${SETTING:=multi30k}" "${VECTORS_FILE:=}" "${PARALLEL:=}" "${SEEDS:=1}"
 case $SETTING in
   multi30k)
-    : "${SIZES:=1000 10000 29000 5000}" "${VECTORS:=captions ptb}" "${DIM:=128}" "${LR:=0.001}"
+    : "${SIZES:=1000 10000 29000 5000}" "${VECTORS:=captions ptb}" "${DIM:=128}" "${LR:=0.003}"
     : "${DROPOUT:=0.3}" "${TARGET_SEGMENTATION:=words}" "${MAX_TOKENS:=1000}"
     : "${SOURCE:=en}" "${TARGET:=de}"
     ;;
@@ -78,9 +78,9 @@ epochs_for() {
   if [[ -n $EPOCHS ]]; then
     printf '%s\n' "$EPOCHS"
   elif [[ $1 == all ]] || (($1 > 20000)); then
-    printf '7\n'
+    printf '5\n'
   else
-    printf '%s\n' "$(($1 > 7000 ? 20 : $1 > 2500 ? 30 : 60))"
+    printf '%s\n' "$(($1 > 7000 ? 10 : $1 > 2500 ? 15 : 30))"
   fi
 }
 

@@ -1,12 +1,13 @@
-"""Let an optimizer prepare the model before fairseq wraps it.
+"""Let the task and the optimizer prepare the model before fairseq wraps it.
 
 fairseq wraps a model for data parallelism before it builds the optimizer (``Trainer.model`` and
 ``Trainer._build_optimizer`` in fairseq/trainer.py), and hands the optimizer bare parameters. An
 optimizer that wants gradients of another form, as those of ``nn.Embedding(sparse=True)``, can tell
-nobody in time.
+nobody in time; nor can a task that trains a part of a table only.
 
-The mend calls the optimizer's ``prepare_model(options, model)``, if it has one, when the trainer is
-made.
+The mend calls ``prepare_training(options, model)`` of the task, with the options of everything, and
+``prepare_model(options, model)`` of the optimizer, with its own, if they have them, when the trainer
+is made.
 """
 
 import functools
@@ -26,6 +27,8 @@ def apply() -> None:
 def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def __init__(self: Any, cfg: Any, task: Any, model: Any, *others: Any, **named: Any) -> None:
+        if hasattr(task, "prepare_training"):
+            task.prepare_training(cfg, model)
         optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))
         if hasattr(optimizer, "prepare_model"):
             optimizer.prepare_model(cfg.optimizer, model)

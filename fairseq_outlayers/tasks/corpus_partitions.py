@@ -1,0 +1,99 @@
+"""From a binarized corpus to partitions and their batches."""
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+from fairseq_outlayers.tasks.partition_plan import Side, Text, Words, partition
+from fairseq_outlayers.tasks.partitioned_batches import Partitions
+
+
+def text_of(dataset: Any, sizes: np.ndarray) -> Text:
+    """The words of one side of a corpus; of fairseq's memory-mapped data nothing is copied.
+
+    Args:
+        dataset: gives the word ids of a sentence, ``(T_i,)``, by its number.
+        sizes: ``T_i`` of every sentence.
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    if isinstance(dataset, MMapIndexedDataset):
+        first, dtype = dataset._index._pointers[0], dataset._index.dtype
+        tokens = np.frombuffer(
+            dataset._bin_buffer, dtype=dtype, count=int(starts[-1]), offset=int(first)
+        )
+        if (dataset._index._pointers == first + starts[:-1] * np.dtype(dtype).itemsize).all():
+            return Text(tokens, starts)
+    sentences = [np.asarray(dataset[number]) for number in range(len(sizes))]
+    return Text(np.concatenate(sentences), starts)
+
+
+def corpus_side(dataset: Any, dictionary: Any, side: str, limit: int) -> Side:
+    """One side of sentence pairs, special symbols in every partition.
+
+    Args:
+        dataset: fairseq's sentence pairs.
+        dictionary: of this side.
+        side: ``"source"`` or ``"target"``.
+        limit: different words of a partition.
+    """
+    texts = {"source": "src", "target": "tgt"}
+    text = text_of(
+        getattr(dataset, texts[side]), np.asarray(getattr(dataset, f"{texts[side]}_sizes"))
+    )
+    return Side(text, len(dictionary), limit, range(dictionary.nspecial), side)
+
+
+class CorpusPartitions:
+    """Divides training data for an epoch, called with its number.
+
+    Args:
+        dataset: fairseq's sentence pairs.
+        sides: that are limited, by name.
+        sentences: that are trained on, in the order of the corpus.
+        seed: of a new random order in every epoch; None for always this order.
+        keep_full: see :class:`Words`.
+        max_tokens: of a batch, or None.
+        max_sentences: of a batch, or None.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        sides: Dict[str, Side],
+        sentences: np.ndarray,
+        seed: Optional[int] = None,
+        keep_full: bool = False,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+    ):
+        self.dataset, self.sides, self.sentences = dataset, sides, sentences
+        self.seed, self.keep_full = seed, keep_full
+        self.max_tokens, self.max_sentences = max_tokens, max_sentences
+        self._fixed: Optional[Partitions] = None
+
+    def __call__(self, epoch: int) -> Partitions:
+        if self.seed is not None:
+            generator = np.random.default_rng((self.seed, epoch))
+            return self._divide(generator.permutation(self.sentences))
+        if self._fixed is None:
+            self._fixed = self._divide(self.sentences)
+        return self._fixed
+
+    def _divide(self, order: np.ndarray) -> Partitions:
+        bounds = partition(list(self.sides.values()), order)
+        number_of = np.full(len(self.dataset), -1, dtype=np.int32)
+        number_of[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        words = {
+            name: Words(side, order, bounds, self.keep_full) for name, side in self.sides.items()
+        }
+        stretches = np.split(order, bounds[1:-1])
+        return Partitions(words, number_of, [self._batches(stretch) for stretch in stretches])
+
+    def _batches(self, sentences: np.ndarray) -> List[Any]:
+        """Sentences of similar length together, as fairseq makes batches."""
+        pairs = self.dataset
+        by_length = np.lexsort((pairs.tgt_sizes[sentences], pairs.src_sizes[sentences]))
+        return pairs.batch_by_size(
+            sentences[by_length], max_tokens=self.max_tokens, max_sentences=self.max_sentences
+        )

@@ -1,0 +1,118 @@
+"""Options of partitioned training, and what they exclude."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+
+from fairseq_outlayers.errors import UserError, require_range
+
+
+@dataclass
+class PartitionConfig(FairseqDataclass):
+    partition_size: int = field(
+        default=0,
+        metadata={
+            "help": "train on stretches of the corpus with so many different target words each "
+            "(special symbols included), and on these words alone; 0: on all words"
+        },
+    )
+    partition_mode: ChoiceEnum(["paper", "authors"]) = field(  # type: ignore[valid-type]
+        default="paper",
+        metadata={
+            "help": "what a partition trains: the words of its sentences (paper), or always "
+            "--partition-size words, filled up from the partition before, on both sides (authors)"
+        },
+    )
+    source_partition_size: int = field(
+        default=0,
+        metadata={
+            "help": "the same for source words; 0: as many as --partition-size with "
+            "--partition-mode authors, else all of them"
+        },
+    )
+    reshuffle_partitions: bool = field(
+        default=False,
+        metadata={"help": "divide the corpus anew in every epoch, in a new random order"},
+    )
+    table_device: ChoiceEnum(["model", "cpu"]) = field(  # type: ignore[valid-type]
+        default="model",
+        metadata={
+            "help": "where the tables of all words are kept under --partition-size, and what the "
+            "optimizer keeps of them: with the model, or in host memory"
+        },
+    )
+
+
+OF_PARTITIONS = ("source_partition_size", "reshuffle_partitions", "partition_mode", "table_device")
+
+
+def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str, int]:
+    """The most words of a partition, for each side that is limited; empty without partitions.
+
+    Args:
+        cfg: has the fields of :class:`PartitionConfig`.
+        source_words: in the dictionary.
+        target_words: in the dictionary.
+    Raises:
+        UserError: if a number is negative, or an option has no meaning without partitions.
+    """
+    require_range(cfg, "partition_size", at_least=0)
+    require_range(cfg, "source_partition_size", at_least=0)
+    if cfg.partition_size == 0:
+        for name in OF_PARTITIONS:
+            if str(getattr(cfg, name)) != str(getattr(PartitionConfig(), name)):
+                raise UserError(
+                    f"--{name.replace('_', '-')} has no meaning without --partition-size: give "
+                    "one, or leave it out"
+                )
+        return {}
+    limits = {"target": min(cfg.partition_size, target_words)}
+    authors = str(cfg.partition_mode) == "authors"
+    source = cfg.source_partition_size or (cfg.partition_size if authors else 0)
+    if 0 < source < source_words:
+        limits["source"] = source
+    return limits
+
+
+REFUSED = {
+    ("common", "fp16"): "--fp16 replaces the parameters that the rows are put into: use --amp",
+    ("common", "bf16"): "--bf16 replaces the parameters that the rows are put into: use --amp",
+    ("common", "tpu"): "--tpu compiles a step for fixed tables: leave it out",
+    ("ema", "store_ema"): "--store-ema would average different rows: leave it out",
+    ("optimization", "use_bmuf"): "--use-bmuf averages whole tables: leave it out",
+    ("optimization", "skip_remainder_batch"): "--skip-remainder-batch would drop a batch of the "
+    "last partition: leave it out",
+}
+
+
+def check_options(cfg: Any) -> None:
+    """Refuse what does not go with partitions.
+
+    Args:
+        cfg: all options of fairseq-train.
+    Raises:
+        UserError: if one is given, by its name.
+    """
+    for (group, name), advice in REFUSED.items():
+        if getattr(getattr(cfg, group), name):
+            raise UserError(f"--partition-size: {advice}")
+    criterion = cfg.criterion._name
+    if criterion != "partition_softmax":
+        raise UserError(
+            f"--criterion {criterion} does not know of --partition-size: use --criterion "
+            "partition_softmax, or leave out --partition-size"
+        )
+    if cfg.optimizer._name == "lazy_adam":
+        raise UserError(
+            "--optimizer lazy_adam updates rows of whole tables, and --partition-size trains small "
+            "tables: use --optimizer adam or another"
+        )
+    backend = cfg.distributed_training.ddp_backend
+    if backend not in ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d"):
+        raise UserError(
+            f"--ddp-backend {backend} does not go with --partition-size: use pytorch_ddp or "
+            "legacy_ddp"
+        )
+    if cfg.distributed_training.zero_sharding != "none":
+        raise UserError("--zero-sharding does not go with --partition-size: leave it out")

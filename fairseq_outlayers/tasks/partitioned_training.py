@@ -1,0 +1,172 @@
+"""Training on one partition of the corpus after the other (Jean et al. 2015, Sec. 3.1)."""
+
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import torch
+from fairseq.tasks import FairseqTask
+
+from fairseq_outlayers.tasks.corpus_partitions import CorpusPartitions, corpus_side
+from fairseq_outlayers.tasks.partition_options import check_options, partition_limits
+from fairseq_outlayers.tasks.partitioned_batches import PartitionedBatches
+from fairseq_outlayers.tasks.working_set import WorkingSet
+
+
+class PartitionedTraining(FairseqTask):
+    """Mix-in for a translation task: options, batches and steps of partitioned training."""
+
+    cfg: Any
+    source_dictionary: Any
+    target_dictionary: Any
+    _working_set: Optional[WorkingSet] = None
+    _batches: Optional[PartitionedBatches] = None
+    _active: Any = None
+    _moments: Any = None
+    _update_freq: List[int] = [1]  # noqa: RUF012 - never changed
+
+    def limits(self) -> Dict[str, int]:
+        """The most words of a partition, for each side that is limited."""
+        return partition_limits(self.cfg, len(self.source_dictionary), len(self.target_dictionary))
+
+    def prepare_training(self, cfg: Any, model: Any) -> None:
+        """Shrink the tables of the model; called before it is wrapped.
+
+        Args:
+            cfg: all options of fairseq-train.
+            model: whose tables are trained a partition at a time.
+        Raises:
+            UserError: if an option is given that does not go with it.
+        """
+        limits = self.limits()
+        if not limits:
+            return
+        check_options(cfg)
+        device = torch.device("cpu") if str(self.cfg.table_device) == "cpu" else None
+        self._update_freq = list(cfg.optimization.update_freq)
+        self._save_moments = not cfg.checkpoint.no_save_optimizer_state
+        self._working_set = WorkingSet(model, limits["target"], limits.get("source"), device)
+
+    def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Partitioned batches of the training data, fairseq's own of everything else."""
+        limits = self.limits()
+        if not limits or dataset is not self.datasets.get(self.cfg.train_subset):
+            return super().get_batch_iterator(dataset, *args, **kwargs)
+        if dataset in self.dataset_to_epoch_iter:
+            return self.dataset_to_epoch_iter[dataset]
+        options = dict(zip(_POSITIONAL, args, strict=False), **kwargs)
+        batches = PartitionedBatches(
+            dataset,
+            self._partitions_of(dataset, limits, options),
+            lambda epoch: self._update_freq[min(epoch, len(self._update_freq)) - 1],
+            self._fingerprint(options),
+            **{name: options[name] for name in _OF_ITERATOR if name in options},
+            buffer_size=options.get("data_buffer_size", 0),
+        )
+        self._batches = self.dataset_to_epoch_iter[dataset] = batches
+        return batches
+
+    def _partitions_of(
+        self, dataset: Any, limits: Dict[str, int], options: Dict[str, Any]
+    ) -> CorpusPartitions:
+        dictionaries = {"target": self.target_dictionary, "source": self.source_dictionary}
+        sentences = self.filter_indices_by_size(
+            np.arange(len(dataset)),
+            dataset,
+            options.get("max_positions"),
+            options.get("ignore_invalid_inputs", False),
+        )
+        return CorpusPartitions(
+            dataset,
+            {side: corpus_side(dataset, dictionaries[side], side, limits[side]) for side in limits},
+            sentences,
+            seed=options.get("seed", 1) if self.cfg.reshuffle_partitions else None,
+            keep_full=str(self.cfg.partition_mode) == "authors",
+            max_tokens=options.get("max_tokens"),
+            max_sentences=options.get("max_sentences"),
+        )
+
+    def _fingerprint(self, options: Dict[str, Any]) -> Dict[str, Any]:
+        return {
+            "--partition-size": self.cfg.partition_size,
+            "--partition-mode": str(self.cfg.partition_mode),
+            "--source-partition-size": self.cfg.source_partition_size,
+            "--reshuffle-partitions": bool(self.cfg.reshuffle_partitions),
+            "--seed": options.get("seed", 1),
+            "--max-tokens": options.get("max_tokens"),
+            "--batch-size": options.get("max_sentences"),
+            "processes": options.get("num_shards", 1),
+            "--update-freq": self._update_freq,
+        }
+
+    def train_step(
+        self,
+        sample: Dict[str, Any],
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        update_num: int,
+        ignore_grad: bool = False,
+    ) -> Any:
+        """fairseq's step, after the words of the batch's partition are put into the model."""
+        if self._working_set is not None:
+            if not ignore_grad or self._active is None:
+                self._activate(sample, optimizer)
+            self._working_set.show_rows()
+            # A batch that only keeps processes in step may be of another partition.
+            sample = self._in_places(sample, self.target_dictionary.unk() if ignore_grad else None)
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
+        assert self._batches is not None and self._working_set is not None
+        partitions = self._batches.partitions
+        numbers = np.unique(partitions.number_of[sample["id"].cpu().numpy()])
+        assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"
+        number = int(numbers[0])
+        if self._active is not None and self._active[0] is partitions and self._active[1] == number:
+            return
+        if self._moments is not None:
+            self._working_set.load_moments(self._moments)
+            self._moments = None
+        words = {side: words.of(number) for side, words in partitions.words.items()}
+        self._working_set.activate(words, optimizer.optimizer)
+        self._active = (partitions, number)
+
+    def _in_places(self, sample: Dict[str, Any], fallback: Optional[int]) -> Dict[str, Any]:
+        """The batch with the places of words among those in use instead of their ids."""
+        assert self._working_set is not None
+        places, inputs = self._working_set.places, sample["net_input"]
+        return {
+            **sample,
+            "target": places("target", sample["target"], fallback),
+            "net_input": {
+                **inputs,
+                "src_tokens": places("source", inputs["src_tokens"], fallback),
+                "prev_output_tokens": places("target", inputs["prev_output_tokens"], fallback),
+            },
+        }
+
+    def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
+        """fairseq's step, with all words."""
+        if self._working_set is not None:
+            self._working_set.show_whole()
+        return super().valid_step(sample, model, criterion)
+
+    def get_checkpoint_dict(self) -> Dict[str, Any]:
+        """What the optimizer keeps of the tables, for the checkpoint."""
+        if self._working_set is None or not self._save_moments:
+            return {}
+        return {type(self).__name__: {"moments": self._working_set.moments()}}
+
+    def set_checkpoint_dict(self, saved: Dict[str, Any]) -> None:
+        """Take over what :meth:`get_checkpoint_dict` returned."""
+        self._moments = saved.get("moments")
+
+
+# The order of arguments in fairseq's ``get_batch_iterator``, and what its iterator takes of them.
+_POSITIONAL = (
+    "max_tokens", "max_sentences", "max_positions", "ignore_invalid_inputs",
+    "required_batch_size_multiple", "seed", "num_shards", "shard_id", "num_workers", "epoch",
+    "data_buffer_size", "disable_iterator_cache", "skip_remainder_batch", "grouped_shuffling",
+    "update_epoch_batch_itr",
+)  # fmt: skip
+_OF_ITERATOR = ("seed", "num_shards", "shard_id", "num_workers", "epoch")

@@ -1,0 +1,184 @@
+"""Every model with every output layer, trained on the words of a partition."""
+
+import copy
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.tasks.working_set import WorkingSet
+from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, make_task
+
+LAYERS = [name for name, layer in OUTPUT_LAYERS.items() if not layer.depends_on_words]
+PAIRS = {("luong_lstm", layer) for layer in LAYERS} | {
+    (arch, "tied") for arch in TRANSLATION_ARCHITECTURES
+}
+each_pair = pytest.mark.parametrize(("arch", "layer"), sorted(PAIRS))
+
+
+@pytest.fixture
+def task():
+    return make_task(num_source=30, num_target=40)
+
+
+@pytest.fixture
+def batch(task):
+    return make_batch(task, [(4, 5), (1, 3), (6, 2)])
+
+
+def make_criterion(task, **options):
+    task.cfg = SimpleNamespace(partition_size=1)
+    config = {"label_smoothing": 0.0, "loss_chunk_size": 0, "sentence_avg": False, **options}
+    criterion = PartitionSoftmax.build_criterion(
+        SimpleNamespace(**config, smooth_real_classes=False), task
+    )
+    return criterion.train()
+
+
+def words_of(batch, extra=()):
+    """Words of a partition: specials, those of the batch, and some that the batch lacks."""
+    inputs = batch["net_input"]
+    target = np.unique(
+        [*range(4), *extra, *batch["target"].flatten(), *inputs["prev_output_tokens"].flatten()]
+    )
+    return {"target": target, "source": np.unique([*range(4), *inputs["src_tokens"].flatten()])}
+
+
+def in_places(working_set, batch):
+    inputs = batch["net_input"]
+    return {
+        **batch,
+        "target": working_set.places("target", batch["target"]),
+        "net_input": {
+            **inputs,
+            "src_tokens": working_set.places("source", inputs["src_tokens"]),
+            "prev_output_tokens": working_set.places("target", inputs["prev_output_tokens"]),
+        },
+    }
+
+
+def plain_loss(model, batch, classes, padding_idx):
+    """Softmax over some classes, from the whole model's scores."""
+    scores, _ = model(**batch["net_input"])
+    log_probabilities = torch.log_softmax(scores[..., torch.from_numpy(classes)], dim=-1)
+    places = torch.searchsorted(torch.from_numpy(classes), batch["target"])
+    own = log_probabilities.gather(-1, places.unsqueeze(-1)).squeeze(-1)
+    return -own[batch["target"].ne(padding_idx)].sum()
+
+
+@each_pair
+def test_loss_and_gradients_are_those_of_a_softmax_over_the_words_of_the_partition(
+    arch, layer, task, batch
+):
+    whole = make_model(arch, task, output_layer=layer).train()
+    model = copy.deepcopy(whole)
+    words = words_of(batch, extra=[30, 43])
+    working_set = WorkingSet(model, len(words["target"]) + 3, len(words["source"]) + 2)
+    working_set.activate(words, None)
+    loss, _, log = make_criterion(task)(model, in_places(working_set, batch))
+    loss.backward()
+    expected = plain_loss(whole, batch, words["target"], task.target_dictionary.pad())
+    expected.backward()
+    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
+    assert log["scored_classes"] == len(words["target"])
+    parameters = dict(model.named_parameters())
+    small = {n: t.ids for side in working_set.tables.values() for n, t in side.items()}
+    for name, parameter in whole.named_parameters():
+        gradient = parameters[name].grad
+        if name in small:
+            ids = small[name]
+            assert not gradient[len(ids) :].any()
+            others = np.setdiff1d(np.arange(len(parameter)), ids)
+            assert not parameter.grad[others].any()
+            torch.testing.assert_close(gradient[: len(ids)], parameter.grad[ids])
+        elif parameter.requires_grad:
+            torch.testing.assert_close(gradient, parameter.grad)
+
+
+@each_pair
+def test_a_checkpoint_holds_whole_tables_that_any_model_can_load(arch, layer, task, batch):
+    whole = make_model(arch, task, output_layer=layer)
+    model = copy.deepcopy(whole)
+    words = words_of(batch)
+    working_set = WorkingSet(model, len(words["target"]), len(words["source"]))
+    working_set.activate(words, None)
+    with torch.no_grad():
+        for table in working_set.tables["target"].values():
+            table.parameter.add_(1.0)
+    saved = copy.deepcopy(model.state_dict())
+    assert {n: v.shape for n, v in saved.items()} == {
+        n: v.shape for n, v in whole.state_dict().items()
+    }
+    names = set(working_set.tables["target"])
+    before = dict(whole.named_parameters())
+    changed = {n: p for n, p in before.items() if n in names}
+    assert changed
+    for name, parameter in changed.items():
+        expected = parameter.detach().clone()
+        expected[words["target"]] += 1.0
+        assert torch.equal(saved[name], expected)
+    other = make_model(arch, task, seed=2, output_layer=layer)
+    other.load_state_dict(saved)
+    # And back into a model with a working set.
+    again = copy.deepcopy(make_model(arch, task, seed=3, output_layer=layer))
+    theirs = WorkingSet(again, len(words["target"]), len(words["source"]))
+    again.load_state_dict(saved)
+    theirs.activate(words_of(batch, extra=[]), None)
+    theirs.show_whole()
+    model.eval(), again.eval(), other.eval(), working_set.show_whole()
+    for one in (again, other):
+        torch.testing.assert_close(one(**batch["net_input"])[0], model(**batch["net_input"])[0])
+
+
+def test_validation_scores_all_classes(task, batch):
+    whole = make_model("luong_lstm", task, output_layer="joint").eval()
+    model = copy.deepcopy(whole)
+    words = words_of(batch)
+    working_set = WorkingSet(model, len(words["target"]), len(words["source"]))
+    working_set.activate(words, None)
+    working_set.show_whole()
+    criterion = make_criterion(task).eval()
+    loss, _, log = criterion(model, batch)
+    everything = np.arange(len(task.target_dictionary))
+    expected = plain_loss(whole, batch, everything, task.target_dictionary.pad())
+    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
+    assert "scored_classes" not in log
+
+
+def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):
+    """``CE - CE' = -log P(V')``, and the gradients by the scores differ by ``2 (1 - P(V'))`` in L1."""
+    batch = make_batch(task, [(3, 0)])  # one target: </s>
+    whole = make_model("luong_lstm", task, output_layer="linear")
+    model = copy.deepcopy(whole)
+    words = words_of(batch, extra=[9, 20, 33])
+    working_set = WorkingSet(model, 12, 12)
+    working_set.activate(words, None)
+    part, _, _ = make_criterion(task)(model, in_places(working_set, batch))
+    full, _, _ = make_criterion(task)(whole.train(), batch)
+    mass = torch.softmax(whole(**batch["net_input"])[0].flatten(), 0)[words["target"]].sum()
+    torch.testing.assert_close(full - part, -mass.log(), rtol=1e-12, atol=1e-12)
+    full.backward(), part.backward()
+    # The gradient by a score is the gradient by the bias of its class.
+    of_full, of_part = (m.decoder.output_projection.bias.grad for m in (whole, model))
+    spread = torch.zeros_like(of_full)
+    spread[words["target"]] = of_part[: len(words["target"])]
+    torch.testing.assert_close((of_full - spread).abs().sum(), 2 * (1 - mass))
+
+
+def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
+    model = make_model("luong_lstm", task, output_layer="tied")
+    monkeypatch.setattr(model.decoder.output_projection, "depends_on_words", True)
+    with pytest.raises(UserError, match="computes classes from what the words are"):
+        WorkingSet(model, 10, 10)
+
+
+def test_shared_embeddings_are_refused():
+    task = make_task(num_source=30, num_target=40)
+    task.source_dictionary = task.target_dictionary
+    model = make_model("luong_lstm", task, output_layer="tied", share_all_embeddings=True)
+    with pytest.raises(UserError, match="--share-all-embeddings"):
+        WorkingSet(model, 10, None)

@@ -1,0 +1,126 @@
+"""Partitioned training through fairseq-train: stop and go on, reload, decode, wrong options."""
+
+import json
+import random
+import re
+import shutil
+
+import pytest
+import torch
+
+from tests.system.commands import PLUGIN, run, succeed
+
+pytestmark = pytest.mark.system
+
+NUM_WORDS = 150
+OPTIONS = (
+    f"--user-dir {PLUGIN} --cpu --task translation_outlayers --arch luong_lstm --embed-dim 24 "
+    "--hidden-size 24 --encoder-layers 1 --decoder-layers 1 --dropout 0.1 --output-layer joint "
+    "--joint-dim 16 --criterion partition_softmax --optimizer adam --lr 0.01 --clip-norm 1 "
+    "--batch-size 20 --num-workers 0 --log-format json --log-interval 1"
+).split()
+PARTITIONS = ["--partition-size", 60]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Sentences over many words, of which a stretch of the corpus uses some; to be copied."""
+    folder = tmp_path_factory.mktemp("many_words")
+    generator = random.Random(1)
+    for split, size in {"train": 500, "valid": 30}.items():
+        rows = [
+            [f"w{(number // 4 + generator.randrange(40)) % NUM_WORDS}" for _ in range(4)]
+            for number in range(size)
+        ]
+        text = "".join(" ".join(words) + "\n" for words in rows)
+        for side in ("xx", "yy"):
+            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
+    prefixes = [f"--{split}pref={folder / split}" for split in ("train", "valid")]
+    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
+    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
+    return folder / "bin"
+
+
+def train(data, save_dir, *options, command=succeed):
+    return command("train", data, *OPTIONS, *PARTITIONS, *options, "--save-dir", save_dir)
+
+
+def saved(save_dir, name="checkpoint_last.pt"):
+    return torch.load(save_dir / name, weights_only=False)
+
+
+def moments(checkpoint):
+    return checkpoint["extra_state"]["TranslationOutlayersTask"]["moments"]
+
+
+def logged(result, key):
+    lines = re.findall(r"train_inner \| (\{.*\})", result.stdout)
+    return [float(json.loads(line)[key]) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "mode", [["--partition-mode", "authors"], ["--reshuffle-partitions", "--update-freq", 2]]
+)
+def test_training_that_is_resumed_within_an_epoch_ends_bit_for_bit_like_unbroken(
+    data, tmp_path, mode
+):
+    train(data, tmp_path / "unbroken", *mode, "--max-update", 33)
+    train(data, tmp_path / "broken", *mode, "--max-update", 17)
+    train(data, tmp_path / "broken", *mode, "--max-update", 33)
+    unbroken, broken = saved(tmp_path / "unbroken"), saved(tmp_path / "broken")
+    assert unbroken["model"]["decoder.embed_tokens.weight"].shape[0] == NUM_WORDS + 4
+    for name, table in unbroken["model"].items():
+        assert torch.equal(table, broken["model"][name]), name
+    assert moments(unbroken)
+    for name, found in moments(unbroken).items():
+        for key, value in found.items():
+            assert torch.equal(value, moments(broken)[name][key]), (name, key)
+
+
+def test_batches_are_scored_on_their_partition_and_validated_on_all_words(data, tmp_path):
+    result = train(data, tmp_path / "run", "--max-epoch", 6)
+    shares = logged(result, "sampled_share")
+    assert len(set(shares)) > 1 and max(shares) <= 60 / (NUM_WORDS + 4) + 1e-4
+    options = ["--user-dir", PLUGIN, "--cpu", "--path", tmp_path / "run" / "checkpoint_last.pt"]
+    validated = succeed("validate", data, *options, "--task", "translation", "--valid-subset",
+                        "valid", "--batch-size", 20).stdout  # fmt: skip
+    in_training = re.findall(r'"valid_ppl": "([\d.]+)"', result.stdout)[-1]
+    afterwards = re.findall(r"\| ppl ([\d.]+)", validated)[-1]
+    assert float(afterwards) == pytest.approx(float(in_training), abs=0.02)
+    output = succeed("generate", data, *options, "--gen-subset", "valid", "--beam", 2).stdout
+    assert len(re.findall(r"^D-", output, re.MULTILINE)) == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--partition-size", 70], "--partition-size 60, and this run has 70"),
+        (["--seed", 2], "--seed 1, and this run has 2"),
+        (["--update-freq", 2], r"--update-freq \[1\], and this run has \[2\]"),
+    ],
+)
+def test_a_run_with_other_partitions_does_not_go_on(data, tmp_path, options, message):
+    train(data, tmp_path / "run", "--max-update", 3)
+    before = (tmp_path / "run" / "checkpoint_last.pt").read_bytes()
+    result = train(data, tmp_path / "run", "--max-update", 6, *options, command=run)
+    assert result.returncode != 0
+    assert re.search(message, result.stderr.splitlines()[-1])
+    assert (tmp_path / "run" / "checkpoint_last.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--partition-size", 6], "sentence .* different target words.*--partition-size"),
+        (["--criterion", "full_softmax"], "--criterion full_softmax does not know of"),
+        (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of whole tables"),
+        (["--store-ema"], "--store-ema would average"),
+        (["--partition-size", 0], "--criterion partition_softmax needs partitions"),
+        (["--skip-remainder-batch"], "--skip-remainder-batch would drop"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(data, tmp_path, options, message):
+    result = train(data, tmp_path / "run", "--max-update", 1, *options, command=run)
+    assert result.returncode != 0
+    assert re.search(message, result.stderr.splitlines()[-1])
+    shutil.rmtree(tmp_path, ignore_errors=True)
