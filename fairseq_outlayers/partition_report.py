@@ -51,9 +51,7 @@ def partition_report(options: argparse.Namespace) -> str:
         words = Words(side, order, bounds, keep_full=options.partition_mode == "authors")
         sizes = [len(words.of(number)) for number in range(len(bounds) - 1)]
         lines.append(_row(f"{name} words trained", np.asarray(sizes)))
-        lines.append(
-            f"    of {side.num_words:,} in the dictionary, at most {side.limit:,} at a time"
-        )
+        lines.append(f"    of {side.num_words:,} in the dictionary, {side.limit:,} at most")
     return "\n".join(lines) + "\n"
 
 
