@@ -67,8 +67,8 @@ def _load(options: argparse.Namespace) -> Any:
         source, target = data_utils.infer_language_pair(str(options.data))
     if source is None or target is None:
         raise UserError(
-            f"{options.data}: found no train.XX-YY.* of fairseq-preprocess; name the folder, or the "
-            "languages in --source-lang and --target-lang"
+            f"{options.data}: found no train.XX-YY.* of fairseq-preprocess; name the folder that "
+            "it made, or the languages in --source-lang and --target-lang"
         )
     pairs, dictionaries = SimpleNamespace(), {}
     sides = {"source": (source, "src"), "target": (target, "tgt")}
