@@ -20,11 +20,17 @@ TRAINING = (
     "--optimizer adam --lr 0.01 --batch-size 8 "
     "--no-progress-bar --num-workers 0 --disable-validation --no-epoch-checkpoints"
 ).split()
-SAMPLED = "--criterion sampled_softmax --num-sampled 16".split()
-PARTITIONED = (
-    "--task translation_outlayers --criterion partition_softmax --partition-size 25 "
-    "--partition-mode authors"
-).split()
+SAMPLED = ["--criterion", "sampled_softmax", "--num-sampled", "16"]
+PARTITIONED = [
+    "--task",
+    "translation_outlayers",
+    "--criterion",
+    "partition_softmax",
+    "--partition-size",
+    "25",
+    "--partition-mode",
+    "authors",
+]
 UPDATES = ["--max-update", "11"]  # into the second epoch
 
 
