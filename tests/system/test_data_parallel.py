@@ -21,16 +21,8 @@ TRAINING = (
     "--no-progress-bar --num-workers 0 --disable-validation --no-epoch-checkpoints"
 ).split()
 SAMPLED = ["--criterion", "sampled_softmax", "--num-sampled", "16"]
-PARTITIONED = [
-    "--task",
-    "translation_outlayers",
-    "--criterion",
-    "partition_softmax",
-    "--partition-size",
-    "25",
-    "--partition-mode",
-    "authors",
-]
+PARTITIONED = ["--task", "translation_outlayers", "--criterion", "partition_softmax"]
+PARTITIONED += ["--partition-size", "25", "--partition-mode", "authors"]
 UPDATES = ["--max-update", "11"]  # into the second epoch
 
 
