@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers import capacity, checkpoint_report, options
+from fairseq_outlayers import capacity, checkpoint_report, options, partition_report
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.evaluation import (
     external_words,
@@ -21,6 +21,7 @@ COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint_report.COMMAND,
+    "partitions": partition_report.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,

@@ -41,6 +41,7 @@ TRANSLATION_ARCHITECTURES = {
     "esnmt": {**SMALL_RNMT, "gamma_init": 0.5, "spectral_radius": "0.9"},
     "esnmt_lstm": {**SMALL_RNMT, "gamma_init": 0.5},
     "nematus_gru": {"embed_dim": 8, "hidden_size": 8, "init_std": 0.3},
+    "rnnsearch": {"embed_dim": 8, "hidden_size": 8, "maxout_size": 6, "init_std": 0.3},
     "transformer_outlayers": {
         "encoder_embed_dim": 8,
         "decoder_embed_dim": 8,

@@ -1,11 +1,15 @@
 """Cross-entropy over the words of the partition that a batch belongs to."""
 
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, Tuple
 
+import torch
 from fairseq.criterions import register_criterion
+from torch import Tensor
 
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.losses import ClassBlock, streamed_nll
+from fairseq_outlayers.output_layers import OutputLayer
 
 
 @register_criterion("partition_softmax", dataclass=FullSoftmaxConfig)
@@ -32,7 +36,26 @@ class PartitionSoftmax(FullSoftmax):
             )
         return super().build_criterion(cfg, task)
 
+    def losses(
+        self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
+    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
+        if layer.class_block is None:
+            return super().losses(layer, hidden, targets, reduce)
+        loss, nll = streamed_nll(
+            layer.project(hidden),
+            targets,
+            _blocks(layer, layer.class_block, hidden.device),
+            self.label_smoothing,
+            self.left_out,
+        )
+        return (loss.sum(), nll.sum(), {}) if reduce else (loss, nll, {})
+
     def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
         if not self.training:
             return {}
         return {"scored_classes": scored_classes, "all_classes": all_classes}
+
+
+def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
+    for ids in torch.arange(layer.num_classes, device=device).split(size):
+        yield ClassBlock(int(ids[0]), layer.class_embeddings(ids), layer.class_bias(ids))

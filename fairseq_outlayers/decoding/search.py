@@ -18,6 +18,7 @@ from fairseq.sequence_generator import (
 from torch import Tensor
 
 from fairseq_outlayers.decoding.candidates import BatchCandidates, CandidateLists
+from fairseq_outlayers.decoding.minimum_length import MinimumLengthSearch
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.errors import UserError
 
@@ -99,8 +100,10 @@ class CandidateGenerator(SequenceGenerator):
         models, dictionary, options: as fairseq's.
         candidates: the lists, or None for the whole vocabulary.
         average: of ensembles, see :class:`CandidateEnsemble`.
+        min_share: hypotheses have at least so many words for each of the source.
     """
 
+    search: Any
     vocab_size: int
     token_indices_to_suppress: Optional[Tensor]
 
@@ -110,11 +113,15 @@ class CandidateGenerator(SequenceGenerator):
         dictionary: Any,
         candidates: Optional[CandidateLists] = None,
         average: str = "probabilities",
+        min_share: float = 0.0,
         **options: Any,
     ):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
+        if min_share > 0:
+            self.search = MinimumLengthSearch(self.search, dictionary, min_share)
+            self.should_set_src_lengths = True
         if candidates is not None:
             # A sentence without a finished hypothesis then comes back empty; no assertion fails.
             self.search.stop_on_max_len = True

@@ -7,5 +7,14 @@ table of positions by classes never exists.
 from fairseq_outlayers.losses.full import full_nll
 from fairseq_outlayers.losses.sampled import ScoredClasses, sampled_nll, scored_classes
 from fairseq_outlayers.losses.smoothing import smoothing_term
+from fairseq_outlayers.losses.streamed import ClassBlock, streamed_nll
 
-__all__ = ["ScoredClasses", "full_nll", "sampled_nll", "scored_classes", "smoothing_term"]
+__all__ = [
+    "ClassBlock",
+    "ScoredClasses",
+    "full_nll",
+    "sampled_nll",
+    "scored_classes",
+    "smoothing_term",
+    "streamed_nll",
+]

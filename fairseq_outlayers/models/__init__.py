@@ -5,8 +5,17 @@ from fairseq_outlayers.models import (
     luong_lstm,
     nematus_gru,
     rnmt_plus,
+    rnnsearch,
     subword_lm,
     transformer,
 )
 
-__all__ = ["esnmt", "luong_lstm", "nematus_gru", "rnmt_plus", "subword_lm", "transformer"]
+__all__ = [
+    "esnmt",
+    "luong_lstm",
+    "nematus_gru",
+    "rnmt_plus",
+    "rnnsearch",
+    "subword_lm",
+    "transformer",
+]

@@ -6,14 +6,14 @@ decoder, general attention, input feeding, and any output layer on the attention
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, Tuple
+from typing import Any, Tuple
 
 import torch.nn as nn
-from fairseq.models import FairseqEncoderDecoderModel, register_model
-from torch import Tensor
+from fairseq.models import register_model
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.modules.attentional_model import AttentionalModel
 from fairseq_outlayers.modules.input_feeding_decoder import InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
@@ -72,7 +72,7 @@ class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
 
 
 @register_model("luong_lstm", dataclass=LuongLSTMConfig)
-class LuongLSTM(FairseqEncoderDecoderModel):
+class LuongLSTM(AttentionalModel):
     """Attentional LSTM with input feeding, the base model of Pappas et al. (2018).
 
     LSTM encoder, general attention, input feeding, any output layer on the attentional state.
@@ -100,19 +100,6 @@ class LuongLSTM(FairseqEncoderDecoderModel):
         nn.init.zeros_(target_embedding.weight[target.pad()].detach())
         register_dictionaries(model, task)
         return model
-
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor,
-        prev_output_tokens: Tensor,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or decoder states ``(B, T, H)`` with ``features_only``."""
-        encoder_out = self.encoder(src_tokens, src_lengths)
-        return self.decoder(
-            prev_output_tokens, encoder_out=encoder_out, features_only=features_only
-        )
 
 
 def _build_embeddings(cfg: Any, source: Any, target: Any) -> Tuple[SourceEmbedding, nn.Embedding]:

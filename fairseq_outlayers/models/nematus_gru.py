@@ -5,15 +5,15 @@ source embedding below and any output layer on top.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import torch.nn as nn
-from fairseq.models import FairseqEncoderDecoderModel, register_model
-from torch import Tensor
+from fairseq.models import register_model
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.modules.additive_attention import AdditiveAttention
+from fairseq_outlayers.modules.attentional_model import AttentionalModel
 from fairseq_outlayers.modules.conditional_gru import ConditionalGRU
 from fairseq_outlayers.modules.gru_encoder import GRUEncoder
 from fairseq_outlayers.modules.left_padded_gru import LeftPaddedGRU
@@ -48,7 +48,7 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
 
 
 @register_model("nematus_gru", dataclass=NematusGRUConfig)
-class NematusGRU(FairseqEncoderDecoderModel):
+class NematusGRU(AttentionalModel):
     """Bidirectional GRU encoder, conditional GRU decoder, deep readout, as in Nematus.
 
     The model of Di Gangi & Federico (2017), with any source embedding and any output layer.
@@ -66,19 +66,6 @@ class NematusGRU(FairseqEncoderDecoderModel):
         _initialize(model, cfg.init_std)
         register_dictionaries(model, task)
         return model
-
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor,
-        prev_output_tokens: Tensor,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or readouts ``(B, T, d)`` with ``features_only``."""
-        encoder_out = self.encoder(src_tokens, src_lengths)
-        return self.decoder(
-            prev_output_tokens, encoder_out=encoder_out, features_only=features_only
-        )
 
 
 def _build_encoder(cfg: Any, dictionary: Any) -> GRUEncoder:

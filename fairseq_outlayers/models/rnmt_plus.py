@@ -5,14 +5,14 @@ other layers into it.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Tuple
 
 import torch.nn as nn
-from fairseq.models import FairseqEncoderDecoderModel, register_model
-from torch import Tensor
+from fairseq.models import register_model
 
 from fairseq_outlayers.compat import register_dictionaries
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.modules.attentional_model import AttentionalModel
 from fairseq_outlayers.modules.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
 from fairseq_outlayers.modules.multi_head_additive_attention import MultiHeadAdditiveAttention
@@ -57,7 +57,7 @@ class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     )
 
 
-class RNMTSkeleton(FairseqEncoderDecoderModel):
+class RNMTSkeleton(AttentionalModel):
     """Bidirectional encoder, additive attention, decoder; the layers are the subclasses' affair."""
 
     @classmethod
@@ -100,19 +100,6 @@ class RNMTSkeleton(FairseqEncoderDecoderModel):
 
     def freeze(self, cfg: Any) -> None:
         """Freeze what is not to be trained, outside the recurrent layers."""
-
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor,
-        prev_output_tokens: Tensor,
-        features_only: bool = False,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or decoder states ``(B, T, 2 H)`` with ``features_only``."""
-        encoder_out = self.encoder(src_tokens, src_lengths)
-        return self.decoder(
-            prev_output_tokens, encoder_out=encoder_out, features_only=features_only
-        )
 
 
 @register_model("rnmt_plus", dataclass=RNMTPlusConfig)

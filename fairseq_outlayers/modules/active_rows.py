@@ -11,7 +11,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.modules.table_rows import set_length
+from fairseq_outlayers.modules.table_rows import set_length, set_source
 
 Moments = Dict[str, Tensor]
 
@@ -34,6 +34,12 @@ class ActiveRows:
         self.ids: Optional[Tensor] = None
         self.is_whole = False
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
+        self._rows = parameter.data
+
+    @property
+    def rows(self) -> Tensor:
+        """What the parameter holds in training, ``(R, ...)``."""
+        return self._rows if self.is_whole else self.parameter.data
 
     @torch.no_grad()
     def activate(self, ids: Tensor, optimizer: Any) -> None:
@@ -47,6 +53,7 @@ class ActiveRows:
         assert self.parameter.grad is None, "rows change within an update"
         self.put_back(optimizer)
         self.show_rows()
+        set_source(self.parameter, None)
         self._follow_parameter()
         self.ids = ids.to(self.table.device)
         _fill(self.parameter.data, self.table, self.ids)
@@ -89,6 +96,28 @@ class ActiveRows:
             self.parameter.data = self._rows
             self.is_whole = False
             set_length(self.parameter, None if self.ids is None else len(self.ids))
+
+    @torch.no_grad()
+    def show_some(self, ids: Tensor, optimizer: Any) -> None:
+        """Let the parameter hold some rows that are not trained, and others be looked up.
+
+        Until other rows are activated, ``table_rows`` finds any row of the table by its id.
+
+        Args:
+            ids: of the rows, ``(n,)``, ``n <= R``.
+            optimizer: of the rows that were trained.
+        """
+        self.put_back(optimizer)
+        self.show_rows()
+        self._follow_parameter()
+        self.ids = None
+        _fill(self.parameter.data, self.table, ids.to(self.table.device))
+        set_length(self.parameter, len(ids))
+        set_source(self.parameter, self._rows_of)
+
+    def _rows_of(self, ids: Tensor) -> Tensor:
+        rows = self.table.index_select(0, ids.flatten().to(self.table.device))
+        return rows.to(self.parameter.device).view(*ids.shape, *self.table.shape[1:])
 
     def load(self, table: Tensor) -> None:
         """Take over a table from a checkpoint, ``(V, ...)``."""

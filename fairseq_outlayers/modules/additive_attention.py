@@ -18,12 +18,13 @@ class AdditiveAttention(nn.Module):
         query_size: size ``Q`` of the decoder states that ask.
         source_size: size ``C`` of the encoder states.
         attention_size: size ``A`` of the space where both meet.
+        bias: whether there is a ``b``.
     """
 
-    def __init__(self, query_size: int, source_size: int, attention_size: int):
+    def __init__(self, query_size: int, source_size: int, attention_size: int, bias: bool = True):
         super().__init__()
         self.query = nn.Linear(query_size, attention_size, bias=False)
-        self.key = nn.Linear(source_size, attention_size)
+        self.key = nn.Linear(source_size, attention_size, bias=bias)
         self.score = nn.Parameter(torch.empty(attention_size))
         nn.init.uniform_(self.score, -(attention_size**-0.5), attention_size**-0.5)
 

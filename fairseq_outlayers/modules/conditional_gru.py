@@ -1,6 +1,6 @@
 """The recurrence of Nematus: two GRU transitions with attention between them."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple
 
 import torch
 import torch.nn as nn
@@ -40,21 +40,20 @@ class ConditionalGRU(nn.Module):
         self.second = nn.GRUCell(context_size, hidden_size)
         self.attention = attention
 
-    def forward(self, inputs: Tensor, state: Tensor, attend: AttentionStep) -> Tuple[Steps, Tensor]:
+    def forward(self, inputs: Tensor, before: Dict[str, Tensor], attend: AttentionStep) -> Steps:
         """Run over a stretch of target positions.
 
         Args:
             inputs: embeddings, ``(B, T, input_size)``.
-            state: before the first of them, ``(B, H)``.
+            before: ``"state"``, ``(B, H)``, before the first of them.
             attend: ``attention.over(...)`` of this batch's source.
-        Returns:
-            The steps, and the state after them, ``(B, H)``.
         """
         # What the embeddings add to the gates does not depend on the state: all steps at once.
         input_gates = F.linear(inputs, self.first.weight_ih, self.first.bias_ih)
         from_state = StepwiseLinear(self.first.weight_hh)
         from_middle = StepwiseLinear(self.second.weight_hh)
         from_context = StepwiseLinear(self.second.weight_ih)
+        state = before["state"]
         made: Dict[str, List[Tensor]] = {name: [] for name in Steps._fields}
         for gates in input_gates.unbind(1):
             middle = gru_cell(gates, from_state(state) + self.first.bias_hh, state)
@@ -66,7 +65,7 @@ class ConditionalGRU(nn.Module):
             )
             for name, tensor in zip(Steps._fields, (state, context, weights), strict=True):
                 made[name].append(tensor)
-        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values())), state
+        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values()))
 
 
 def gru_cell(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
-from fairseq_outlayers.modules.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.modules.lstm_encoder import MAX_POSITIONS
 from fairseq_outlayers.modules.padding import padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
@@ -25,7 +24,7 @@ class GRUEncoder(FairseqEncoder):
     Args:
         dictionary: the source dictionary.
         embedding: vectors of source words.
-        gru: the layer, over left-padded batches.
+        gru: the layer, over left-padded batches, called as a ``LeftPaddedGRU``.
         embedding_dropout: on the embeddings.
         dropout: on the states.
     """
@@ -34,7 +33,7 @@ class GRUEncoder(FairseqEncoder):
         self,
         dictionary: Any,
         embedding: SourceEmbedding,
-        gru: LeftPaddedGRU,
+        gru: nn.Module,
         embedding_dropout: float = 0.0,
         dropout: float = 0.0,
     ):

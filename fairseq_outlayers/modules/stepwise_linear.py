@@ -20,7 +20,8 @@ class StepwiseLinear:
     Make one object a forward pass; do not keep it.
 
     Args:
-        weight: ``(out, in)``, or ``(B, out, in)`` for a matrix of its own for each sentence.
+        weight: ``(out, in)``; or ``(K, out, in)`` for ``K`` such maps in one product, of a row each
+            (a matrix of its own for every sentence) or of ``B`` rows each (layers side by side).
     """
 
     def __init__(self, weight: Tensor):
@@ -34,14 +35,14 @@ class StepwiseLinear:
         self._gate = _Gather.apply(weight, self._notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """``(B, in) -> (B, out)``."""
+        """``(B, in) -> (B, out)``; for ``K`` maps ``(K, in)`` or ``(K, B, in)`` likewise."""
         inputs = inputs.to(self._weight.dtype)
         return _Step.apply(inputs, self._weight, self._gate, self._notes)
 
 
 def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
-    """``vectors @ matrix``, ``(B, i) x (i, o)`` or ``(B, i) x (B, i, o)``."""
-    if matrix.dim() == 2:
+    """``vectors @ matrix``: ``(B, i) (i, o)``, ``(K, i) (K, i, o)`` or ``(K, B, i) (K, i, o)``."""
+    if matrix.dim() == vectors.dim():
         return vectors @ matrix
     # As a row: as a column, the batched product is several times slower on a CPU.
     return torch.bmm(vectors.unsqueeze(1), matrix).squeeze(1)
@@ -50,14 +51,14 @@ def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, notes: Notes) -> Tensor:
-        ctx.notes, ctx.batched = notes, weight.dim() == 3
+        ctx.notes, ctx.dim = notes, weight.dim()
         return weight.new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, _: Tensor) -> Tuple[Tensor, None]:
-        join = (lambda parts: torch.stack(parts, dim=1)) if ctx.batched else torch.cat
-        inputs, gradients = (join(parts) for parts in zip(*ctx.notes, strict=True))
+        join = torch.cat if ctx.notes[0][0].dim() == ctx.dim else torch.stack
+        inputs, gradients = (join(parts, dim=ctx.dim - 2) for parts in zip(*ctx.notes, strict=True))
         ctx.notes.clear()
         return gradients.transpose(-2, -1) @ inputs, None
 

@@ -4,7 +4,7 @@ A table is a parameter with one row (or one number) for every word. Its gradient
 table unless it is *row-sparse*: a sparse tensor of the rows that a batch has used.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 
 MARK = "row_sparse"
 LENGTH = "rows_in_use"
+SOURCE = "rows_from"
 
 
 def mark_row_sparse(table: Tensor) -> None:
@@ -35,8 +36,16 @@ def all_rows(table: Tensor) -> Tensor:
     return table if number is None else table[:number]
 
 
+def set_source(table: Tensor, rows: Optional[Callable[[Tensor], Tensor]]) -> None:
+    """From now on, :func:`table_rows` asks ``rows``; None for the table itself."""
+    setattr(table, SOURCE, rows)
+
+
 def table_rows(table: Tensor, ids: Tensor) -> Tensor:
     """Look rows up, ``(V, ...)`` by ``ids`` to ``(*ids.shape, ...)``."""
+    elsewhere = getattr(table, SOURCE, None)
+    if elsewhere is not None:
+        return elsewhere(ids)
     if is_row_sparse(table):
         return _Rows.apply(table, ids)
     if table.dim() == 2:

@@ -33,6 +33,12 @@ class OutputLayer(nn.Module, ABC):
     depends_on_words = False
     """Whether sizes alone do not say what the layer is, because it looks at the words."""
 
+    class_block: Optional[int] = None
+    """The most classes that may be asked for at a time, and then by their ids; None for any number.
+
+    Set while the tables are not in the device's memory (``tasks/working_set.py``).
+    """
+
     @dataclass
     class Config(FairseqDataclass):
         no_class_bias: bool = field(

@@ -1,6 +1,7 @@
 """Options of partitioned training, and what they exclude."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Dict
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -34,6 +35,14 @@ class PartitionConfig(FairseqDataclass):
     reshuffle_partitions: bool = field(
         default=False,
         metadata={"help": "divide the corpus anew in every epoch, in a new random order"},
+    )
+    freeze_embeddings: bool = field(
+        default=False,
+        metadata={
+            "help": "train no word vectors: neither those of source and target words nor class "
+            "vectors and biases; for a second stage, from a checkpoint given as "
+            "--finetune-from-model"
+        },
     )
     table_device: ChoiceEnum(["model", "cpu"]) = field(  # type: ignore[valid-type]
         default="model",
@@ -75,6 +84,24 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
     return limits
 
 
+def check_frozen(cfg: Any) -> None:
+    """Refuse to train on word vectors that nobody has trained.
+
+    Args:
+        cfg: all options of fairseq-train.
+    Raises:
+        UserError: if ``--freeze-embeddings`` is given without a checkpoint to start from.
+    """
+    saved = cfg.checkpoint
+    last = Path(saved.save_dir) / "checkpoint_last.pt"
+    named = saved.finetune_from_model or saved.restore_file != "checkpoint_last.pt"
+    if cfg.task.freeze_embeddings and not named and not last.exists():
+        raise UserError(
+            "--freeze-embeddings goes on from trained word vectors: name a checkpoint in "
+            f"--finetune-from-model ({last} does not exist)"
+        )
+
+
 REFUSED = {
     ("common", "fp16"): "--fp16 replaces the parameters that the rows are put into: use --amp",
     ("common", "bf16"): "--bf16 replaces the parameters that the rows are put into: use --amp",
@@ -97,6 +124,11 @@ def check_options(cfg: Any) -> None:
     for (group, name), advice in REFUSED.items():
         if getattr(getattr(cfg, group), name):
             raise UserError(f"--partition-size: {advice}")
+    if str(cfg.task.table_device) == "cpu" and cfg.task.eval_bleu:
+        raise UserError(
+            "--eval-bleu needs the tables on the model's device, and --table-device cpu keeps them "
+            "away from it: leave one of them out"
+        )
     criterion = cfg.criterion._name
     if criterion != "partition_softmax":
         raise UserError(

@@ -1,6 +1,6 @@
 """Cutting a corpus into stretches that use few words (Jean et al. 2015, Sec. 3.1)."""
 
-from typing import List, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import numpy as np
 
@@ -167,8 +167,3 @@ class Words:
         """Words used now replace those of the partition before, the rarest first."""
         others = np.setdiff1d(self._words, used, assume_unique=True)
         return np.sort(np.concatenate([used, others[: self.side.limit - len(used)]]))
-
-
-def sizes(words: Words) -> List[int]:
-    """How many words each partition has."""
-    return [len(words.of(number)) for number in range(len(words.bounds) - 1)]

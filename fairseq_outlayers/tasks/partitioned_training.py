@@ -7,9 +7,9 @@ import torch
 from fairseq.tasks import FairseqTask
 
 from fairseq_outlayers.tasks.corpus_partitions import CorpusPartitions, corpus_side
-from fairseq_outlayers.tasks.partition_options import check_options, partition_limits
+from fairseq_outlayers.tasks.partition_options import check_frozen, check_options, partition_limits
 from fairseq_outlayers.tasks.partitioned_batches import PartitionedBatches
-from fairseq_outlayers.tasks.working_set import WorkingSet
+from fairseq_outlayers.tasks.working_set import WorkingSet, source_tables, target_tables
 
 
 class PartitionedTraining(FairseqTask):
@@ -28,6 +28,14 @@ class PartitionedTraining(FairseqTask):
         """The most words of a partition, for each side that is limited."""
         return partition_limits(self.cfg, len(self.source_dictionary), len(self.target_dictionary))
 
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """fairseq's, whose word vectors are not trained under ``--freeze-embeddings``."""
+        model = super().build_model(cfg, from_checkpoint)
+        if self.cfg.freeze_embeddings:
+            for _, table in [*target_tables(model), *source_tables(model)]:
+                table.requires_grad_(False)
+        return model
+
     def prepare_training(self, cfg: Any, model: Any) -> None:
         """Shrink the tables of the model; called before it is wrapped.
 
@@ -37,6 +45,7 @@ class PartitionedTraining(FairseqTask):
         Raises:
             UserError: if an option is given that does not go with it.
         """
+        check_frozen(cfg)
         limits = self.limits()
         if not limits:
             return
@@ -148,9 +157,24 @@ class PartitionedTraining(FairseqTask):
 
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
         """fairseq's step, with all words."""
-        if self._working_set is not None:
+        if self._working_set is not None and str(self.cfg.table_device) == "model":
             self._working_set.show_whole()
+        elif self._working_set is not None:
+            sample = self._read_some(self._working_set, sample)
         return super().valid_step(sample, model, criterion)
+
+    def _read_some(self, working_set: WorkingSet, sample: Dict[str, Any]) -> Dict[str, Any]:
+        """Put the words that a batch reads into the model; its targets keep their ids."""
+        self._active = None
+        inputs = sample["net_input"]
+        read = {"source": inputs["src_tokens"], "target": inputs["prev_output_tokens"]}
+        specials = torch.arange(self.target_dictionary.nspecial, device=sample["target"].device)
+        working_set.show_some(
+            {side: torch.cat([specials, ids.flatten()]).unique() for side, ids in read.items()}
+        )
+        places = {side: working_set.places(side, ids) for side, ids in read.items()}
+        in_places = {"src_tokens": places["source"], "prev_output_tokens": places["target"]}
+        return {**sample, "net_input": {**inputs, **in_places}}
 
     def get_checkpoint_dict(self) -> Dict[str, Any]:
         """What the optimizer keeps of the tables, for the checkpoint."""

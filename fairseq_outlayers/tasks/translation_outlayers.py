@@ -15,7 +15,7 @@ from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacementConfig,
     encode_new_words,
 )
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.tasks.partition_options import PartitionConfig
 from fairseq_outlayers.tasks.partitioned_training import PartitionedTraining
 
@@ -30,6 +30,13 @@ class TranslationOutlayersConfig(
         default="probabilities",
         metadata={"help": "what is averaged over the models of an ensemble"},
     )
+    min_len_a: float = field(
+        default=0.0,
+        metadata={
+            "help": "no end of a translation before floor(A x source length) words, the source's "
+            "</s> counted; 0.5 in the authors' code of Jean et al. (2015)"
+        },
+    )
 
 
 @register_task("translation_outlayers", dataclass=TranslationOutlayersConfig)
@@ -43,6 +50,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
     def __init__(self, cfg: Any, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
+        require_range(cfg, "min_len_a", at_least=0)
         asked = str(cfg.unk_replacement) != "none"
         self.unk_replacement = UnkReplacement(cfg, src_dict, tgt_dict) if asked else None
 
@@ -61,15 +69,15 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
-        average = str(self.cfg.ensemble_average)
+        average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
-        if lists is None and average == "probabilities":
+        if lists is None and average == "probabilities" and share == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
-        extra.update(candidates=lists, average=average)
+        extra.update(candidates=lists, average=average, min_share=share)
         generator = CandidateGenerator
         if getattr(args, "print_alignment", None):
             generator = CandidateGeneratorWithAlignment

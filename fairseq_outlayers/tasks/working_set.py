@@ -36,6 +36,11 @@ class WorkingSet:
         device: Optional[torch.device] = None,
     ):
         sides = {"target": (target_tables(model), target_words)}
+        if model.decoder.embed_tokens is getattr(model.encoder, "embed_tokens", None):
+            raise UserError(
+                "--partition-size does not go with --share-all-embeddings, whose source words "
+                "would become classes: leave one of them out"
+            )
         if source_words is not None:
             sides["source"] = (source_tables(model), source_words)
         self.tables: Dict[str, Dict[str, ActiveRows]] = {
@@ -54,6 +59,7 @@ class WorkingSet:
         model.register_state_dict_post_hook(partial(self._save))
         model.register_load_state_dict_pre_hook(partial(self._load))
         self._optimizer: Any = None
+        self.output_layer: OutputLayer = model.decoder.output_projection
 
     def _all(self) -> Iterator[ActiveRows]:
         for tables in self.tables.values():
@@ -67,6 +73,7 @@ class WorkingSet:
             optimizer: of ``torch``, or None.
         """
         self._optimizer = optimizer
+        self.output_layer.class_block = None
         for side, tables in self.tables.items():
             ids = torch.from_numpy(words[side])
             for table in tables.values():
@@ -82,6 +89,27 @@ class WorkingSet:
         """Let the model have its whole tables, for validation."""
         for table in self._all():
             table.show_whole(self._optimizer)
+
+    def show_some(self, words: Dict[str, Tensor]) -> None:
+        """Let the model read some words and score all classes a block at a time, for validation.
+
+        Args:
+            words: for each side their ids, ascending.
+        Raises:
+            UserError: if they are more than there is room for.
+        """
+        for side, tables in self.tables.items():
+            ids = words[side].cpu()
+            for table in tables.values():
+                if len(ids) > len(table.rows):
+                    raise UserError(
+                        f"a validation batch has {len(ids)} different {side} words, and with "
+                        f"--table-device cpu there is room for {len(table.rows)} of them: choose a "
+                        "smaller --max-tokens-valid or --batch-size-valid"
+                    )
+                table.show_some(ids, self._optimizer)
+            self._ids[side] = ids.to(next(iter(tables.values())).parameter.device)
+        self.output_layer.class_block = len(next(iter(self.tables["target"].values())).rows)
 
     def places(self, side: str, ids: Tensor, fallback: Optional[int] = None) -> Tensor:
         """Where words stand among those in use; ids themselves if the whole table is trained.
@@ -142,21 +170,17 @@ def target_tables(model: Any) -> Named:
     layer = getattr(getattr(model, "decoder", None), "output_projection", None)
     if not isinstance(layer, OutputLayer):
         raise UserError(
-            f"--partition-size needs a model that takes --output-layer, and {type(model).__name__} "
+            "--partition-size and --freeze-embeddings need a model that takes --output-layer, and "
+            f"{type(model).__name__} "
             "is none: choose another --arch (luong_lstm, rnnsearch, transformer_outlayers, ...)"
         )
     if layer.depends_on_words:
         raise UserError(
-            "--partition-size trains rows of tables, and this --output-layer computes classes from "
-            "what the words are: choose another --output-layer"
+            "--partition-size and --freeze-embeddings are about rows of tables, and this "
+            "--output-layer computes classes from what the words are: choose another"
         )
     embedding = model.decoder.embed_tokens
     _check_plain(embedding, layer.num_classes, "target")
-    if embedding is getattr(model.encoder, "embed_tokens", None):
-        raise UserError(
-            "--partition-size does not go with --share-all-embeddings, whose source words would "
-            "become classes: leave one of them out"
-        )
     class_tables = [p for p in layer.parameters(recurse=False) if len(p) == layer.num_classes]
     return _named(model, [embedding.weight, *class_tables])
 
@@ -176,8 +200,8 @@ def source_tables(model: Any) -> Named:
 def _check_plain(embedding: Any, num_words: int, side: str) -> None:
     if not isinstance(embedding, nn.Embedding) or embedding.num_embeddings != num_words:
         raise UserError(
-            f"partitions of the {side} vocabulary need one embedding for each of its {num_words:,} "
-            f"words, and this model has {embedding}"
+            f"--partition-size and --freeze-embeddings need one embedding for each of the "
+            f"{num_words:,} {side} words, and this model has {embedding}"
         )
 
 

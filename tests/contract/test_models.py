@@ -24,6 +24,7 @@ TOLERANCE = {
     "esnmt": 1e-10,
     "esnmt_lstm": 1e-10,
     "nematus_gru": 1e-10,
+    "rnnsearch": 1e-10,
     "transformer_outlayers": 1e-5,
 }
 each_layer = pytest.mark.parametrize("output_layer", OUTPUT_LAYERS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -147,6 +148,32 @@ def test_validation_scores_all_classes(task, batch):
     expected = plain_loss(whole, batch, everything, task.target_dictionary.pad())
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
     assert "scored_classes" not in log
+
+
+@each_pair
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
+    arch, layer, smoothing, task, batch
+):
+    whole = make_model(arch, task, output_layer=layer).eval()
+    model = copy.deepcopy(whole)
+    words = words_of(batch)
+    working_set = WorkingSet(
+        model, len(words["target"]) + 1, len(words["source"]), torch.device("cpu")
+    )
+    working_set.activate({side: ids[:4] for side, ids in words.items()}, None)
+    working_set.show_some({side: torch.from_numpy(ids) for side, ids in words.items()})
+    assert len(working_set.output_layer.class_bias(torch.arange(44))) == 44
+    mapped = {**in_places(working_set, batch), "target": batch["target"]}
+    criterion = make_criterion(task, label_smoothing=smoothing).eval()
+    config = SimpleNamespace(label_smoothing=smoothing, loss_chunk_size=0, sentence_avg=False,
+                             smooth_real_classes=False)  # fmt: skip
+    reference = FullSoftmax.build_criterion(config, task).eval()
+    with torch.no_grad():
+        found = criterion(model, mapped)
+        expected = reference(whole, batch)
+    for key in ("loss", "nll_loss"):
+        torch.testing.assert_close(found[2][key], expected[2][key], rtol=1e-12, atol=1e-12)
 
 
 def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):

@@ -17,9 +17,12 @@ pytestmark = pytest.mark.system
 # 15 batches an epoch: in its last update there is none left for the second process.
 TRAINING = (
     f"--user-dir {PLUGIN} --arch luong_lstm --embed-dim 8 --hidden-size 8 --dropout 0 --cpu "
-    "--criterion sampled_softmax --num-sampled 16 --optimizer adam --lr 0.01 --batch-size 8 "
+    "--optimizer adam --lr 0.01 --batch-size 8 "
     "--no-progress-bar --num-workers 0 --disable-validation --no-epoch-checkpoints"
 ).split()
+SAMPLED = ["--criterion", "sampled_softmax", "--num-sampled", "16"]
+PARTITIONED = ["--task", "translation_outlayers", "--criterion", "partition_softmax"]
+PARTITIONED += ["--partition-size", "25", "--partition-mode", "authors"]
 UPDATES = ["--max-update", "11"]  # into the second epoch
 
 
@@ -52,7 +55,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def one_process(data):
     folder = data.parent / "one_process"
-    options = ["--update-freq", 2, "--save-dir", folder]
+    options = [*SAMPLED, "--update-freq", 2, "--save-dir", folder]
     succeed("train", data, *TRAINING, *UPDATES, *options)
     return parameters(folder)
 
@@ -60,7 +63,7 @@ def one_process(data):
 @pytest.fixture(scope="module")
 def two_processes(data):
     folder = data.parent / "two_processes"
-    torchrun(data, *UPDATES, "--save-interval-updates", 5, "--save-dir", folder)
+    torchrun(data, *SAMPLED, *UPDATES, "--save-interval-updates", 5, "--save-dir", folder)
     return folder
 
 
@@ -79,6 +82,14 @@ def test_a_resumed_run_with_the_other_wrapper_equals_an_unbroken_one(
 ):
     middle = two_processes / "checkpoint_1_5.pt"
     resumed = ["--ddp-backend", "legacy_ddp", "--restore-file", middle, "--save-dir", tmp_path]
-    output = torchrun(data, *UPDATES, *resumed)
+    output = torchrun(data, *SAMPLED, *UPDATES, *resumed)
     assert f"Loaded checkpoint {middle} (epoch 1 @ 5 updates)" in output
     assert_equal(parameters(tmp_path), one_process)
+
+
+def test_two_processes_are_in_the_same_partition_and_equal_one(data, tmp_path):
+    updates = ["--max-update", 25]
+    alone = ["--update-freq", 2, "--save-dir", tmp_path / "one"]
+    succeed("train", data, *TRAINING, *PARTITIONED, *updates, *alone)
+    torchrun(data, *PARTITIONED, *updates, "--save-dir", tmp_path / "two")
+    assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))

@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 
+from fairseq_outlayers.__main__ import main
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
@@ -92,6 +93,41 @@ def test_batches_are_scored_on_their_partition_and_validated_on_all_words(data, 
     assert len(re.findall(r"^D-", output, re.MULTILINE)) == 30
 
 
+def test_tables_in_host_memory_are_trained_and_validated_alike(data, tmp_path):
+    options = ["--partition-mode", "authors", "--max-epoch", 2]
+    with_model = train(data, tmp_path / "model", *options).stdout
+    elsewhere = train(data, tmp_path / "cpu", *options, "--table-device", "cpu").stdout
+    for name, table in saved(tmp_path / "model")["model"].items():
+        assert torch.equal(table, saved(tmp_path / "cpu")["model"][name]), name
+    assert re.findall(r'"valid_loss": "([\d.]+)"', elsewhere) == re.findall(
+        r'"valid_loss": "([\d.]+)"', with_model
+    )
+
+
+def test_frozen_word_vectors_stay_bit_for_bit_and_the_rest_is_trained(data, tmp_path):
+    train(data, tmp_path / "first", "--max-update", 5)
+    frozen = ["--freeze-embeddings", "--finetune-from-model",
+              tmp_path / "first" / "checkpoint_last.pt", "--max-update", 5]  # fmt: skip
+    train(data, tmp_path / "second", *frozen)
+    before, after = (saved(tmp_path / name)["model"] for name in ("first", "second"))
+    same = {name for name, value in before.items() if torch.equal(value, after[name])}
+    tables = {
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "decoder.output_projection.bias",
+    }
+    assert {name for name in same if before[name].numel() > 1} == tables
+
+
+def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
+    main(["partitions", str(data), "--partition-size", "60"])
+    output = capsys.readouterr().out
+    number, pairs = re.match(r"(\d+) partitions of (\d+) sentence pairs", output).groups()
+    assert int(number) > 2
+    assert pairs == "500"
+    assert re.search(rf"target words trained .* of {NUM_WORDS + 4} in the dictionary", output, re.S)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -117,6 +153,8 @@ def test_a_run_with_other_partitions_does_not_go_on(data, tmp_path, options, mes
         (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of whole tables"),
         (["--store-ema"], "--store-ema would average"),
         (["--partition-size", 0], "--criterion partition_softmax needs partitions"),
+        (["--freeze-embeddings"], "name a checkpoint in --finetune-from-model"),
+        (["--table-device", "cpu", "--eval-bleu"], "--eval-bleu needs the tables on the model"),
         (["--skip-remainder-batch"], "--skip-remainder-batch would drop"),
     ],
 )

@@ -12,21 +12,26 @@ def run(apply, weight, start):
     """A recurrence, so that every step's gradient passes through the later ones."""
     state, total = start, 0.0
     for _ in range(T):
-        state = torch.tanh(apply(state))[:, :IN]
+        state = torch.tanh(apply(state))[..., :IN]
         total = total + state.square().sum()
     return torch.autograd.grad(total, [weight, start])
 
 
-@pytest.mark.parametrize("shape", [(OUT, IN), (B, OUT, IN)])
-def test_gradients_equal_those_of_a_plain_product(shape):
+@pytest.mark.parametrize(
+    ("shape", "start_shape", "product"),
+    [
+        ((OUT, IN), (B, IN), "bi,oi->bo"),
+        ((B, OUT, IN), (B, IN), "bi,boi->bo"),
+        ((2, OUT, IN), (2, B, IN), "kbi,koi->kbo"),
+    ],
+)
+def test_gradients_equal_those_of_a_plain_product(shape, start_shape, product):
     torch.manual_seed(0)
     weight = torch.randn(shape, dtype=torch.float64, requires_grad=True)
-    start = torch.randn(B, IN, dtype=torch.float64, requires_grad=True)
+    start = torch.randn(start_shape, dtype=torch.float64, requires_grad=True)
 
     def plain(state):
-        if weight.dim() == 2:
-            return state @ weight.t()
-        return torch.einsum("bi,boi->bo", state, weight)
+        return torch.einsum(product, state, weight)
 
     for ours, reference in zip(
         run(StepwiseLinear(weight), weight, start), run(plain, weight, start), strict=True

@@ -1,0 +1,160 @@
+"""Training with a very large vocabulary, by fairseq-train on made-up text.
+
+    python benchmarks/large_vocabulary.py
+    python benchmarks/large_vocabulary.py --vocabularies 30000 500000 --arms stock partitions
+
+Arms, each with both vocabularies of every size asked for:
+
+    stock        fairseq's `lstm` with `cross_entropy` and Adam
+    partitions   `luong_lstm` with `partition_softmax`, both sides limited to --partition-size, Adam
+    sampled      `luong_lstm` with `sampled_softmax` (--num-sampled classes) and `lazy_adam`
+
+Words are drawn by Zipf's law. Every round trains each arm for some updates; ratios are to the first
+arm of the round. Memory is the peak of the process; "beyond tables" is without the tables of words
+and their two moments, of which there are three tables and a bias (and in stock fairseq as well).
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+import turns
+from fairseq.data import indexed_dataset
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+
+import arm
+import speed
+
+SPECIALS = 4
+MOMENTS = 2  # of Adam
+
+
+def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> Path:
+    """Made-up text of two languages as fairseq-preprocess leaves it."""
+    data = folder / f"V{vocabulary}.{sentences}x{length}"
+    if (data / "done").exists():
+        return data
+    data.mkdir(parents=True, exist_ok=True)
+    generator = np.random.default_rng(0)
+    weights = 1.0 / np.arange(1, vocabulary - SPECIALS + 1)
+    cumulative = np.cumsum(weights / weights.sum())
+    for language in ("xx", "yy"):
+        (data / f"dict.{language}.txt").write_text(
+            "".join(f"w{word} {vocabulary - word}\n" for word in range(vocabulary - SPECIALS))
+        )
+        prefix = data / f"train.xx-yy.{language}"
+        builder = indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.bin", dtype=np.int32)
+        words = np.searchsorted(cumulative, generator.random((sentences, length - 1))) + SPECIALS
+        for row in np.minimum(words, vocabulary - 1):
+            builder.add_item(torch.from_numpy(np.append(row, 2)))
+        builder.finalize(f"{prefix}.idx")
+    for split in ("valid",):
+        for suffix in ("bin", "idx"):
+            for language in ("xx", "yy"):
+                source = data / f"train.xx-yy.{language}.{suffix}"
+                (data / f"{split}.xx-yy.{language}.{suffix}").write_bytes(source.read_bytes())
+    (data / "done").touch()
+    return data
+
+
+def options_of(kind: str, settings: argparse.Namespace) -> list[str]:
+    """Options of fairseq-train for an arm."""
+    size = str(settings.dimensions)
+    common = f"--max-tokens {settings.max_tokens} --lr 0.001 --clip-norm 5 --num-workers 0 --cpu"
+    ours = f"--arch luong_lstm --embed-dim {size} --hidden-size {size} --encoder-layers 1"
+    ours += " --decoder-layers 1"
+    kinds = {
+        "stock": "--arch lstm --optimizer adam --criterion cross_entropy --encoder-layers 1 "
+        f"--decoder-layers 1 --encoder-embed-dim {size} --encoder-hidden-size {size} "
+        f"--decoder-embed-dim {size} --decoder-hidden-size {size} --decoder-out-embed-dim {size}",
+        "partitions": f"{ours} --optimizer adam --criterion partition_softmax --task "
+        f"translation_outlayers --partition-size {settings.partition_size} "
+        f"--source-partition-size {settings.partition_size}",
+        "sampled": f"{ours} --optimizer lazy_adam --criterion sampled_softmax --sampler "
+        f"log_uniform --num-sampled {settings.num_sampled}",
+    }
+    if torch.cuda.is_available():
+        common = common.replace(" --cpu", "")
+    return f"{common} {kinds[kind]}".split()
+
+
+def table_megabytes(vocabulary: int, dimensions: int) -> float:
+    """Embeddings of both sides, class vectors and biases, with their moments, in float32."""
+    return vocabulary * (3 * dimensions + 1) * 4 * (1 + MOMENTS) / 1e6
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    settings = parse_arguments()
+    arm.find_fairseq_commands()
+    data = {
+        size: write_corpus(settings.work, size, settings.sentences, settings.length)
+        for size in settings.vocabularies
+    }
+    arms = {f"{kind}.V{size}": (kind, size) for kind in settings.arms for size in data}
+    speeds: dict[str, list[float]] = {name: [] for name in arms}
+    memory: dict[str, list[float]] = {name: [] for name in arms}
+    for number in range(1, settings.rounds + 1):
+        for name, (kind, size) in arms.items():
+            slow = kind == "stock" and size > settings.slow_above
+            run = SimpleNamespace(
+                data=data[size],
+                runs=settings.work / "runs",
+                updates=settings.slow_updates if slow else settings.updates,
+            )
+            tokens, megabytes = speed.measure(name, options_of(kind, settings), run, number)
+            speeds[name].append(tokens)
+            memory[name].append(megabytes)
+    first = next(iter(arms))
+    print(f"| arm | target tokens/s | by {first} (min to max) | peak MB | beyond tables |")
+    print("|---|---|---|---|---|")
+    rows = []
+    for name, (_, size) in arms.items():
+        tables = table_megabytes(size, settings.dimensions)
+        row = {
+            "arm": name,
+            "tokens_per_second": median(speeds[name]),
+            "speed_by_first": turns.ratios(speeds[name], speeds[first]),
+            "peak_mb": max(memory[name]),
+            "beyond_tables_mb": max(memory[name]) - tables,
+        }
+        rows.append(row)
+        print(
+            f"| {name} | {row['tokens_per_second']:,.0f} | {turns.spread(row['speed_by_first'])} "
+            f"| {row['peak_mb']:,.0f} | {row['beyond_tables_mb']:,.0f} |"
+        )
+    turns.write(settings.output, vars(settings), rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = ["stock", "partitions", "sampled"]
+    parser.add_argument("--vocabularies", type=int, nargs="+", default=[30_000, 100_000, 500_000])
+    parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--partition-size", type=int, default=15_000)
+    parser.add_argument("--num-sampled", type=int, default=8192)
+    parser.add_argument("--dimensions", type=int, default=256, help="of embeddings and states")
+    parser.add_argument("--max-tokens", type=int, default=1000, help="of a batch")
+    parser.add_argument("--sentences", type=int, default=8000)
+    parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
+    parser.add_argument("--updates", type=int, default=120, help="of every arm a round")
+    parser.add_argument("--slow-updates", type=int, default=4, help="of stock arms --slow-above")
+    parser.add_argument("--slow-above", type=int, default=50_000, help="classes")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
+    parser.add_argument(
+        "--output", type=Path, default=Path("results/benchmarks/large_vocabulary.json")
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The negative log-likelihood over classes that come a block at a time."""
+
+from typing import Iterable, NamedTuple, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.losses.precision import at_least_float32, in_autocast_type
+
+
+class ClassBlock(NamedTuple):
+    """Some consecutive classes."""
+
+    first: int
+    """Id of the first."""
+    embeddings: Tensor
+    """``(C, D)``."""
+    bias: Optional[Tensor]
+    """``(C,)`` or None."""
+
+
+@torch.no_grad()
+def streamed_nll(
+    context: Tensor,
+    targets: Tensor,
+    blocks: Iterable[ClassBlock],
+    smoothing: float = 0.0,
+    left_out: Optional[int] = None,
+) -> Tuple[Tensor, Tensor]:
+    """Softmax over all classes, of which one block at a time is in the device's memory.
+
+    For evaluation: nothing can be differentiated. Equal to :func:`full_nll` and
+    :func:`smoothing_term`, whose arguments these are.
+
+    Args:
+        context: projected decoder states, ``(N, D)``.
+        targets: class ids, ``(N,)``.
+        blocks: all classes, each in one block.
+        smoothing: probability given to the wrong classes, in [0, 1).
+        left_out: a class that gets none of it (padding), or None.
+    Returns:
+        The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
+    """
+    states = at_least_float32(context)
+    log_sum = states.new_full((len(states),), -torch.inf)
+    sum_of_scores = torch.zeros_like(log_sum)
+    of_target, of_left_out = torch.zeros_like(log_sum), torch.zeros_like(log_sum)
+    num_classes = 0
+    for first, embeddings, bias in blocks:
+        scores = at_least_float32(F.linear(*in_autocast_type(context, embeddings, bias)))
+        size = scores.size(1)
+        log_sum = torch.logaddexp(log_sum, scores.logsumexp(1))
+        sum_of_scores += scores.sum(1)
+        place = targets - first
+        inside = (place >= 0) & (place < size)
+        own = scores.gather(1, place.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
+        of_target = torch.where(inside, own, of_target)
+        if left_out is not None and first <= left_out < first + size:
+            of_left_out = scores[:, left_out - first]
+        num_classes += size
+    nll = log_sum - of_target
+    share = smoothing / (num_classes - 1 - (left_out is not None))
+    smoothed = (smoothing + share) * of_target - share * (sum_of_scores - of_left_out)
+    return nll + smoothed, nll

@@ -1,0 +1,125 @@
+"""RNNsearch (Bahdanau et al. 2015), the model of Jean et al. (2015).
+
+A bidirectional GRU encoder, a GRU decoder with additive attention, a maxout readout, any source
+embedding below and any output layer on top.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch.nn as nn
+from fairseq.models import register_model
+
+from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.modules.additive_attention import AdditiveAttention
+from fairseq_outlayers.modules.attentional_gru import AttentionalGRU
+from fairseq_outlayers.modules.attentional_model import AttentionalModel
+from fairseq_outlayers.modules.gated_unit import BidirectionalGatedUnits, GatedUnit
+from fairseq_outlayers.modules.gru_encoder import GRUEncoder
+from fairseq_outlayers.modules.rnnsearch_decoder import MaxoutReadout, RNNsearchDecoder
+from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+
+
+@dataclass
+class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
+    embed_dim: int = field(
+        default=620, metadata={"help": "dimensions of the embeddings and of the readout"}
+    )
+    hidden_size: int = field(
+        default=1000,
+        metadata={"help": "size of the GRU states, of either direction in the encoder"},
+    )
+    attention_size: int = field(
+        default=0,
+        metadata={"help": "size of the attention's hidden layer; 0: as --hidden-size"},
+    )
+    maxout_size: int = field(
+        default=500, metadata={"help": "maxout units of the readout, each the larger of a pair"}
+    )
+    dropout: float = field(
+        default=0.0, metadata={"help": "dropout on the encoder states and on the readout"}
+    )
+    embedding_dropout: float = field(
+        default=0.0, metadata={"help": "dropout on source and target embeddings"}
+    )
+    init_std: float = field(
+        default=0.01,
+        metadata={
+            "help": "weights start normal with this deviation, the attention's with a tenth of it; "
+            "recurrent ones orthogonal"
+        },
+    )
+
+
+@register_model("rnnsearch", dataclass=RNNsearchConfig)
+class RNNsearch(AttentionalModel):
+    """Bidirectional GRU encoder, additive attention, GRU decoder, maxout readout (RNNsearch).
+
+    The model of Bahdanau et al. (2015) and Jean et al. (2015), with any source embedding and any
+    output layer.
+    """
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> "RNNsearch":
+        for option in ("embed_dim", "hidden_size", "maxout_size"):
+            require_range(cfg, option, at_least=1)
+        for option in ("dropout", "embedding_dropout"):
+            require_range(cfg, option, at_least=0, below=1)
+        for option in ("attention_size", "init_std"):
+            require_range(cfg, option, at_least=0)
+        model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
+        _initialize(model, cfg.init_std)
+        register_dictionaries(model, task)
+        return model
+
+
+def _build_encoder(cfg: Any, dictionary: Any) -> GRUEncoder:
+    embedding = build_source_embedding(cfg, dictionary, cfg.embed_dim, bidirectional=True)
+    units = BidirectionalGatedUnits(cfg.embed_dim, cfg.hidden_size)
+    return GRUEncoder(dictionary, embedding, units, cfg.embedding_dropout, cfg.dropout)
+
+
+def _build_decoder(cfg: Any, task: Any) -> RNNsearchDecoder:
+    dictionary, size = task.target_dictionary, cfg.hidden_size
+    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
+    attention = AdditiveAttention(size, 2 * size, cfg.attention_size or size, bias=False)
+    return RNNsearchDecoder(
+        dictionary,
+        embedding,
+        AttentionalGRU(cfg.embed_dim, size, attention, 2 * size),
+        MaxoutReadout(size, cfg.embed_dim, 2 * size, cfg.maxout_size),
+        build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
+        nn.Linear(size, size),
+        cfg.embedding_dropout,
+        cfg.dropout,
+    )
+
+
+def _initialize(model: RNNsearch, std: float) -> None:
+    """The paper's start (Bahdanau et al. 2015, App. B.1).
+
+    The class vectors of ``linear`` belong to the paper's model. Any other output layer keeps a
+    start of its own.
+    """
+    decoder = model.decoder
+    other = not isinstance(decoder.output_projection, LinearOutputLayer)
+    for name, parameter in model.named_parameters():
+        if other and "output_projection" in name:
+            continue
+        if "bias" in name:
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.normal_(parameter, std=std)
+    for unit in (module for module in model.modules() if isinstance(module, GatedUnit)):
+        for matrix in unit.recurrent.detach().chunk(3):
+            nn.init.orthogonal_(matrix)
+    attention = decoder.recurrence.attention
+    for layer in (attention.query, attention.key):
+        nn.init.normal_(layer.weight, std=std / 10)
+    nn.init.zeros_(attention.score)
+    model.encoder.embed_tokens.zero_padding()
+    target = decoder.embed_tokens
+    nn.init.zeros_(target.weight[target.padding_idx].detach())
