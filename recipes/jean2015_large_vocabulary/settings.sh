@@ -38,7 +38,7 @@ case $SETTING in
     : "${SHORTLIST:=$([[ $TARGET == de ]] && echo 50000 || echo 30000)}" "${LARGE:=500000}"
     : "${SOURCE_SHORTLIST:=$SHORTLIST}" "${SOURCE_LARGE:=$LARGE}"
     : "${EMBED:=620}" "${HIDDEN:=1000}" "${MAXOUT:=500}" "${DROPOUT:=0}"
-    : "${EPOCHS:=10}" "${FROZEN_EPOCHS:=1}" "${BATCH_SENTENCES:=80}" "${LR:=1}" "${FROZEN_LR:=1}"
+    : "${EPOCHS:=10}" "${FROZEN_EPOCHS:=2}" "${BATCH_SENTENCES:=80}" "${LR:=1}" "${FROZEN_LR:=1}"
     OPTIMIZER=(--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6)
     WORK+=/paper.$SOURCE-$TARGET RESULTS+=/paper.$SOURCE-$TARGET LEDGER=$RESULTS/ledger.jsonl
     [[ -n $PARALLEL ]] || die "SETTING=paper: name in PARALLEL a folder with tokenised, cased" \
