@@ -1,6 +1,7 @@
 """A table of external vectors on disk, read a batch at a time."""
 
 import json
+import mmap
 import zlib
 from pathlib import Path
 from typing import Any, Dict
@@ -15,6 +16,7 @@ from fairseq_outlayers.errors import UserError
 
 MAKER = "data_prep/extract_embeddings.py"
 VERSION = "external_table_version"
+ROWS_AT_ONCE = 256
 SIDECAR = ("rows", "dimensions", "bytes", "crc32", "block_bytes", "blocks", "dictionary")
 
 
@@ -63,7 +65,13 @@ class ExternalTable:
 
     def vectors(self, ids: Tensor) -> Tensor:
         """Vectors of ``ids`` ``(...)`` on their device: ``(..., dimensions)``, as in the file."""
-        rows = self._rows[ids.reshape(-1).cpu().numpy()]
+        wanted = ids.reshape(-1).cpu().numpy()
+        rows = np.empty((len(wanted), self.dimensions), self._rows.dtype)
+        table = np.asarray(self._rows)
+        for start in range(0, len(wanted), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            np.take(table, wanted[part], axis=0, out=rows[part])
+            _release(self._rows)
         return torch.from_numpy(rows).to(ids.device).view(*ids.shape, -1)
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
@@ -158,4 +166,14 @@ def _open(path: Path) -> np.ndarray:
         rows = np.load(path, mmap_mode="r")
     except (ValueError, EOFError) as error:
         raise UserError(f"{path}: is no NumPy file ({error}); make it with {MAKER}") from error
-    return np.asarray(rows)
+    return rows
+
+
+def _release(rows: np.ndarray) -> None:
+    """Give mapped pages back: of every row read, its neighbours in 64 kB are mapped as well.
+
+    They stay in the system's cache, which is not this process's memory.
+    """
+    mapping = getattr(rows, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)

@@ -1,7 +1,9 @@
 """A dictionary remembers its file."""
 
 import copy
+import io
 
+import pytest
 from fairseq.data import Dictionary, TruncatedDictionary
 
 from fairseq_outlayers.compat.dictionary_file import apply, file_of
@@ -25,3 +27,21 @@ def test_applying_twice_wraps_once():
     before = Dictionary.add_from_file
     apply()
     assert Dictionary.add_from_file is before
+
+
+class Lines(io.StringIO):
+    """A file that must not be read as a whole."""
+
+    def readlines(self, *_):
+        raise AssertionError("all lines at once")
+
+
+def test_lines_are_read_one_by_one_and_mean_what_they_did():
+    text = "haus 3\nkatze 2\nhaus 7 #fairseq:overwrite\nzwei wörter 1\n"
+    dictionary = Dictionary()
+    dictionary.add_from_file(Lines(text))
+    assert dictionary.symbols[4:] == ["haus", "katze", "haus", "zwei wörter"]
+    assert dictionary.count[4:] == [3, 2, 7, 1]
+    assert dictionary.index("haus") == 6
+    with pytest.raises(RuntimeError, match="Duplicate word"):
+        Dictionary().add_from_file(Lines("haus 3\nhaus 2\n"))

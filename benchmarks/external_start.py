@@ -1,0 +1,148 @@
+"""Start-up with a large table of external vectors, against the same model without one.
+
+    python benchmarks/external_start.py --words 1900000 --dimensions 300
+
+Each arm is a process of its own that loads its source dictionary, builds a `nematus_gru` and
+encodes one batch: `without` has a dictionary of the trained words alone, `with` all words of the
+table, as `nematus_mix_sum`. Importing is not counted. Seconds are the processor's.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+import turns
+from fairseq.data import Dictionary
+from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+import fairseq_outlayers  # noqa: F401  (registers architectures)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data_prep"))
+
+import vector_table
+
+BATCH = (40, 25)  # sentences, tokens
+
+
+def write_table(work: Path, words: int, trained: int, dimensions: int) -> None:
+    """Dictionaries with and without the words that only the table has, and the table."""
+    if (work / "done").exists():
+        return
+    work.mkdir(parents=True, exist_ok=True)
+    lines = [f"word{number * 7919} {max(0, trained - number)}\n" for number in range(words)]
+    (work / "with.dict.txt").write_text("".join(lines))
+    (work / "without.dict.txt").write_text("".join(lines[:trained]))
+    path = work / "table.npy"
+    rows = np.lib.format.open_memmap(
+        path, mode="w+", dtype=np.float16, shape=(words + 4, dimensions)
+    )
+    generator = np.random.default_rng(0)
+    for start in range(0, len(rows), 100_000):
+        part = rows[start : start + 100_000]
+        part[:] = generator.standard_normal(part.shape, dtype=np.float32)
+    rows.flush()
+    symbols = Dictionary.load(str(work / "with.dict.txt")).symbols
+    facts = {
+        "rows": words + 4,
+        "dimensions": dimensions,
+        **vector_table.checksums(path),
+        "dictionary": vector_table.dictionary_checksum(symbols),
+    }
+    Path(f"{path}.json").write_text(json.dumps(facts))
+    (work / "done").touch()
+
+
+def peak_mb() -> float:
+    """Largest resident size of this process so far (`ru_maxrss` would know of its parent's)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def start(name: str, options: argparse.Namespace) -> dict:
+    """What an arm's process measures of itself."""
+    imported, began, clock = peak_mb(), time.process_time(), time.perf_counter()
+    source = Dictionary.load(str(options.work / f"{name}.dict.txt"))
+    loaded = time.process_time()
+    target = Dictionary()
+    for number in range(1000):
+        target.add_symbol(f"target{number}")
+    task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
+    task.src_dict, task.tgt_dict = source, target
+    external = {
+        "source_embedding": "mix_sum",
+        "external_embeddings": str(options.work / "table.npy"),
+        "internal_vocabulary": options.trained + 4,
+    }
+    config = MODEL_DATACLASS_REGISTRY["nematus_gru"](**(external if name == "with" else {}))
+    model = MODEL_REGISTRY["nematus_gru"].build_model(config, task).eval()
+    encode(model, len(source), 0)
+    seconds, wall, first = time.process_time() - began, time.perf_counter() - clock, peak_mb()
+    for seed in range(1, 21):
+        encode(model, len(source), seed)
+    return {
+        "seconds": seconds,
+        "dictionary_seconds": loaded - began,
+        "clock_seconds": wall,
+        "peak_mb": first - imported,
+        "mb_of_20_more_batches": peak_mb() - first,
+    }
+
+
+@torch.no_grad()
+def encode(model: torch.nn.Module, words: int, seed: int) -> None:
+    """One batch of random words of the dictionary."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(4, words, BATCH, generator=generator)
+    model.encoder(tokens, torch.full((BATCH[0],), BATCH[1]))
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    options = parse_arguments()
+    if options.child:
+        print(json.dumps(start(options.child, options)))
+        return
+    write_table(options.work, options.words, options.trained, options.dimensions)
+    runs: dict[str, list[dict]] = {"without": [], "with": []}
+    for _ in range(options.rounds):
+        for name, found in runs.items():
+            command = [sys.executable, __file__, "--child", name, "--work", str(options.work)]
+            command += ["--trained", str(options.trained)]
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found.append(json.loads(output.splitlines()[-1]))
+    print("| arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB |")
+    print("|---|---|---|---|---|---|")
+    rows = []
+    for name, found in runs.items():
+        row = {"arm": name, **{key: median(run[key] for run in found) for key in found[0]}}
+        rows.append(row)
+        print(f"| {name} | " + " | ".join(f"{row[key]:.2f}" for key in found[0]) + " |")
+    turns.write(options.output, vars(options), rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--words", type=int, default=1_900_000, help="of the table")
+    parser.add_argument("--trained", type=int, default=20_000, help="words with embeddings as well")
+    parser.add_argument("--dimensions", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--work", type=Path, default=Path("work/external_start"))
+    parser.add_argument("--child", choices=["with", "without"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--output", type=Path, default=Path("results/benchmarks/external_start.json")
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
