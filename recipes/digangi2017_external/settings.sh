@@ -6,6 +6,8 @@
 #                                        ptb: on newspaper text; file: read from VECTORS_FILE
 #   VECTORS_FILE=        .vec, GloVe or .bin, with VECTORS=file
 #   METHOD=skipgram  VECTOR_DIM=300      of the vectors trained here
+#   NORMALIZE=1                          scale external vectors to length 1 (0 in the paper's settings):
+#                                        the README says why
 #   TARGET_SEGMENTATION=words            or bpe, with BPE_MERGES=4000 of the target side alone
 #   TARGET_MIN_COUNT=2                   rarer target words are the unknown symbol
 #   INTERNAL_MIN_COUNT=1                 rarer source words have no embedding of the model's own
@@ -39,6 +41,7 @@ case $SETTING in
     ;;
   *) die "SETTING=$SETTING: known are multi30k, iwslt, wmt" ;;
 esac
+if [[ $SETTING == multi30k ]]; then : "${NORMALIZE:=1}"; else : "${NORMALIZE:=0}"; fi
 : "${METHOD:=skipgram}" "${VECTOR_DIM:=300}" "${BPE_MERGES:=4000}" "${TARGET_MIN_COUNT:=2}"
 : "${INTERNAL_MIN_COUNT:=1}" "${INTERNAL_VOCABULARY:=}" "${TARGET_VOCABULARY:=}"
 : "${EPOCHS:=}" "${CLIP:=1}" "${BEAM:=5}" "${SPEED_UPDATES:=40}" "${SPEED_ROUNDS:=3}"
@@ -104,6 +107,7 @@ define_arm() {
     --embed-dim "$DIM" --hidden-size "$DIM" --dropout "$DROPOUT" --embedding-dropout "$DROPOUT"
     --log-interval 25 --num-workers 0)
   local external=(--external-embeddings "$(table_of "$size" "$vectors").npy")
+  if [[ $NORMALIZE == 1 ]]; then external+=(--normalize-external); fi
   local internal=(--internal-vocabulary "$(internal_vocabulary "$size" "$vectors")")
   case $mix in
     baseline)
