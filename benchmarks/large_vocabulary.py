@@ -97,19 +97,15 @@ def main() -> None:
         for size in settings.vocabularies
     }
     arms = {f"{kind}.V{size}": (kind, size) for kind in settings.arms for size in data}
-    speeds: dict[str, list[float]] = {name: [] for name in arms}
-    memory: dict[str, list[float]] = {name: [] for name in arms}
-    for number in range(1, settings.rounds + 1):
-        for name, (kind, size) in arms.items():
-            slow = kind == "stock" and size > settings.slow_above
-            run = SimpleNamespace(
-                data=data[size],
-                runs=settings.work / "runs",
-                updates=settings.slow_updates if slow else settings.updates,
-            )
-            tokens, megabytes = speed.measure(name, options_of(kind, settings), run, number)
-            speeds[name].append(tokens)
-            memory[name].append(megabytes)
+
+    def measured(name: str, number: int) -> tuple[float, float]:
+        kind, size = arms[name]
+        slow = kind == "stock" and size > settings.slow_above
+        updates = settings.slow_updates if slow else settings.updates
+        run = SimpleNamespace(data=data[size], runs=settings.work / "runs", updates=updates)
+        return speed.measure(name, options_of(kind, settings), run, number)
+
+    speeds, memory = speed.take_turns(arms, settings.rounds, measured)
     first = next(iter(arms))
     print(f"| arm | target tokens/s | by {first} (min to max) | peak MB | beyond tables |")
     print("|---|---|---|---|---|")

@@ -12,7 +12,7 @@ whose options begin with a folder is trained on that instead of --data.
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -69,6 +69,35 @@ def measure(
     return tokens_per_second(log), usage.peak_rss_mb
 
 
+def take_turns(
+    arms: Iterable[str], rounds: int, measured: Callable[[str, int], tuple[float, float]]
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Speed and peak megabytes of every arm in every round.
+
+    Args:
+        arms: their names.
+        rounds: how many.
+        measured: both numbers of an arm, in a round of that number.
+    """
+    arms = list(arms)
+    speeds: dict[str, list[float]] = {name: [] for name in arms}
+    memory: dict[str, list[float]] = {name: [] for name in arms}
+    for number in range(1, rounds + 1):
+        for name in arms:
+            speed, megabytes = measured(name, number)
+            speeds[name].append(speed)
+            memory[name].append(megabytes)
+    return speeds, memory
+
+
+def write(output: Path, rows: list[dict], arms: dict[str, list[str]]) -> None:
+    """A JSON file of the rows with commit, machine, versions and the options of the arms."""
+    facts = {"commit": ledger.commit(), "machine": ledger.machine(), "versions": ledger.versions()}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**facts, "rows": rows, "arms": arms}, indent=2)
+    scoring.write_lines(output, text.split("\n"))
+
+
 def summarise(speeds: dict[str, list[float]], memory: dict[str, list[float]]) -> list[dict]:
     """A row an arm: medians over rounds, and the ratio to the first arm round by round."""
     first = next(iter(speeds))
@@ -112,22 +141,17 @@ def main(arguments: list[str]) -> int:
     """Measure, write the JSON file and print a table."""
     settings = parse_arguments(arguments)
     arm.find_fairseq_commands()
-    facts = {"commit": ledger.commit(), "machine": ledger.machine(), "versions": ledger.versions()}
-    speeds: dict[str, list[float]] = {name: [] for name in settings.arms}
-    memory: dict[str, list[float]] = {name: [] for name in settings.arms}
     try:
-        for number in range(1, settings.rounds + 1):
-            for name, options in settings.arms.items():
-                speed, megabytes = measure(name, options, settings, number)
-                speeds[name].append(speed)
-                memory[name].append(megabytes)
+        found = take_turns(
+            settings.arms,
+            settings.rounds,
+            lambda name, number: measure(name, settings.arms[name], settings, number),
+        )
     except (process.CommandFailed, ValueError) as error:
         print(f"speed: {error}", file=sys.stderr)
         return 1
-    rows = summarise(speeds, memory)
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**facts, "rows": rows, "arms": settings.arms}, indent=2)
-    scoring.write_lines(settings.output, text.split("\n"))
+    rows = summarise(*found)
+    write(settings.output, rows, settings.arms)
     print("| arm | train tokens/s | ratio to the first (each round) | peak MB |\n|---|---|---|---|")
     for row in rows:
         each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])

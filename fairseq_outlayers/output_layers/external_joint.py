@@ -8,11 +8,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.external_table import ExternalTable
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
-from fairseq_outlayers.output_layers.joint import AdditiveEncoder, JointOutputLayer
-from fairseq_outlayers.output_layers.structure import activation, inner_bias
+from fairseq_outlayers.output_layers.joint import JointOutputLayer, joint_encoders
 
 
 class ExternalJointOutputLayer(ComputedOutputLayer):
@@ -64,20 +63,9 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
                 "--output-layer external_joint needs --external-classes FILE, a table of target "
                 "words from data_prep/extract_embeddings.py"
             )
-        require_range(config, "joint_dim", at_least=1)
-        require_range(config, "joint_layers", at_least=1)
         table = ExternalTable(config.external_classes, dictionary, option="external_classes")
-        class_encoder, context_encoder = (
-            AdditiveEncoder(
-                size,
-                config.joint_dim,
-                config.joint_layers,
-                activation(config),
-                inner_bias(config, in_paper=True),
-            )
-            for size in (table.dimensions, hidden_size)
-        )
-        return cls(table, class_encoder, context_encoder, bias=not config.no_class_bias)
+        of_classes, of_contexts = joint_encoders(config, table.dimensions, hidden_size)
+        return cls(table, of_classes, of_contexts, bias=not config.no_class_bias)
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         vectors: Any = self.class_vectors

@@ -1,7 +1,7 @@
 """Embeddings and decoder states meet in a joint space of any size."""
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 import torch.nn as nn
 from torch import Tensor
@@ -53,6 +53,23 @@ class AdditiveEncoder(nn.Module):
         return x
 
 
+def joint_encoders(config: Any, class_size: int, hidden_size: int) -> List[AdditiveEncoder]:
+    """The encoder of classes and that of contexts, into the joint space of ``--joint-dim``.
+
+    Args:
+        config: has the fields of ``JointOutputLayer.Config``.
+        class_size: of a class description.
+        hidden_size: of a decoder state.
+    """
+    require_range(config, "joint_dim", at_least=1)
+    require_range(config, "joint_layers", at_least=1)
+    bias = inner_bias(config, in_paper=True)
+    return [
+        AdditiveEncoder(size, config.joint_dim, config.joint_layers, activation(config), bias)
+        for size in (class_size, hidden_size)
+    ]
+
+
 class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
     """``z = tanh(E U^T + 1 b_u^T) tanh(V h + b_v) + b`` (Pappas et al. 2018, eq. 14).
 
@@ -92,19 +109,8 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "JointOutputLayer":
         cls.check_embedding(embedding)
-        require_range(config, "joint_dim", at_least=1)
-        require_range(config, "joint_layers", at_least=1)
-        class_encoder, context_encoder = (
-            AdditiveEncoder(
-                size,
-                config.joint_dim,
-                config.joint_layers,
-                activation(config),
-                inner_bias(config, in_paper=True),
-            )
-            for size in (embedding.embedding_dim, hidden_size)
-        )
-        return cls(embedding, class_encoder, context_encoder, bias=not config.no_class_bias)
+        of_classes, of_contexts = joint_encoders(config, embedding.embedding_dim, hidden_size)
+        return cls(embedding, of_classes, of_contexts, bias=not config.no_class_bias)
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self.class_encoder(self.input_embeddings(ids))

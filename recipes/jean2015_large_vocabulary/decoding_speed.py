@@ -10,7 +10,6 @@ words are those written, the end of the sentence counted.
 """
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
@@ -18,7 +17,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import arm
-import ledger
 import process
 import scoring
 import speed
@@ -79,22 +77,17 @@ def main(arguments: list[str]) -> int:
     """Measure, write the JSON file and print a table."""
     settings = parse_arguments(arguments)
     arm.find_fairseq_commands()
-    facts = {"commit": ledger.commit(), "machine": ledger.machine(), "versions": ledger.versions()}
-    speeds: dict[str, list[float]] = {name: [] for name in settings.arms}
-    memory: dict[str, list[float]] = {name: [] for name in settings.arms}
     try:
-        for number in range(1, settings.rounds + 1):
-            for name, options in settings.arms.items():
-                words, megabytes = measure(name, options, settings.runs, number)
-                speeds[name].append(words)
-                memory[name].append(megabytes)
+        found = speed.take_turns(
+            settings.arms,
+            settings.rounds,
+            lambda name, number: measure(name, settings.arms[name], settings.runs, number),
+        )
     except (process.CommandFailed, scoring.Incomplete) as error:
         print(f"decoding_speed: {error}", file=sys.stderr)
         return 1
-    rows = rows_of(speeds, memory)
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**facts, "rows": rows, "arms": settings.arms}, indent=2)
-    scoring.write_lines(settings.output, text.split("\n"))
+    rows = rows_of(*found)
+    speed.write(settings.output, rows, settings.arms)
     print("| decoding | seconds a word | speed / that of the first (each round) |\n|---|---|---|")
     for row in rows:
         each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
