@@ -57,5 +57,6 @@ class PartitionSoftmax(FullSoftmax):
 
 
 def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
-    for ids in torch.arange(layer.num_classes, device=device).split(size):
-        yield ClassBlock(int(ids[0]), layer.class_embeddings(ids), layer.class_bias(ids))
+    for first in range(0, layer.num_classes, size):
+        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
+        yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))

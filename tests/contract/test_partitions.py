@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
@@ -174,6 +175,49 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
         expected = reference(whole, batch)
     for key in ("loss", "nll_loss"):
         torch.testing.assert_close(found[2][key], expected[2][key], rtol=1e-12, atol=1e-12)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the size of the largest tensor that any operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        made = result if isinstance(result, (tuple, list)) else [result]
+        self.size = max([self.size, *(t.numel() for t in made if torch.is_tensor(t))])
+        return result
+
+
+def what_the_device_holds(layer, num_words):
+    """Numbers in parameters and optimizer, in the largest tensor of a step, and of validation."""
+    task = make_task(num_source=num_words, num_target=num_words)
+    small = make_task(num_source=30, num_target=30)
+    batch = make_batch(small, [(4, 5), (1, 3), (6, 2)])
+    model = make_model("luong_lstm", task, output_layer=layer).train()
+    working_set = WorkingSet(model, 60, 60, torch.device("cpu"))
+    optimizer = torch.optim.Adam(model.parameters())
+    words = words_of(batch)
+    working_set.activate(words, optimizer)
+    mapped = in_places(working_set, batch)
+    with LargestTensor() as largest:
+        make_criterion(task)(model, mapped)[0].backward()
+        optimizer.step()
+    optimizer.zero_grad()
+    working_set.show_some({side: torch.from_numpy(ids) for side, ids in words.items()})
+    mapped = {**in_places(working_set, batch), "target": batch["target"]}
+    with LargestTensor() as in_validation, torch.no_grad():
+        make_criterion(task).eval()(model.eval(), mapped)
+    states = [v for state in optimizer.state.values() for v in state.values()]
+    held = sum(tensor.numel() for tensor in [*model.parameters(), *states])
+    return held, largest.size, in_validation.size
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_what_the_device_holds_does_not_grow_with_the_vocabulary(layer):
+    assert what_the_device_holds(layer, 100) == what_the_device_holds(layer, 3000)
 
 
 def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):
