@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers import capacity, checkpoint_report, options, partition_report
+from fairseq_outlayers import capacity, checkpoint_report, options
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.evaluation import (
     external_words,
@@ -16,6 +16,7 @@ from fairseq_outlayers.evaluation import (
     transform_gates,
     unseen_words,
 )
+from fairseq_outlayers.partitions import report as partition_report
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,

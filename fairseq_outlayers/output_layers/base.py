@@ -36,7 +36,7 @@ class OutputLayer(nn.Module, ABC):
     class_block: Optional[int] = None
     """The most classes that may be asked for at a time, and then by their ids; None for any number.
 
-    Set while the tables are not in the device's memory (``tasks/working_set.py``).
+    Set while the tables are not in the device's memory (``partitions/working_set.py``).
     """
 
     @dataclass

@@ -16,8 +16,8 @@ from fairseq_outlayers.decoding.unk_replacement import (
     encode_new_words,
 )
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.tasks.partition_options import PartitionConfig
-from fairseq_outlayers.tasks.partitioned_training import PartitionedTraining
+from fairseq_outlayers.partitions.options import PartitionConfig
+from fairseq_outlayers.partitions.training import PartitionedTraining
 
 AVERAGES = ["probabilities", "log_probabilities"]
 

@@ -20,7 +20,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 import ledger
 import scoring
-from fairseq_outlayers.tasks.corpus_partitions import CorpusPartitions, corpus_side
+from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
 
 
 def measure(options: argparse.Namespace) -> dict:

@@ -12,7 +12,7 @@ from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from fairseq_outlayers.tasks.working_set import WorkingSet
+from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, make_task
 
 LAYERS = [name for name, layer in OUTPUT_LAYERS.items() if not layer.depends_on_words]

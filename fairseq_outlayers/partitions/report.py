@@ -11,9 +11,9 @@ from fairseq.data import Dictionary, data_utils
 
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tasks.corpus_partitions import corpus_side
-from fairseq_outlayers.tasks.partition_options import PartitionConfig, partition_limits
-from fairseq_outlayers.tasks.partition_plan import Words, partition
+from fairseq_outlayers.partitions.corpus import corpus_side
+from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
+from fairseq_outlayers.partitions.plan import Words, partition
 
 
 def partition_report(options: argparse.Namespace) -> str:

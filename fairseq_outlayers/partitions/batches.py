@@ -6,7 +6,7 @@ import numpy as np
 from fairseq.data.iterators import EpochBatchIterator, ShardedIterator
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tasks.partition_plan import Words
+from fairseq_outlayers.partitions.plan import Words
 
 Batch = Sequence[int]
 

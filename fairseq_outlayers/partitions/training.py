@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from fairseq.tasks import FairseqTask
 
-from fairseq_outlayers.tasks.corpus_partitions import CorpusPartitions, corpus_side
-from fairseq_outlayers.tasks.partition_options import check_frozen, check_options, partition_limits
-from fairseq_outlayers.tasks.partitioned_batches import PartitionedBatches
-from fairseq_outlayers.tasks.working_set import WorkingSet, source_tables, target_tables
+from fairseq_outlayers.partitions.batches import PartitionedBatches
+from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
+from fairseq_outlayers.partitions.options import check_frozen, check_options, partition_limits
+from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, target_tables
 
 
 class PartitionedTraining(FairseqTask):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tasks.partition_plan import Side, Text, Words, partition
+from fairseq_outlayers.partitions.plan import Side, Text, Words, partition
 
 SPECIALS = range(4)
 

@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from fairseq_outlayers.tasks.partition_plan import Side, Text, Words, partition
-from fairseq_outlayers.tasks.partitioned_batches import Partitions
+from fairseq_outlayers.partitions.batches import Partitions
+from fairseq_outlayers.partitions.plan import Side, Text, Words, partition
 
 
 def text_of(dataset: Any, sizes: np.ndarray) -> Text:
