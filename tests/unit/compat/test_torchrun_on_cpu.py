@@ -1,3 +1,4 @@
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -94,7 +95,8 @@ def test_more_processes_than_fairseq_starts_are_refused_with_the_command_that_do
         launch(cpu=True, distributed_world_size=3)
 
 
-def test_the_default_wrapper_takes_a_model_on_a_cpu(tmp_path):
+def test_the_default_wrapper_takes_a_model_on_a_cpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # PyTorch replaces it for good
     dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     try:
         options = SimpleNamespace(
