@@ -34,12 +34,6 @@ class ActiveRows:
         self.ids: Optional[Tensor] = None
         self.is_whole = False
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
-        self._rows = parameter.data
-
-    @property
-    def rows(self) -> Tensor:
-        """What the parameter holds in training, ``(R, ...)``."""
-        return self._rows if self.is_whole else self.parameter.data
 
     @torch.no_grad()
     def activate(self, ids: Tensor, optimizer: Any) -> None:

@@ -11,6 +11,9 @@ from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
 from fairseq_outlayers.partitions.options import check_frozen, check_options, partition_limits
 from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, target_tables
 
+# What a model reads of a batch on each side.
+READ = {"source": "src_tokens", "target": "prev_output_tokens"}
+
 
 class PartitionedTraining(FairseqTask):
     """Mix-in for a translation task: options, batches and steps of partitioned training."""
@@ -122,7 +125,9 @@ class PartitionedTraining(FairseqTask):
                 self._activate(sample, optimizer)
             self._working_set.show_rows()
             # A batch that only keeps processes in step may be of another partition.
-            sample = self._in_places(sample, self.target_dictionary.unk() if ignore_grad else None)
+            fallback = self.target_dictionary.unk() if ignore_grad else None
+            targets = self._working_set.places("target", sample["target"], fallback)
+            sample = {**self._inputs_in_places(sample, fallback), "target": targets}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
@@ -141,19 +146,17 @@ class PartitionedTraining(FairseqTask):
         self._working_set.activate(words, optimizer.optimizer)
         self._active = (partitions, number)
 
-    def _in_places(self, sample: Dict[str, Any], fallback: Optional[int]) -> Dict[str, Any]:
-        """The batch with the places of words among those in use instead of their ids."""
+    def _inputs_in_places(
+        self, sample: Dict[str, Any], fallback: Optional[int] = None
+    ) -> Dict[str, Any]:
+        """The batch with the places of what it reads among the words in use instead of ids."""
         assert self._working_set is not None
-        places, inputs = self._working_set.places, sample["net_input"]
-        return {
-            **sample,
-            "target": places("target", sample["target"], fallback),
-            "net_input": {
-                **inputs,
-                "src_tokens": places("source", inputs["src_tokens"], fallback),
-                "prev_output_tokens": places("target", inputs["prev_output_tokens"], fallback),
-            },
+        inputs = sample["net_input"]
+        in_places = {
+            name: self._working_set.places(side, inputs[name], fallback)
+            for side, name in READ.items()
         }
+        return {**sample, "net_input": {**inputs, **in_places}}
 
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
         """fairseq's step, with all words."""
@@ -166,15 +169,12 @@ class PartitionedTraining(FairseqTask):
     def _read_some(self, working_set: WorkingSet, sample: Dict[str, Any]) -> Dict[str, Any]:
         """Put the words that a batch reads into the model; its targets keep their ids."""
         self._active = None
-        inputs = sample["net_input"]
-        read = {"source": inputs["src_tokens"], "target": inputs["prev_output_tokens"]}
+        read = {side: sample["net_input"][name].flatten() for side, name in READ.items()}
         specials = torch.arange(self.target_dictionary.nspecial, device=sample["target"].device)
         working_set.show_some(
-            {side: torch.cat([specials, ids.flatten()]).unique() for side, ids in read.items()}
+            {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
         )
-        places = {side: working_set.places(side, ids) for side, ids in read.items()}
-        in_places = {"src_tokens": places["source"], "prev_output_tokens": places["target"]}
-        return {**sample, "net_input": {**inputs, **in_places}}
+        return self._inputs_in_places(sample)
 
     def get_checkpoint_dict(self) -> Dict[str, Any]:
         """What the optimizer keeps of the tables, for the checkpoint."""

@@ -43,6 +43,7 @@ class WorkingSet:
             )
         if source_words is not None:
             sides["source"] = (source_tables(model), source_words)
+        self._room = {side: most for side, (_, most) in sides.items()}
         self.tables: Dict[str, Dict[str, ActiveRows]] = {
             side: {name: ActiveRows(p, most, device) for name, p in tables}
             for side, (tables, most) in sides.items()
@@ -99,17 +100,17 @@ class WorkingSet:
             UserError: if they are more than there is room for.
         """
         for side, tables in self.tables.items():
-            ids = words[side].cpu()
+            ids = words[side]
+            if len(ids) > self._room[side]:
+                raise UserError(
+                    f"a validation batch has {len(ids)} different {side} words, and with "
+                    f"--table-device cpu there is room for {self._room[side]} of them: choose a "
+                    "smaller --max-tokens-valid or --batch-size-valid"
+                )
             for table in tables.values():
-                if len(ids) > len(table.rows):
-                    raise UserError(
-                        f"a validation batch has {len(ids)} different {side} words, and with "
-                        f"--table-device cpu there is room for {len(table.rows)} of them: choose a "
-                        "smaller --max-tokens-valid or --batch-size-valid"
-                    )
                 table.show_some(ids, self._optimizer)
-            self._ids[side] = ids.to(next(iter(tables.values())).parameter.device)
-        self.output_layer.class_block = len(next(iter(self.tables["target"].values())).rows)
+                self._ids[side] = ids.to(table.parameter.device)
+        self.output_layer.class_block = self._room["target"]
 
     def places(self, side: str, ids: Tensor, fallback: Optional[int] = None) -> Tensor:
         """Where words stand among those in use; ids themselves if the whole table is trained.
@@ -128,9 +129,6 @@ class WorkingSet:
             assert bool(found.all()), f"a {side} word of the batch is not in its partition"
             return places
         return places.where(found, torch.searchsorted(in_use, fallback))
-
-    def number_in_use(self, side: str) -> int:
-        return len(self._ids[side])
 
     def moments(self) -> Dict[str, Moments]:
         """What the optimizer keeps for every number of the tables, by name of the table."""
