@@ -53,11 +53,8 @@ def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> 
         for row in np.minimum(words, vocabulary - 1):
             builder.add_item(torch.from_numpy(np.append(row, 2)))
         builder.finalize(f"{prefix}.idx")
-    for split in ("valid",):
-        for suffix in ("bin", "idx"):
-            for language in ("xx", "yy"):
-                source = data / f"train.xx-yy.{language}.{suffix}"
-                (data / f"{split}.xx-yy.{language}.{suffix}").write_bytes(source.read_bytes())
+    for source in list(data.glob("train.*")):
+        source.with_name(source.name.replace("train", "valid")).write_bytes(source.read_bytes())
     (data / "done").touch()
     return data
 

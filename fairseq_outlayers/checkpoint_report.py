@@ -1,12 +1,13 @@
 """What a checkpoint holds, and what is regenerated from a seed instead."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict
 
 import torch
 from torch import Tensor
 
 from fairseq_outlayers.command import Command
+from fairseq_outlayers.compat.free_space import leaves
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.regenerated import VERSION, Version
 
@@ -57,18 +58,8 @@ def _load(path: Path) -> Dict[str, Any]:
 
 def _floating(value: Any) -> Dict[int, Tensor]:
     """All floating-point tensors in nested containers, each storage once."""
-    return {tensor.data_ptr(): tensor for tensor in _tensors(value) if tensor.is_floating_point()}
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _tensors(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _tensors(part)
+    tensors = (leaf for leaf in leaves(value) if isinstance(leaf, Tensor))
+    return {tensor.data_ptr(): tensor for tensor in tensors if tensor.is_floating_point()}
 
 
 def _bytes(tensors: Dict[int, Tensor]) -> int:

@@ -36,7 +36,7 @@ def size_of(state: Any) -> int:
     """The bytes of all tensors and arrays in ``state``: from below, what ``torch.save`` writes."""
     storages: Dict[Any, int] = {}
     arrays = 0
-    for leaf in _leaves(state):
+    for leaf in leaves(state):
         if isinstance(leaf, Tensor) and leaf.layout == torch.strided:
             # A storage is written once, and whole, whatever views of it there are.
             storage = leaf.untyped_storage()
@@ -46,11 +46,12 @@ def size_of(state: Any) -> int:
     return sum(storages.values()) + arrays
 
 
-def _leaves(state: Any) -> Iterator[Any]:
+def leaves(state: Any) -> Iterator[Any]:
+    """Everything in dicts, lists, tuples and sets that is none itself."""
     if isinstance(state, dict):
         state = list(state.values())
     if isinstance(state, (list, tuple, set)):
         for part in state:
-            yield from _leaves(part)
+            yield from leaves(part)
     else:
         yield state

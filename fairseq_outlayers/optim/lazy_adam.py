@@ -15,6 +15,7 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.modules.table_rows import is_row_sparse
 from fairseq_outlayers.optim import row_gradients
+from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 
@@ -28,7 +29,6 @@ REFUSED_FLAGS = {
     "tpu": "use --optimizer adam",
     "use_bmuf": "use --ddp-backend legacy_ddp or pytorch_ddp",
 }
-DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
 
 
 @dataclass
@@ -114,16 +114,7 @@ def check_options(cfg: Any) -> None:
                 f"--{option.replace('_', '-')} does not go with the row-sparse gradients of "
                 f"--optimizer lazy_adam: {advice}"
             )
-    if cfg.ddp_backend not in DDP_BACKENDS:
-        raise UserError(
-            f"--ddp-backend {cfg.ddp_backend} does not go with the row-sparse gradients of "
-            "--optimizer lazy_adam: use pytorch_ddp or legacy_ddp"
-        )
-    if cfg.zero_sharding != "none":
-        raise UserError(
-            f"--zero-sharding {cfg.zero_sharding} does not go with the row-sparse gradients of "
-            "--optimizer lazy_adam: leave it out"
-        )
+    require_whole_parameters(cfg, "the row-sparse gradients of --optimizer lazy_adam")
     parse_betas(cfg.adam_betas)
     for option in ("adam_eps", "weight_decay"):
         require_range(cfg, option, at_least=0)

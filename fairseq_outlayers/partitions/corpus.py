@@ -44,6 +44,11 @@ def corpus_side(dataset: Any, dictionary: Any, side: str, limit: int) -> Side:
     return Side(text, len(dictionary), limit, range(dictionary.nspecial), side)
 
 
+def reshuffled(sentences: np.ndarray, seed: int, epoch: int) -> np.ndarray:
+    """The order of ``--reshuffle-partitions`` in an epoch."""
+    return np.random.default_rng((seed, epoch)).permutation(sentences)
+
+
 class CorpusPartitions:
     """Divides training data for an epoch, called with its number.
 
@@ -74,8 +79,7 @@ class CorpusPartitions:
 
     def __call__(self, epoch: int) -> Partitions:
         if self.seed is not None:
-            generator = np.random.default_rng((self.seed, epoch))
-            return self._divide(generator.permutation(self.sentences))
+            return self._divide(reshuffled(self.sentences, self.seed, epoch))
         if self._fixed is None:
             self._fixed = self._divide(self.sentences)
         return self._fixed

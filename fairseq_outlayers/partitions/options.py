@@ -7,6 +7,7 @@ from typing import Any, Dict
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 
 
 @dataclass
@@ -140,11 +141,4 @@ def check_options(cfg: Any) -> None:
             "--optimizer lazy_adam updates rows of whole tables, and --partition-size trains small "
             "tables: use --optimizer adam or another"
         )
-    backend = cfg.distributed_training.ddp_backend
-    if backend not in ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d"):
-        raise UserError(
-            f"--ddp-backend {backend} does not go with --partition-size: use pytorch_ddp or "
-            "legacy_ddp"
-        )
-    if cfg.distributed_training.zero_sharding != "none":
-        raise UserError("--zero-sharding does not go with --partition-size: leave it out")
+    require_whole_parameters(cfg.distributed_training, "--partition-size")

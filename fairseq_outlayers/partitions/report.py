@@ -11,7 +11,7 @@ from fairseq.data import Dictionary, data_utils
 
 from fairseq_outlayers.command import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.partitions.corpus import corpus_side
+from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
 from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
 from fairseq_outlayers.partitions.plan import Words, partition
 
@@ -33,7 +33,7 @@ def partition_report(options: argparse.Namespace) -> str:
         raise UserError("--partition-size must be 1 or more")
     order = np.arange(len(pairs.tgt_sizes))
     if options.reshuffle_partitions:
-        order = np.random.default_rng((options.seed, 1)).permutation(order)
+        order = reshuffled(order, options.seed, epoch=1)
     sides = {
         side: corpus_side(pairs, dictionaries[side], side, limit) for side, limit in limits.items()
     }

@@ -61,13 +61,10 @@ def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
     """
     size = config.internal_vocabulary
     if size == 0:
-        symbols = list(enumerate(zip(dictionary.count, dictionary.symbols, strict=True)))
-        counted = [
-            number
-            for number, (count, symbol) in symbols[dictionary.nspecial :]
-            if count or symbol.startswith(PADDING_WORD)
-        ]
-        return counted[-1] + 1 if counted else len(dictionary)
+        for last in range(len(dictionary) - 1, dictionary.nspecial - 1, -1):
+            if dictionary.count[last] or dictionary.symbols[last].startswith(PADDING_WORD):
+                return last + 1
+        return len(dictionary)
     if not dictionary.nspecial < size <= len(dictionary):
         raise UserError(
             f"--internal-vocabulary {size}: must be more than the {dictionary.nspecial} special "
