@@ -5,6 +5,9 @@ from typing import Any, Callable, Dict, Optional
 import torch
 from torch import Tensor
 
+# On a CPU: copies of so many numbers stay in its cache from one operation to the next.
+NUMBERS_AT_A_TIME = 2**18
+
 
 class RowAdam(torch.optim.AdamW):
     """Adam (Kingma & Ba 2015), lazy in the rows of tables with row-sparse gradients.
@@ -97,6 +100,16 @@ def update_rows(
         group: ``lr``, ``betas``, ``eps`` and ``weight_decay``.
     """
     rows, values = gradient.indices()[0], gradient.values()
+    at_a_time = max(len(rows), 1)
+    if table.device.type == "cpu":
+        at_a_time = max(NUMBERS_AT_A_TIME // max(table[0].numel(), 1), 1)
+    for some in zip(rows.split(at_a_time), values.split(at_a_time), strict=True):
+        _update_some(table, *some, state, group)
+
+
+def _update_some(
+    table: Tensor, rows: Tensor, values: Tensor, state: Dict[str, Tensor], group: Dict[str, Any]
+) -> None:
     beta1, beta2 = group["betas"]
     steps = state["step"].index_select(0, rows) + 1
     mean = state["exp_avg"].index_select(0, rows).lerp_(values, 1 - beta1)

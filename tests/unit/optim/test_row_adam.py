@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from fairseq_outlayers.optim import row_adam
 from fairseq_outlayers.optim.row_adam import RowAdam
 
 SETTINGS = {"lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 0.1}
@@ -63,6 +64,16 @@ def test_every_row_is_adam_on_the_updates_that_list_it(shape):
         own = [g.to_dense()[row] for r, g in zip(ROWS, gradients(table), strict=True) if row in r]
         expected = adam_of_one_row(start[row], own)
         torch.testing.assert_close(table[row].detach(), expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (6,)], ids=["embeddings", "biases"])
+def test_updates_of_a_few_rows_at_a_time_change_nothing(shape, monkeypatch):
+    at_once = make_table(*shape)
+    in_parts = copy.deepcopy(at_once)
+    train(at_once, gradients(at_once))
+    monkeypatch.setattr(row_adam, "NUMBERS_AT_A_TIME", at_once[0].numel())
+    train(in_parts, gradients(in_parts))
+    assert torch.equal(in_parts, at_once)
 
 
 def test_rows_not_listed_stay_bit_for_bit_and_so_do_their_moments():

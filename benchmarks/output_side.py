@@ -1,0 +1,146 @@
+"""The output side of a model alone by size of the vocabulary: sampled softmax and its update.
+
+    python benchmarks/output_side.py --tensorflow OTHER-ENVIRONMENT/bin/python
+
+A turn scores the targets of a batch and distinct classes drawn uniformly, takes the gradients of
+contexts, class vectors and biases, and updates the latter two. Arms: ``sampled_nll`` with
+``lazy_adam``; and with ``--tensorflow``, the Python of an environment that has it,
+``tf.nn.sampled_softmax_loss`` with Keras's Adam and with plain gradient descent, which no Adam can
+be expected to beat. Prints milliseconds, their ratio to ours with as many classes, and to the same
+arm with the fewest classes.
+"""
+
+import argparse
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+import turns
+
+from fairseq_outlayers.losses import sampled_nll, scored_classes
+from fairseq_outlayers.optim.row_adam import RowAdam
+from fairseq_outlayers.optim.tables import make_row_sparse
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.samplers import UniformSampler
+
+OURS = "lazy_adam"
+WORKER = Path(__file__).with_name("tensorflow_worker.py")
+
+
+class OutputSide:
+    """A linear output layer in training on random contexts and targets."""
+
+    def __init__(self, classes: int, options: argparse.Namespace):
+        generator = torch.Generator().manual_seed(0)
+        shape = (options.positions, options.dimensions)
+        self.context = torch.randn(shape, generator=generator).requires_grad_()
+        self.targets = torch.randint(classes, shape[:1], generator=generator)
+        self.layer = LinearOutputLayer(classes, options.dimensions)
+        make_row_sparse(self.layer)
+        self.optimizer = RowAdam(self.layer.parameters())
+        self.sampler = UniformSampler(classes, options.sampled)
+        self.random = np.random.Generator(np.random.Philox(0))
+
+    def update(self) -> None:
+        """Draw, loss, gradients, step."""
+        self.context.grad = None
+        self.optimizer.zero_grad()
+        draw = self.sampler.sample(self.targets, self.random)
+        scored = scored_classes(draw.ids, self.targets)
+        loss, _ = sampled_nll(
+            self.context,
+            scored.target_rows,
+            self.layer.class_embeddings(scored.ids),
+            self.layer.class_bias(scored.ids),
+            draw.log_expected_count,
+        )
+        loss.backward()
+        self.optimizer.step()
+
+
+class TensorFlow:
+    """The same in a process with TensorFlow, which waits between its turns."""
+
+    def __init__(self, optimizer: str, classes: int, options: argparse.Namespace):
+        sizes = (classes, options.positions, options.dimensions, options.sampled, options.threads)
+        self.process = subprocess.Popen(
+            [str(options.tensorflow), str(WORKER), optimizer, *map(str, sizes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        self._expect("ready")
+
+    def update(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self._expect("done")
+
+    def _expect(self, word: str) -> None:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if line.strip() != word:
+            raise SystemExit(f"{WORKER.name} ended, or said {line!r} instead of {word!r}")
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    options = parse_arguments()
+    torch.set_num_threads(options.threads)
+    arms: dict[tuple[str, int], Callable[[], None]] = {}
+    workers: list[TensorFlow] = []
+    for classes in options.classes:
+        arms[OURS, classes] = OutputSide(classes, options).update
+        for optimizer in ("adam", "sgd") if options.tensorflow else ():
+            workers.append(TensorFlow(optimizer, classes, options))
+            arms[f"TensorFlow, {optimizer}", classes] = workers[-1].update
+    times = turns.take_turns(arms, options.rounds)
+    for worker in workers:
+        worker.close()
+    print("| arm | classes | ms | lazy_adam's time / its | time / fewest classes |")
+    print("|---|---|---|---|---|")
+    rows = []
+    for (name, classes), seconds in times.items():
+        row = {
+            "arm": name,
+            "classes": classes,
+            "milliseconds": 1000 * median(seconds),
+            "ours_by_it": turns.ratios(times[OURS, classes], seconds),
+            "time_by_fewest": turns.ratios(seconds, times[name, min(options.classes)]),
+        }
+        rows.append(row)
+        ours, fewest = map(turns.spread, (row["ours_by_it"], row["time_by_fewest"]))
+        print(f"| {name} | {classes:,} | {row['milliseconds']:.0f} | {ours} | {fewest} |")
+    turns.write(options.output, vars(options), rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tensorflow", type=Path, metavar="PYTHON", help="one with TensorFlow")
+    parser.add_argument("--classes", type=int, nargs="+", default=[50_000, 500_000])
+    parser.add_argument("--positions", type=int, default=1024)
+    parser.add_argument("--dimensions", type=int, default=512)
+    parser.add_argument("--sampled", type=int, default=8192, help="classes drawn for an update")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    default = Path("results/benchmarks/output_side.json")
+    parser.add_argument("--output", type=Path, default=default)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

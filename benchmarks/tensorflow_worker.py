@@ -1,0 +1,56 @@
+"""TensorFlow's sampled softmax with its update, one turn for each line of standard input.
+
+Started by ``output_side.py`` with the Python of an environment that has TensorFlow:
+
+    python benchmarks/tensorflow_worker.py adam CLASSES POSITIONS DIMENSIONS SAMPLED THREADS
+
+Says "ready", then "done" after every turn. A turn is the forward pass of
+``tf.nn.sampled_softmax_loss`` over distinct classes drawn uniformly, its gradients, and a step of
+Keras's Adam, or of plain gradient descent (``sgd``), all in one compiled graph.
+"""
+
+import sys
+
+import tensorflow as tf
+
+OPTIMIZERS = {
+    "adam": lambda: tf.keras.optimizers.Adam(0.001),
+    "sgd": lambda: tf.keras.optimizers.SGD(0.001),
+}
+
+
+def main() -> None:
+    """Set up, then a turn for each line."""
+    optimizer_name = sys.argv[1]
+    classes, positions, dimensions, sampled, threads = map(int, sys.argv[2:])
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.random.set_seed(0)
+    context = tf.Variable(tf.random.normal((positions, dimensions)))
+    table = tf.Variable(0.1 * tf.random.normal((classes, dimensions)))
+    bias = tf.Variable(tf.zeros((classes,)))
+    targets = tf.random.uniform((positions, 1), maxval=classes, dtype=tf.int64)
+    optimizer = OPTIMIZERS[optimizer_name]()
+    optimizer.build([table, bias])
+
+    @tf.function
+    def turn() -> tf.Tensor:
+        drawn = tf.random.uniform_candidate_sampler(targets, 1, sampled, True, classes)
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sampled_softmax_loss(
+                table, bias, targets, context, sampled, classes, sampled_values=drawn
+            )
+            loss = tf.reduce_sum(losses)
+        *gradients, of_context = tape.gradient(loss, [table, bias, context])
+        optimizer.apply_gradients(zip(gradients, [table, bias], strict=True))
+        return loss + tf.reduce_sum(of_context)
+
+    turn().numpy()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        turn().numpy()
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
