@@ -17,7 +17,7 @@ and their two moments, of which there are three tables and a bias (and in stock 
 import argparse
 import sys
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
 
 import arm
 import speed
+import training_log
 
 SPECIALS = 4
 MOMENTS = 2  # of Adam
@@ -80,6 +81,14 @@ def options_of(kind: str, settings: argparse.Namespace) -> list[str]:
     return f"{common} {kinds[kind]}".split()
 
 
+def classes_scored(logs: list[Path], vocabulary: int) -> float:
+    """Mean number of different classes that an update scored: duplicate draws are scored once."""
+    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
+    found = [parsed for line in lines if (parsed := training_log.parse_line(line))]
+    shares = [line.values["sampled_share"] for line in found if "sampled_share" in line.values]
+    return vocabulary * mean(shares) if shares else vocabulary
+
+
 def table_megabytes(vocabulary: int, dimensions: int) -> float:
     """Embeddings of both sides, class vectors and biases, with their moments, in float32."""
     return vocabulary * (3 * dimensions + 1) * 4 * (1 + MOMENTS) / 1e6
@@ -93,35 +102,47 @@ def main() -> None:
         size: write_corpus(settings.work, size, settings.sentences, settings.length)
         for size in settings.vocabularies
     }
+    runs = settings.work / "runs"
     arms = {f"{kind}.V{size}": (kind, size) for kind in settings.arms for size in data}
 
     def measured(name: str, number: int) -> tuple[float, float]:
         kind, size = arms[name]
         slow = kind == "stock" and size > settings.slow_above
         updates = settings.slow_updates if slow else settings.updates
-        run = SimpleNamespace(data=data[size], runs=settings.work / "runs", updates=updates)
+        run = SimpleNamespace(data=data[size], runs=runs, updates=updates)
         return speed.measure(name, options_of(kind, settings), run, number)
 
     speeds, memory = speed.take_turns(arms, settings.rounds, measured)
     first = next(iter(arms))
-    print(f"| arm | target tokens/s | by {first} (min to max) | peak MB | beyond tables |")
-    print("|---|---|---|---|---|")
     rows = []
     for name, (_, size) in arms.items():
-        tables = table_megabytes(size, settings.dimensions)
+        logs = [runs / f"{name}.round{number}.log" for number in range(1, settings.rounds + 1)]
         row = {
             "arm": name,
             "tokens_per_second": median(speeds[name]),
             "speed_by_first": turns.ratios(speeds[name], speeds[first]),
             "peak_mb": max(memory[name]),
-            "beyond_tables_mb": max(memory[name]) - tables,
+            "beyond_tables_mb": max(memory[name]) - table_megabytes(size, settings.dimensions),
+            "classes_scored": classes_scored(logs, size),
         }
         rows.append(row)
-        print(
-            f"| {name} | {row['tokens_per_second']:,.0f} | {turns.spread(row['speed_by_first'])} "
-            f"| {row['peak_mb']:,.0f} | {row['beyond_tables_mb']:,.0f} |"
-        )
+    print_table(rows)
     turns.write(settings.output, vars(settings), rows)
+
+
+def print_table(rows: list[dict]) -> None:
+    """One line an arm; ratios are to the first."""
+    first = rows[0]["arm"]
+    titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
+    print("|", " | ".join((*titles, "classes scored")), "|\n|---|---|---|---|---|---|")
+    for row in rows:
+        numbers = [row[name] for name in ("peak_mb", "beyond_tables_mb", "classes_scored")]
+        cells = (
+            row["arm"],
+            f"{row['tokens_per_second']:,.0f}",
+            turns.spread(row["speed_by_first"]),
+        )
+        print("|", " | ".join((*cells, *(f"{number:,.0f}" for number in numbers))), "|")
 
 
 def parse_arguments() -> argparse.Namespace:
