@@ -16,5 +16,5 @@ mapfile -t checkpoints <<<"$found"
 # shellcheck disable=SC2086 # a list
 "$PYTHON" -m fairseq_outlayers neighbours --path "${checkpoints[@]}" \
   --data "$(binary_folder "$(pair_of "$FIRST_DIRECTION")" "$VOCABULARY")" \
-  --words $NEIGHBOURS_OF >"$RESULTS/neighbours.txt"
+  --words $NEIGHBOURS_OF | sed "s|^$ROOT/||" >"$RESULTS/neighbours.txt"
 made "$RESULTS/neighbours.txt"
