@@ -90,7 +90,8 @@ def option_owners(option: str) -> List[str]:
 
     An architecture comes before its named sizes, which take the same options.
     """
-    owners, sizes = [], []
+    owners: List[str] = []
+    sizes: List[str] = []
     for _, selector, classes, dataclasses in KINDS:
         ours = {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
         for name, part in ours.items():
