@@ -11,8 +11,8 @@ from typing import Dict, Optional
 # What fairseq (or PyTorch, or Python) says, and what to say instead; {1} is the first group.
 SAID: Dict[str, str] = {
     r"Must specify batch size": ("the batches have no size: give --max-tokens or --batch-size"),
-    r"sentence at index \d+ of size (\d+) exceeds max_tokens limit of (\d+)": (
-        "--max-tokens {2}: a sentence has {1} tokens: raise it to at least that"
+    r"Sentences lengths should not exceed max_tokens=(\d+)": (
+        "--max-tokens {1}: there are longer sentences: raise it, or leave them out of the data"
     ),
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
         "a sentence is longer than the model allows ({1} tokens, at most {2}): raise "

@@ -4,10 +4,11 @@ import inspect
 import re
 import sys
 
+import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils, options, tasks
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
@@ -44,6 +45,13 @@ def test_no_batch_size():
     )
     assert line_of(train.main, cfg) == (
         "the batches have no size: give --max-tokens or --batch-size"
+    )
+
+
+def test_a_sentence_that_fits_into_no_batch():
+    sizes = np.array([3, 9])
+    assert line_of(data_utils.batch_by_size, np.arange(2), None, sizes, max_tokens=5) == (
+        "--max-tokens 5: there are longer sentences: raise it, or leave them out of the data"
     )
 
 
