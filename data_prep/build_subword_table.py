@@ -124,7 +124,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         metavar="TEXT",
         help="cut the words of these texts too that the dictionary lacks, so that "
-        "evaluation.open_vocabulary can score them; nothing is trained on them",
+        "fairseq_outlayers open-vocabulary can score them; nothing is trained on them",
     )
     parser.add_argument(
         "--seed", type=positive_int, default=1, metavar="N", help="of Morfessor (default: 1)"

@@ -85,6 +85,25 @@ def options_page() -> str:
     return "\n".join(lines)
 
 
+def option_owners(option: str) -> List[str]:
+    """The parts of this package that take an option, each as ``--arch luong_lstm``.
+
+    An architecture comes before its named sizes, which take the same options.
+    """
+    owners: List[str] = []
+    sizes: List[str] = []
+    for _, selector, classes, dataclasses in KINDS:
+        ours = {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
+        for name, part in ours.items():
+            actions = _actions(part, dataclasses.get(name))
+            if any(option in action.option_strings for action in actions):
+                is_size = any(base in ours.values() for base in part.__mro__[1:])
+                (sizes if is_size else owners).append(f"{selector} {name}")
+                twins = ARCH_MODEL_INV_REGISTRY.get(name, []) if selector == "--arch" else []
+                sizes += [f"{selector} {twin}" for twin in twins if twin != name]
+    return owners + sizes
+
+
 def _registry(
     title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
 ) -> Iterator[str]:

@@ -11,6 +11,7 @@ from fairseq_outlayers.compat import (
     dictionary_file,
     dropped_tail,
     numpy_names,
+    option_hints,
     prepared_model,
     quiet_start,
     replace_unk,
@@ -23,6 +24,7 @@ from fairseq_outlayers.compat.dictionary_hash import register_dictionaries, upda
 
 MENDS = (
     clear_errors,
+    option_hints,
     quiet_start,
     safe_checkpoints,
     numpy_names,

@@ -4,10 +4,11 @@ fairseq's command lines let every exception reach the interpreter, and ``Trainer
 (fairseq/trainer.py) moreover replaces whatever went wrong by "Cannot load model parameters from
 checkpoint …; please ensure that the architectures match" (fairseq issues 307 and 4590), under
 which the reason is lost. The mend is an exception hook: when a :class:`UserError` is anywhere in
-the chain of exceptions, only its message is printed; every other exception is shown as before. The
+the chain of exceptions, only its message is printed, and likewise one line for the mistakes that
+fairseq itself finds (``compat/stock_mistakes.py``); every other exception is shown as before. The
 exit status is 1 either way.
 
-``OUTLAYERS_TRACEBACK=1`` shows the whole traceback of a ``UserError`` too. The hook does not see
+``OUTLAYERS_TRACEBACK=1`` shows the whole traceback of these too. The hook does not see
 ``fairseq-hydra-train`` (hydra prints its own traceback) nor the children that fairseq itself spawns
 for several devices, whose traceback text ends with the same message.
 """
@@ -17,6 +18,7 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from fairseq_outlayers.compat.replacing import replace_once
+from fairseq_outlayers.compat.stock_mistakes import told_plainly
 from fairseq_outlayers.errors import UserError
 
 TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
@@ -46,13 +48,18 @@ def _one_line(error: UserError) -> str:
     return str(error).rpartition("UserError: ")[2].strip()
 
 
+def _line_for(error: Exception) -> Optional[str]:
+    user_error = user_error_in(error)
+    return told_plainly(error) if user_error is None else _one_line(user_error)
+
+
 def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:
     def show(kind: type, error: BaseException, traceback: Any) -> None:
         # A KeyboardInterrupt on top of a UserError is not the user's mistake.
-        user_error = user_error_in(error) if isinstance(error, Exception) else None
-        if user_error is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
+        line = _line_for(error) if isinstance(error, Exception) else None
+        if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
             former(kind, error, traceback)
         else:
-            print(f"error: {_one_line(user_error)}", file=sys.stderr)
+            print(f"error: {line}", file=sys.stderr)
 
     return show

@@ -20,6 +20,7 @@ over in the environment must not open the door to a checkpoint. Code that passes
 
 import argparse
 import functools
+import os
 import pickle
 import re
 from typing import Any, Callable, List
@@ -71,12 +72,21 @@ def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return stock(path, *args, **kwargs)
-        except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
-                raise
-            raise UserError(_explanation(path, str(error))) from error
+        except Exception as error:
+            unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
+            if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
+                raise UserError(_explanation(path, str(error))) from error
+            raise
 
     return load_checkpoint
+
+
+def _may_be_one(path: str) -> bool:
+    """Whether a file begins as torch's two formats do; what is neither may fail in any way."""
+    if not os.path.isfile(path):
+        return True
+    with open(path, "rb") as file:
+        return file.read(1) in (b"", b"P", b"\x80")  # nothing, a zip file, a pickle
 
 
 def _explanation(path: str, message: str) -> str:

@@ -1,7 +1,7 @@
 import sys
 
 import torch
-from fairseq import checkpoint_utils
+from fairseq import checkpoint_utils, options
 from fairseq.data import data_utils
 from fairseq.distributed import utils
 from fairseq.file_io import PathManager
@@ -15,6 +15,7 @@ from fairseq_outlayers.compat.replacing import MARK
 def replaced():
     return {
         "excepthook": sys.excepthook,
+        "parse_args_and_arch": options.parse_args_and_arch,
         "torch.load": torch.load,
         "load_checkpoint": checkpoint_utils.load_checkpoint,
         "load_checkpoint_to_cpu": checkpoint_utils.load_checkpoint_to_cpu,

@@ -119,3 +119,11 @@ def test_a_truncated_checkpoint_is_named_as_damaged(tmp_path, kept):
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(UserError, match=r"checkpoint_last\.pt is damaged, or not a checkpoint"):
         load(str(path))
+
+
+@pytest.mark.parametrize("text", ["una pfeijätz .\n", "to be\n", "a\n", "0 1\n", "{}", "(1"])
+def test_a_text_given_as_a_checkpoint_is_said_to_be_none(tmp_path, text):
+    path = tmp_path / "train.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"train\.txt is damaged, or not a checkpoint"):
+        load(str(path))

@@ -1,13 +1,33 @@
-"""docs/unseen_words.md: what it shows must work as it stands."""
+"""What the pages show must work as it stands, and their links must lead somewhere."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fairseq_outlayers.evaluation.unseen_words import read_descriptions
 
-PAGE = Path(__file__).parents[3] / "docs" / "unseen_words.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "unseen_words.md"
+FOLDERS = ("", "docs/", "benchmarks/", "recipes/", "recipes/*/", "results/", "results/*/")
+PAGES = sorted(page for folder in FOLDERS for page in ROOT.glob(f"{folder}*.md"))
+
+
+def anchors(page):
+    """Names of a page's headings, as a link has them behind ``#``."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for path, _, heading in (link.partition("#") for link in links if "://" not in link):
+        to = page.parent / path if path else page
+        assert to.exists(), path
+        assert not heading or heading in anchors(to), heading
 
 
 def test_the_script_describes_unseen_compounds_by_their_parts(tmp_path):

@@ -1,0 +1,67 @@
+"""An option that fairseq does not recognize: one line, with what takes it."""
+
+import pytest
+from fairseq import options
+
+TRAIN = ["data-bin", "--optimizer", "adam", "--lr", "0.001"]
+
+
+def refused(capsys, parser, arguments):
+    """What is printed when the arguments are refused."""
+    with pytest.raises(SystemExit) as stopped:
+        options.parse_args_and_arch(parser, input_args=arguments)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (
+            "--arch transformer_iwslt_de_en --output-layer joint",
+            "--output-layer is an option of --arch transformer_iwslt_de_en_outlayers",
+        ),
+        (
+            "--arch luong_lstm --criterion full_softmax --sample-share=0.25",
+            "--sample-share is an option of --criterion sampled_softmax",
+        ),
+        (
+            "--arch luong_lstm --partition-size 200",
+            "--partition-size is an option of --task translation_outlayers",
+        ),
+        (
+            "--arch luong_lstm --reservoir-seed 2",
+            "--reservoir-seed is an option of --arch esnmt, --arch esnmt_lstm, "
+            "--arch transformer_outlayers, --arch esnmt_512, ... (docs/options.md)",
+        ),
+        (
+            "--arch luong_lstm --output-layr joint",
+            "instead of --output-layr, is --output-layer meant?",
+        ),
+    ],
+)
+def test_an_unknown_option_is_refused_in_one_line_with_what_takes_it(capsys, given, hint):
+    arguments = [*TRAIN, *given.split()]
+    printed = refused(capsys, options.get_training_parser(), arguments)
+    assert printed.count("\n") == 1
+    assert "error: unrecognized arguments: --" in printed
+    assert printed.endswith(f"; {hint}\n")
+
+
+def test_a_model_option_in_decoding_is_said_to_come_from_the_checkpoint(capsys):
+    given = ["data-bin", "--path", "checkpoint.pt", "--output-layer", "joint"]
+    printed = refused(capsys, options.get_generation_parser(), given)
+    assert printed.endswith("; --output-layer is known from the checkpoint: leave it out\n")
+
+
+def test_an_option_unlike_any_other_gets_no_hint(capsys):
+    given = [*TRAIN, "--arch", "luong_lstm", "--xyzzy", "word"]
+    printed = refused(capsys, options.get_training_parser(), given)
+    assert printed.endswith("error: unrecognized arguments: --xyzzy word\n")
+
+
+def test_any_other_mistake_is_told_as_fairseq_does(capsys):
+    given = [*TRAIN, "--arch", "luong_lstm", "--output-layer", "jiont"]
+    printed = refused(capsys, options.get_training_parser(), given)
+    assert printed.count("\n") == 1
+    assert "argument --output-layer: invalid choice: 'jiont' (choose from 'linear'," in printed
