@@ -1,15 +1,18 @@
 """Beam search over candidates: equal to fairseq's over all words, and to a masked search."""
 
+import io
 import math
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
+from fairseq_outlayers.decoding.candidate_file import Translations
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
@@ -308,10 +311,25 @@ class TestRefusals:
 
     def test_a_damaged_file(self, make_task, write_candidates, tmp_path):
         data = Path(write_candidates()).read_bytes()
-        for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200]):
+        array = io.BytesIO()
+        np.save(array, np.arange(3))
+        for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200], array.getvalue()):
             (tmp_path / "broken").write_bytes(broken)
             task = make_task(candidates=str(tmp_path / "broken"), candidate_frequent=9)
             self.refused(task, "not a candidate file, or a damaged one")
+
+    def test_any_wrong_byte_of_a_compressed_file(self, write_candidates, dictionaries, tmp_path):
+        with np.load(write_candidates()) as arrays:
+            np.savez_compressed(tmp_path / "whole.npz", **arrays)
+        data, path = (tmp_path / "whole.npz").read_bytes(), tmp_path / "broken"
+        refused = 0
+        for place in range(len(data)):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+            try:  # some bytes mean nothing, as those of a time
+                Translations.load(str(path), *dictionaries)
+            except UserError:
+                refused += 1
+        assert refused > len(data) / 2
 
     def test_a_missing_file(self, make_task):
         task = make_task(candidates="nowhere.npz", candidate_frequent=9)
