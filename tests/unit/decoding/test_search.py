@@ -79,6 +79,25 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     assert_equal(decode(ours, models, batch, **search), expected)
 
 
+@each_search
+def test_a_thousand_sentences_are_decoded_bit_for_bit_as_by_fairseq(
+    search, make_task, dictionaries, decode, write_candidates
+):
+    stock = TranslationTask(TranslationConfig(), *dictionaries)
+    models = models_of(stock)
+    ours = make_task(candidate_frequent=V, candidates=write_candidates(), candidate_per_word=2)
+    sentences = 0
+    for seed in range(4):
+        lengths = [(1 + n % 7, 1 + n % 5) for n in range(252)]
+        batch = make_batch(stock, lengths, seed=seed)
+        found, expected = (decode(task, models, batch, **search) for task in (ours, stock))
+        for one, other in zip(chain(*found), chain(*expected), strict=True):
+            assert torch.equal(one["tokens"], other["tokens"])
+            assert torch.equal(one["positional_scores"], other["positional_scores"])
+        sentences += len(found)
+    assert sentences > 1000
+
+
 class MaskedEnsemble(EnsembleModel):
     """The reference: scores of all words, those outside the list taken out and renormalised."""
 
@@ -156,6 +175,20 @@ def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
     for one, other in zip(chain(*together), chain(*alone), strict=True):
         assert one["tokens"].tolist() == other["tokens"].tolist()
         torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-5)
+
+
+def test_in_float32_scores_depend_on_the_batch_by_rounding_alone(
+    make_task, decode, write_candidates
+):
+    task = make_task(candidates=write_candidates(), candidate_frequent=7, candidate_per_word=2)
+    models = [model.float() for model in models_of(task, arch="rnnsearch")]
+    batch = make_batch(task, LENGTHS)
+    together = decode(task, models, batch)
+    for n, found in enumerate(together):
+        alone = decode(task, models, rows_of(batch, slice(n, n + 1)))[0]
+        for one, other in zip(found, alone, strict=True):
+            assert one["tokens"].tolist() == other["tokens"].tolist()
+            torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
