@@ -72,21 +72,33 @@ def report_coverage(
 def write(
     options: argparse.Namespace, source: Words, target: Words, translations: Translations
 ) -> None:
-    """Write the candidate file and the exports, together."""
+    """Write the candidate file and the exports, together.
+
+    Raises:
+        UserError: if two of them, or one and an input, are the same file.
+    """
     frequent = target.by_frequency()
     frequent = frequent[~np.isin(frequent, translations.blocked)][: options.frequent]
-    writers = {
-        options.output: lambda *arguments: translations.write(*arguments, options.per_word),
-        options.marian: translations.write_marian,
-        options.ctranslate2: lambda *arguments: translations.write_ctranslate2(
-            *arguments, frequent
+    everything = [
+        (options.output, lambda *arguments: translations.write(*arguments, options.per_word)),
+        (options.marian, translations.write_marian),
+        (
+            options.ctranslate2,
+            lambda *arguments: translations.write_ctranslate2(*arguments, frequent),
         ),
-    }
-    paths = [path for path in writers if path is not None]
+    ]
+    asked = [(path, writer) for path, writer in everything if path is not None]
+    paths = [path for path, _ in asked]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError(
+            "--output, --marian and --ctranslate2 are files of their own, and two of "
+            f"{', '.join(map(str, paths))} are one; name each differently"
+        )
     inputs = [options.lexicon, options.source_dictionary, options.target_dictionary]
+    inputs += [p for p in (options.block, options.dev_source, options.dev_target) if p is not None]
     with write_together(paths, inputs) as outputs:
-        for output in outputs:
-            writers[output.path](output, source, target)
+        for output, (_, writer) in zip(outputs, asked, strict=True):
+            writer(output, source, target)
     print("wrote " + ", ".join(str(path) for path in paths))
 
 

@@ -144,7 +144,10 @@ preprocess() {
   done
   shift
   step "binarize into $destination"
-  if newer "$destination/preprocess.log" "${files[@]}"; then
+  # Other options, as another size of a dictionary, make other data. Data from before options were
+  # noted have none.
+  if newer "$destination/preprocess.log" "${files[@]}" &&
+    [[ ! -e $destination/options || $(<"$destination/options") == "$*" ]]; then
     made "$destination (there already)"
     return
   fi
@@ -157,6 +160,7 @@ preprocess() {
     tail -n 12 "$log" >&2
     die "fairseq-preprocess failed; the whole of its messages: $log"
   fi
+  printf '%s\n' "$*" >"$destination.partial/options"
   touch "$destination.partial/preprocess.log"
   mv "$destination.partial" "$destination"
   made "$destination" "$log"

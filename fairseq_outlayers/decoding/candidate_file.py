@@ -1,6 +1,7 @@
 """The file of candidate translations that ``data_prep/build_candidates.py`` writes."""
 
 import zipfile
+import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from fairseq_outlayers.errors import UserError
 
 FORMAT = 1
 ARRAYS = {"per_word", "source_fingerprint", "target_fingerprint", "offsets", "targets", "blocked"}
+# What NumPy and zipfile raise, according to which byte of an archive is wrong.
+DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 class Translations(NamedTuple):
@@ -80,13 +83,16 @@ class Translations(NamedTuple):
 def _read(path: str) -> Any:
     """The arrays, each checked by the checksum that the archive has of it."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("an array, and no archive of arrays")
+        with file:
             if not set(file.files) >= ARRAYS or int(file["format"]) != FORMAT:
                 raise ValueError("not of this format")
             return {name: file[name] for name in ARRAYS}
     except OSError as error:
         raise UserError(f"--candidates {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGES as error:
         raise UserError(
             f"--candidates {path}: not a candidate file, or a damaged one: make it with "
             "data_prep/build_candidates.py"

@@ -51,21 +51,27 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         self.projections = [
             stack.enter_context(restricted(model, candidates)) for model in self.models
         ]
-        self.sentences = torch.arange(num_sentences, device=candidates.ids.device)
+        self._put_rows(torch.arange(num_sentences, device=candidates.ids.device))
+
+    def _put_rows(self, sentences: Tensor) -> None:
+        """The search has a row for each of these sentences now, ``(R,)``."""
+        assert self.candidates is not None
+        self.sentences = sentences
+        if self.candidates.allowed is not None:
+            excluded = ~self.candidates.allowed[sentences]
+            for projection in self.projections:
+                projection.excluded = excluded
 
     def _release(self) -> None:
         self.candidates, self.projections = None, []
 
     def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
         """As fairseq's. The search calls it whenever rows change, so masks follow here."""
-        if self.candidates is not None and self.candidates.allowed is not None:
+        if self.candidates is not None:
             sentences = self.sentences[new_order]
             # Rows move within their sentence; only the end of a sentence takes rows away.
             if not torch.equal(sentences, self.sentences):
-                excluded = ~self.candidates.allowed[sentences]
-                for projection in self.projections:
-                    projection.excluded = excluded
-            self.sentences = sentences
+                self._put_rows(sentences)
         return super().reorder_encoder_out(encoder_outs, new_order)
 
     def forward_decoder(

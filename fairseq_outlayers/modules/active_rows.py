@@ -123,6 +123,8 @@ class ActiveRows:
     def _follow_parameter(self) -> None:
         if self.device is None and self.table.device != self.parameter.device:
             self.table = self.table.to(self.parameter.device)
+            # Those of a checkpoint were loaded beside a table that had not moved yet.
+            self.moments = {name: value.to(self.table) for name, value in self.moments.items()}
 
     def _states(self, optimizer: Any) -> Moments:
         """What the optimizer keeps for every number of the parameter."""

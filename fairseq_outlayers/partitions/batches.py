@@ -27,7 +27,8 @@ class PartitionedBatches(EpochBatchIterator):
 
     Within a partition their order is random. Its number is made a multiple of processes x
     ``--update-freq`` by halving the longest, so that all processes are in the same partition at
-    every update. The order is a function of (seed, epoch), so a resumed run goes on exactly.
+    every update; only where it has fewer sentences than that are some repeated. The order is a
+    function of (seed, epoch), so a resumed run goes on exactly.
 
     Attributes:
         partitions: of the epoch whose batches are dealt out.
@@ -102,14 +103,17 @@ class PartitionedBatches(EpochBatchIterator):
 def divide(batches: Sequence[Batch], granule: int) -> List[Batch]:
     """Halve the longest batches until their number is a multiple of ``granule``.
 
-    Where they cannot be halved, empty batches are added, with which fairseq trains nothing.
+    Where the sentences do not suffice, they are repeated in turn. An empty batch would not do:
+    fairseq puts a batch of another partition in its place, and one at the end of an update makes
+    it forget by how many words to divide the gradient.
     """
-    divided = list(batches)
+    divided, repeated = list(batches), 0
     while len(divided) % granule:
         longest = max(range(len(divided)), key=lambda place: len(divided[place]))
         batch = divided[longest]
         if len(batch) < 2:
-            divided.append([])
+            divided.append(divided[repeated])
+            repeated += 1
         else:
             divided[longest : longest + 1] = [batch[0::2], batch[1::2]]
     return divided

@@ -109,8 +109,20 @@ REFUSED = {
     ("common", "tpu"): "--tpu compiles a step for fixed tables: leave it out",
     ("ema", "store_ema"): "--store-ema would average different rows: leave it out",
     ("optimization", "use_bmuf"): "--use-bmuf averages whole tables: leave it out",
+    (
+        "dataset",
+        "grouped_shuffling",
+    ): "--grouped-shuffling would mix partitions: leave it out",
     ("optimization", "skip_remainder_batch"): "--skip-remainder-batch would drop a batch of the "
     "last partition: leave it out",
+}
+
+
+# Why they do not go with tables whose rows are exchanged.
+OPTIMIZERS_REFUSED = {
+    "adafactor": "keeps sums over rows and columns of tables whose rows change",
+    "composite": "does not show what it keeps of the tables",
+    "lazy_adam": "updates rows of whole tables, and partitions make them small",
 }
 
 
@@ -136,9 +148,10 @@ def check_options(cfg: Any) -> None:
             f"--criterion {criterion} does not know of --partition-size: use --criterion "
             "partition_softmax, or leave out --partition-size"
         )
-    if cfg.optimizer._name == "lazy_adam":
+    optimizer = cfg.optimizer._name
+    if optimizer in OPTIMIZERS_REFUSED:
         raise UserError(
-            "--optimizer lazy_adam updates rows of whole tables, and --partition-size trains small "
-            "tables: use --optimizer adam or another"
+            f"--optimizer {optimizer} {OPTIMIZERS_REFUSED[optimizer]}: under --partition-size use "
+            "--optimizer adam or another"
         )
     require_whole_parameters(cfg.distributed_training, "--partition-size")

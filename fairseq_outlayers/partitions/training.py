@@ -121,13 +121,10 @@ class PartitionedTraining(FairseqTask):
     ) -> Any:
         """fairseq's step, after the words of the batch's partition are put into the model."""
         if self._working_set is not None:
-            if not ignore_grad or self._active is None:
-                self._activate(sample, optimizer)
+            self._activate(sample, optimizer)
             self._working_set.show_rows()
-            # A batch that only keeps processes in step may be of another partition.
-            fallback = self.target_dictionary.unk() if ignore_grad else None
-            targets = self._working_set.places("target", sample["target"], fallback)
-            sample = {**self._inputs_in_places(sample, fallback), "target": targets}
+            targets = self._working_set.places("target", sample["target"])
+            sample = {**self._inputs_in_places(sample), "target": targets}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
@@ -146,15 +143,12 @@ class PartitionedTraining(FairseqTask):
         self._working_set.activate(words, optimizer.optimizer)
         self._active = (partitions, number)
 
-    def _inputs_in_places(
-        self, sample: Dict[str, Any], fallback: Optional[int] = None
-    ) -> Dict[str, Any]:
+    def _inputs_in_places(self, sample: Dict[str, Any]) -> Dict[str, Any]:
         """The batch with the places of what it reads among the words in use instead of ids."""
         assert self._working_set is not None
         inputs = sample["net_input"]
         in_places = {
-            name: self._working_set.places(side, inputs[name], fallback)
-            for side, name in READ.items()
+            name: self._working_set.places(side, inputs[name]) for side, name in READ.items()
         }
         return {**sample, "net_input": {**inputs, **in_places}}
 

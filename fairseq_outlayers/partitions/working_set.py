@@ -112,23 +112,20 @@ class WorkingSet:
                 self._ids[side] = ids.to(table.parameter.device)
         self.output_layer.class_block = self._room["target"]
 
-    def places(self, side: str, ids: Tensor, fallback: Optional[int] = None) -> Tensor:
+    def places(self, side: str, ids: Tensor) -> Tensor:
         """Where words stand among those in use; ids themselves if the whole table is trained.
 
         Args:
             side: ``"source"`` or ``"target"``.
-            ids: of words, any shape.
-            fallback: an id that takes the place of words not in use; None if there are none.
+            ids: of words in use, any shape.
         """
         if side not in self._ids:
             return ids
         in_use = self._ids[side]
         places = torch.searchsorted(in_use, ids)
         found = in_use[places.clamp(max=len(in_use) - 1)] == ids
-        if fallback is None:
-            assert bool(found.all()), f"a {side} word of the batch is not in its partition"
-            return places
-        return places.where(found, torch.searchsorted(in_use, fallback))
+        assert bool(found.all()), f"a {side} word of the batch is not in its partition"
+        return places
 
     def moments(self) -> Dict[str, Moments]:
         """What the optimizer keeps for every number of the tables, by name of the table."""

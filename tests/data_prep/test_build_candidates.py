@@ -162,3 +162,22 @@ def test_a_dictionary_with_odd_lines_is_read_as_fairseq_reads_it(tmp_path):
     (tmp_path / "dict").write_text("")
     with pytest.raises(UserError, match="no words"):
         Words.read(tmp_path / "dict")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--marian", "./out.npz"], "two of out.npz, out.npz are one"),
+        (["--block", "out.npz"], "out.npz: is also an input"),
+        (["--dev-source", "dev.s", "--dev-target", "out.npz"], "out.npz: is also an input"),
+    ],
+)
+def test_a_file_is_not_written_over_another_of_the_same_command(
+    options, message, files, command, one_error_line
+):
+    before = "v\nw\nx\n"
+    (files / "out.npz").write_text(before)
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert (files / "out.npz").read_text() == before

@@ -1,8 +1,12 @@
 """The common list: its size, what stays on it, and when it begins anew."""
 
+import time
+
+import numpy as np
 import pytest
 import torch
 
+from fairseq_outlayers.compat.dictionary_hash import fingerprint
 from fairseq_outlayers.decoding.candidate_file import Translations
 from fairseq_outlayers.decoding.candidates import CommonList
 from fairseq_outlayers.errors import UserError
@@ -50,3 +54,22 @@ def test_the_list_begins_anew_after_a_hundred_sentences(common):
 def test_a_batch_that_does_not_fit_is_refused(common):
     with pytest.raises(UserError, match="the 6 translations of one batch do not fit into a list"):
         words(common, A, B, C)
+
+
+def test_a_file_of_a_million_translations_loads_within_five_seconds(tmp_path):
+    words, per_word = 50_000, 20
+    dictionary = make_dictionary(words)
+    np.savez_compressed(
+        tmp_path / "candidates.npz",
+        format=1,
+        per_word=per_word,
+        source_fingerprint=fingerprint(dictionary),
+        target_fingerprint=fingerprint(dictionary),
+        offsets=np.maximum(np.arange(words + 5) - 4, 0) * per_word,
+        targets=np.random.default_rng(1).integers(4, words, words * per_word, dtype=np.int32),
+        blocked=np.zeros(0, dtype=np.int32),
+    )
+    began = time.process_time()  # of this process alone: other programs do not count
+    found = Translations.load(str(tmp_path / "candidates.npz"), dictionary, dictionary)
+    assert time.process_time() - began < 5
+    assert len(found.targets) == 1_000_000

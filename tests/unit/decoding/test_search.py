@@ -1,15 +1,18 @@
 """Beam search over candidates: equal to fairseq's over all words, and to a masked search."""
 
+import io
 import math
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
+from fairseq_outlayers.decoding.candidate_file import Translations
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
@@ -76,6 +79,25 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     assert_equal(decode(ours, models, batch, **search), expected)
 
 
+@each_search
+def test_a_thousand_sentences_are_decoded_bit_for_bit_as_by_fairseq(
+    search, make_task, dictionaries, decode, write_candidates
+):
+    stock = TranslationTask(TranslationConfig(), *dictionaries)
+    models = models_of(stock)
+    ours = make_task(candidate_frequent=V, candidates=write_candidates(), candidate_per_word=2)
+    sentences = 0
+    for seed in range(4):
+        lengths = [(1 + n % 7, 1 + n % 5) for n in range(252)]
+        batch = make_batch(stock, lengths, seed=seed)
+        found, expected = (decode(task, models, batch, **search) for task in (ours, stock))
+        for one, other in zip(chain(*found), chain(*expected), strict=True):
+            assert torch.equal(one["tokens"], other["tokens"])
+            assert torch.equal(one["positional_scores"], other["positional_scores"])
+        sentences += len(found)
+    assert sentences > 1000
+
+
 class MaskedEnsemble(EnsembleModel):
     """The reference: scores of all words, those outside the list taken out and renormalised."""
 
@@ -136,7 +158,9 @@ def rows_of(batch, rows):
 
 
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
-@pytest.mark.parametrize("search", [{}, {"prefix_size": 1}, {"no_repeat_ngram_size": 2}])
+@pytest.mark.parametrize(
+    "search", [{}, {"beam": 1}, {"prefix_size": 1}, {"no_repeat_ngram_size": 2}]
+)
 def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
     search, arch, make_task, decode, write_candidates
 ):
@@ -151,6 +175,20 @@ def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
     for one, other in zip(chain(*together), chain(*alone), strict=True):
         assert one["tokens"].tolist() == other["tokens"].tolist()
         torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-5)
+
+
+def test_in_float32_scores_depend_on_the_batch_by_rounding_alone(
+    make_task, decode, write_candidates
+):
+    task = make_task(candidates=write_candidates(), candidate_frequent=7, candidate_per_word=2)
+    models = [model.float() for model in models_of(task, arch="rnnsearch")]
+    batch = make_batch(task, LENGTHS)
+    together = decode(task, models, batch)
+    for n, found in enumerate(together):
+        alone = decode(task, models, rows_of(batch, slice(n, n + 1)))[0]
+        for one, other in zip(found, alone, strict=True):
+            assert one["tokens"].tolist() == other["tokens"].tolist()
+            torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -306,10 +344,25 @@ class TestRefusals:
 
     def test_a_damaged_file(self, make_task, write_candidates, tmp_path):
         data = Path(write_candidates()).read_bytes()
-        for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200]):
+        array = io.BytesIO()
+        np.save(array, np.arange(3))
+        for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200], array.getvalue()):
             (tmp_path / "broken").write_bytes(broken)
             task = make_task(candidates=str(tmp_path / "broken"), candidate_frequent=9)
             self.refused(task, "not a candidate file, or a damaged one")
+
+    def test_any_wrong_byte_of_a_compressed_file(self, write_candidates, dictionaries, tmp_path):
+        with np.load(write_candidates()) as arrays:
+            np.savez_compressed(tmp_path / "whole.npz", **arrays)
+        data, path = (tmp_path / "whole.npz").read_bytes(), tmp_path / "broken"
+        refused = 0
+        for place in range(len(data)):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+            try:  # some bytes mean nothing, as those of a time
+                Translations.load(str(path), *dictionaries)
+            except UserError:
+                refused += 1
+        assert refused > len(data) / 2
 
     def test_a_missing_file(self, make_task):
         task = make_task(candidates="nowhere.npz", candidate_frequent=9)

@@ -102,3 +102,24 @@ def test_moments_of_an_optimizer_that_was_reset_are_not_taken_up_again():
     new = OPTIMIZERS["adam"](rows.parameter)
     rows.activate(torch.tensor(STEPS[0]), new)
     assert rows.moments == {}
+
+
+def test_a_model_moved_after_loading_takes_its_table_and_moments_along():
+    rows, _ = by_rows(OPTIMIZERS["adam"], (V, D))
+    rows.load(rows.table.clone())
+    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    optimizer = OPTIMIZERS["adam"](rows.parameter)
+    optimizer.state[rows.parameter] = {
+        name: torch.zeros_like(rows.parameter) for name in rows.moments
+    }
+    rows.activate(torch.tensor(STEPS[0]), optimizer)
+    assert rows.moments
+    for tensor in (rows.table, *rows.moments.values()):
+        assert tensor.device.type == "meta"
+
+
+def test_tables_kept_elsewhere_stay_there_when_the_model_moves():
+    rows = ActiveRows(nn.Parameter(start(V, D)), MOST, torch.device("cpu"))
+    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    rows.activate(torch.tensor(STEPS[0]), None)
+    assert rows.table.device.type == "cpu"

@@ -1,0 +1,90 @@
+"""How the batches of a partition are dealt out to processes and updates."""
+
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import LanguagePairDataset, ListDataset
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.partitions.batches import divide
+from fairseq_outlayers.tasks.translation_outlayers import (
+    TranslationOutlayersConfig,
+    TranslationOutlayersTask,
+)
+from tests.conftest import make_dictionary
+
+BATCHES = [[3, 1, 4], [5, 9], [2, 6, 8, 7, 0]]
+
+
+@pytest.mark.parametrize("granule", range(1, 12))
+def test_batches_are_halved_until_their_number_is_a_multiple(granule):
+    divided = divide(BATCHES, granule)
+    assert len(divided) % granule == 0
+    assert all(divided)
+    found = Counter(chain(*divided))
+    assert set(found) == set(chain(*BATCHES))
+    # Ten sentences make no more than ten batches: one is repeated only where they do not suffice.
+    assert max(found.values()) == (2 if granule == 11 else 1)
+
+
+@pytest.mark.parametrize("sentences", [1, 2, 3])
+def test_a_partition_of_few_sentences_repeats_them_in_turn_and_has_no_empty_batch(sentences):
+    divided = divide([list(range(sentences))], 8)
+    assert len(divided) == 8
+    assert all(len(batch) == 1 for batch in divided)
+    times = Counter(chain(*divided)).values()
+    assert max(times) - min(times) <= 1
+
+
+def test_no_sentences_make_no_batches():
+    assert divide([], 4) == []
+
+
+def batches_of(processes, **options):
+    """The iterator that the task makes of 40 sentence pairs, each side the same."""
+    dictionary = make_dictionary(30)
+    generator = np.random.default_rng(1)
+    rows = [torch.tensor([*generator.integers(4, 34, 3), 2]) for _ in range(40)]
+    texts = [ListDataset(rows, [4] * 40) for _ in range(2)]
+    dataset = LanguagePairDataset(
+        texts[0], texts[0].sizes, dictionary, texts[1], texts[1].sizes, dictionary
+    )
+    config = TranslationOutlayersConfig(partition_size=14, **options)
+    config.train_subset = "train"
+    task = TranslationOutlayersTask(config, dictionary, dictionary)
+    task.datasets["train"] = dataset
+    return task.get_batch_iterator(dataset, max_sentences=5, num_shards=processes)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_every_process_is_in_the_same_partition_at_every_step(processes):
+    batches = batches_of(processes)
+    shards = []
+    for shard in range(processes):
+        batches.shard_id = shard
+        shards.append(batches.ordered_batches(1, False, shuffle=True))
+    number_of = batches.partitions.number_of
+    assert number_of.max() > 2
+    for step in zip(*shards, strict=True):
+        assert len({number_of[sentence] for batch in step for sentence in batch}) == 1
+
+
+def test_another_number_of_processes_does_not_go_on():
+    batches = batches_of(1)
+    batches.next_epoch_itr()
+    saved = batches.state_dict()
+    batches_of(1).load_state_dict(saved)
+    with pytest.raises(UserError, match="with processes 1, and this run has 2, so its partitions"):
+        batches_of(2).load_state_dict(saved)
+
+
+def test_a_checkpoint_of_a_run_without_partitions_does_not_go_on():
+    batches = batches_of(1)
+    batches.next_epoch_itr()
+    saved = batches.state_dict()
+    del saved["partitions"]
+    with pytest.raises(UserError, match="--partition-size not given, and this run has 14"):
+        batches_of(1).load_state_dict(saved)

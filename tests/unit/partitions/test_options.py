@@ -1,0 +1,64 @@
+"""What does not go with partitions, before anything is trained."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.partitions.options import PartitionConfig, check_options, partition_limits
+
+
+def options(**changes):
+    """All options of fairseq-train that matter, ``group__name`` changed."""
+    groups = {
+        "common": {"fp16": False, "bf16": False, "tpu": False},
+        "ema": {"store_ema": False},
+        "optimization": {"use_bmuf": False, "skip_remainder_batch": False},
+        "dataset": {"grouped_shuffling": False},
+        "task": {"table_device": "model", "eval_bleu": False},
+        "criterion": {"_name": "partition_softmax"},
+        "optimizer": {"_name": "adam"},
+        "distributed_training": {"ddp_backend": "pytorch_ddp", "zero_sharding": "none"},
+    }
+    for name, value in changes.items():
+        group, _, option = name.partition("__")
+        groups[group][option] = value
+    return SimpleNamespace(**{name: SimpleNamespace(**group) for name, group in groups.items()})
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adadelta", "adagrad", "adamax", "nag", "sgd"])
+def test_what_goes_with_partitions_is_accepted(optimizer):
+    check_options(options(optimizer___name=optimizer))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer___name": "adafactor"}, "--optimizer adafactor keeps sums over rows"),
+        ({"optimizer___name": "composite"}, "--optimizer composite does not show"),
+        ({"optimizer___name": "lazy_adam"}, "--optimizer lazy_adam updates rows of whole"),
+        ({"dataset__grouped_shuffling": True}, "--grouped-shuffling would mix partitions"),
+        ({"common__fp16": True}, "--fp16 replaces the parameters"),
+        ({"common__bf16": True}, "--bf16 replaces the parameters"),
+        ({"optimization__use_bmuf": True}, "--use-bmuf averages whole tables"),
+        ({"distributed_training__ddp_backend": "fully_sharded"}, "--ddp-backend fully_sharded"),
+        ({"distributed_training__zero_sharding": "os"}, "--zero-sharding os"),
+    ],
+)
+def test_what_does_not_is_refused_by_name(changes, message):
+    with pytest.raises(UserError, match=message):
+        check_options(options(**changes))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"partition_size": -1}, "--partition-size -1"),
+        ({"partition_size": 9, "source_partition_size": -2}, "--source-partition-size -2"),
+        ({"reshuffle_partitions": True}, "--reshuffle-partitions has no meaning without"),
+        ({"table_device": "cpu"}, "--table-device has no meaning without"),
+    ],
+)
+def test_numbers_and_options_without_meaning_are_refused(given, message):
+    with pytest.raises(UserError, match=message):
+        partition_limits(PartitionConfig(**given), 100, 100)
