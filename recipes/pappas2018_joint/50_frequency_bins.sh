@@ -23,6 +23,6 @@ for direction in $DIRECTIONS; do
     --language "${direction#*-}")
   output=$RESULTS/frequency_bins.$direction
   "${bins[@]}" >"$output.txt"
-  "${bins[@]}" --json >"$output.json"
+  "${bins[@]}" --json | sed "s|\"$ROOT/|\"|" >"$output.json"
   made "$output.txt" "$output.json"
 done
