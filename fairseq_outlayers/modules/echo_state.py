@@ -43,9 +43,7 @@ class EchoStateLayer(FrozenLayer):
         padding: Optional[Tensor] = None,
         reverse: bool = False,
     ) -> Tuple[Tensor, State]:
-        device = inputs.device.type
-        if torch.is_autocast_enabled(device):  # it does not reach into functions of our own
-            inputs = inputs.to(torch.get_autocast_dtype(device))
+        inputs = self.in_autocast_type(inputs)
         start = self.start(inputs)[0] if state is None else state[0].to(inputs.dtype)
         matrices = self.reservoir.recurrent, self.reservoir.input
         scales = self.radius.value, self.gamma.value
@@ -75,7 +73,7 @@ class _EchoStates(torch.autograd.Function):
         states = (inputs @ from_input.t()).mul_(gamma)
         to_drive = (recurrent * radius).t()
         hidden = start
-        for position in _order(len(inputs), reverse):
+        for position in positions_in_order(len(inputs), reverse):
             # The drive becomes the state in place.
             new = states[position].addmm_(hidden, to_drive).tanh_()
             hidden = new if leak == 1.0 else new.mul_(leak).add_(hidden, alpha=1.0 - leak)
@@ -91,7 +89,7 @@ class _EchoStates(torch.autograd.Function):
         of_drive = torch.empty_like(states)
         of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius)
         # From the state read last to the one read first.
-        for position in _order(len(inputs), not ctx.reverse):
+        for position in positions_in_order(len(inputs), not ctx.reverse):
             before = position + 1 if ctx.reverse else position - 1
             previous = states[before] if 0 <= before < len(states) else start
             new = states[position]
@@ -110,5 +108,6 @@ class _EchoStates(torch.autograd.Function):
         return through.mul_(gamma), of_hidden, of_radius, of_gamma, None, None, None, None
 
 
-def _order(length: int, reverse: bool) -> range:
+def positions_in_order(length: int, reverse: bool) -> range:
+    """The positions of a sequence as they are read."""
     return range(length - 1, -1, -1) if reverse else range(length)

@@ -2,6 +2,7 @@
 
 from typing import Optional
 
+import torch
 from torch import Tensor
 
 from fairseq_outlayers.modules.recurrent_layer import RecurrentLayer
@@ -27,6 +28,13 @@ class FrozenLayer(RecurrentLayer):
 
     def reset_parameters(self, bound: float) -> None:
         """Nothing: the scales start where they were made."""
+
+    def in_autocast_type(self, inputs: Tensor) -> Tensor:
+        """Inputs in the type that autocast chooses, which does not reach into functions of ours."""
+        device = inputs.device.type
+        if torch.is_autocast_enabled(device):
+            return inputs.to(torch.get_autocast_dtype(device))
+        return inputs
 
     def drive(self, inputs: Tensor) -> "Drive":
         """``gamma Wi x + rho Wr h`` for a sequence, step by step."""

@@ -105,7 +105,8 @@ def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]
     """The value of what is not random."""
     if leaf.endswith("bias"):
         return torch.zeros(parameter.shape)
-    return torch.ones(parameter.shape) if isinstance(owner, nn.LayerNorm) else None
+    # Not every layer norm is torch's: with apex installed, fairseq takes that one's on a GPU.
+    return torch.ones(parameter.shape) if hasattr(owner, "normalized_shape") else None
 
 
 def _glorot(parameter: Tensor) -> float:

@@ -32,10 +32,14 @@ class Scale(nn.Module):
         """
         if len(self.value) == 1:
             return F.linear(inputs * self.value, weight)
-        gates = F.linear(inputs, weight).unflatten(-1, (len(self.value), -1))
-        return (gates * self.value.unsqueeze(-1)).flatten(-2)
+        return scaled(self.value, F.linear(inputs, weight))
 
-    def fold(self, weight: Tensor) -> Tensor:
-        """``scale * weight``, ``(gates H, D)``."""
-        blocks = weight.unflatten(0, (len(self.value), -1))
-        return (blocks * self.value.view(-1, 1, 1)).flatten(0, 1)
+
+def scaled(scale: Tensor, features: Tensor) -> Tensor:
+    """Features ``(..., gates H)``, those of each gate times its factor in ``scale``."""
+    return (features.unflatten(-1, (len(scale), -1)) * scale.unsqueeze(-1)).flatten(-2)
+
+
+def fold(scale: Tensor, weight: Tensor) -> Tensor:
+    """A weight ``(gates H, D)``, the rows of each gate times its factor in ``scale``."""
+    return (weight.unflatten(0, (len(scale), -1)) * scale.view(-1, 1, 1)).flatten(0, 1)

@@ -10,7 +10,7 @@ from fairseq_outlayers.modules.echo_state import EchoStateLayer
 from fairseq_outlayers.modules.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.modules.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.modules.reservoir import Reservoir
-from fairseq_outlayers.modules.scale import Scale
+from fairseq_outlayers.modules.scale import Scale, fold
 
 INPUT, HIDDEN = 3, 6
 LENGTHS = [5, 1, 3]
@@ -168,7 +168,7 @@ def test_gradients_equal_finite_differences(layer, reverse):
 def test_the_largest_eigenvalue_of_the_effective_matrix_is_the_radius(radius):
     for gates in (1, 4):
         frozen = reservoir(gates, units=150).double()
-        for matrix in Scale(radius).double().fold(frozen.recurrent).chunk(gates):
+        for matrix in fold(Scale(radius).double().value, frozen.recurrent).chunk(gates):
             eigenvalues = np.linalg.eigvals(matrix.detach().numpy())
             assert np.abs(eigenvalues).max() == pytest.approx(abs(radius), abs=1e-5)
 
@@ -211,9 +211,12 @@ def test_with_radius_zero_a_state_depends_on_its_own_token_alone():
     torch.testing.assert_close(echo_state(radius=0.0)(inputs.flip(0))[0].flip(0), states)
 
 
-def test_the_backward_pass_keeps_inputs_and_states_only():
-    layer = echo_state()
-    inputs = torch.randn(50, 8, INPUT, dtype=torch.float64)
+# In float32, PyTorch's LSTM runs on another kernel than in float64, one that keeps more.
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("make", [echo_state, frozen_lstm, lambda: frozen_lstm(4)])
+def test_the_backward_pass_keeps_inputs_and_states_only(make, dtype):
+    layer = make().to(dtype)
+    inputs = torch.randn(50, 8, INPUT, dtype=dtype)
     kept = {}
 
     def note(tensor):
@@ -224,9 +227,28 @@ def test_the_backward_pass_keeps_inputs_and_states_only():
         states, _ = layer(inputs)
     for buffer in layer.reservoir.buffers():
         kept.pop(buffer.untyped_storage().data_ptr(), None)
-    # Beside them the two scales and the start.
-    small = 8 * (2 + 8 * HIDDEN)
+    # Beside them the scales and the start.
+    factors = sum(scale.value.numel() for scale in (layer.radius, layer.gamma))
+    small = dtype.itemsize * (factors + layer.state_size * 8 * HIDDEN)
     assert sum(kept.values()) <= inputs.nbytes + states.untyped_storage().nbytes() + small
+
+
+@pytest.mark.parametrize("make", [echo_state, frozen_lstm])
+def test_autocast_runs_forward_and_back_in_its_type(make):
+    layer = make()
+    single = copy.deepcopy(layer).float()
+    inputs, _ = batch()
+    found = []
+    for run, x, low in ((layer, inputs, False), (single, inputs.float(), True)):
+        x = x.clone().requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+            states, _ = run(x)
+        assert states.dtype == (torch.bfloat16 if low else torch.float64)
+        states.double().sum().backward()
+        found.append([x.grad, *(parameter.grad for parameter in run.parameters())])
+    for expected, value in zip(*found, strict=True):
+        assert value.dtype == torch.float32
+        torch.testing.assert_close(value.double(), expected, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("make", [echo_state, frozen_lstm])

@@ -196,6 +196,19 @@ def test_frozen_matrices_are_uniform_norms_one_and_biases_zero():
     assert frozen_attention(bound=0.1).linear1.weight.abs().max() <= 0.1
 
 
+def test_a_layer_norm_that_is_not_torchs_is_frozen_at_one_too():
+    class FusedLayerNorm(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.normalized_shape = (size,)
+            self.weight, self.bias = nn.Parameter(torch.rand(size)), nn.Parameter(torch.rand(size))
+
+    norm = FusedLayerNorm(8)
+    freeze(norm, "encoder.layers.1.norm", 1)
+    assert norm.weight.eq(1).all()
+    assert norm.bias.eq(0).all()
+
+
 def test_a_frozen_embedding_keeps_padding_at_zero():
     embedding = nn.Embedding(10, 4, padding_idx=1)
     freeze(embedding, "decoder.embed_tokens", 1, bound=0.04)
