@@ -164,7 +164,10 @@ define_decoding() {
     case $part in
       k[0-9]*) frequent=${part#k} ;;
       kp[0-9]*) per_word=${part#kp} ;;
-      common) scope=common ;;
+      common) # its list has K words in all, and those of a large batch may not fit
+        scope=common
+        GENERATE+=" --batch-size 4"
+        ;;
       nbest) GENERATE+=" --nbest $BEAM" ;;
       unk[012])
         WORDS+="; unknown words replaced: ${HEURISTICS[${part#unk}]}"
