@@ -74,19 +74,20 @@ class TensorFlow:
             text=True,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         )
-        self._expect("ready")
+        self.version = self._said()
 
     def update(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self._expect("done")
+        self._said()
 
-    def _expect(self, word: str) -> None:
+    def _said(self) -> str:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if line.strip() != word:
-            raise SystemExit(f"{WORKER.name} ended, or said {line!r} instead of {word!r}")
+        if not line:
+            raise SystemExit(f"{WORKER.name} has ended")
+        return line.strip()
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -122,7 +123,9 @@ def main() -> None:
         rows.append(row)
         ours, fewest = map(turns.spread, (row["ours_by_it"], row["time_by_fewest"]))
         print(f"| {name} | {classes:,} | {row['milliseconds']:.0f} | {ours} | {fewest} |")
-    turns.write(options.output, vars(options), rows)
+    # Its version says more than the path of its Python.
+    settings = {**vars(options), "tensorflow": [worker.version for worker in workers[:1]]}
+    turns.write(options.output, settings, rows)
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -4,7 +4,7 @@ Started by ``output_side.py`` with the Python of an environment that has TensorF
 
     python benchmarks/tensorflow_worker.py adam CLASSES POSITIONS DIMENSIONS SAMPLED THREADS
 
-Says "ready", then "done" after every turn. A turn is the forward pass of
+Says its version when it is ready, then "done" after every turn. A turn is the forward pass of
 ``tf.nn.sampled_softmax_loss`` over distinct classes drawn uniformly, its gradients, and a step of
 Keras's Adam, or of plain gradient descent (``sgd``), all in one compiled graph.
 """
@@ -46,7 +46,7 @@ def main() -> None:
         return loss + tf.reduce_sum(of_context)
 
     turn().numpy()
-    print("ready", flush=True)
+    print(tf.__version__, flush=True)
     for _ in sys.stdin:
         turn().numpy()
         print("done", flush=True)
