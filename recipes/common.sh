@@ -9,6 +9,7 @@
 #   run_arm NAME WORDS -- TRAIN-OPTIONS   train, score, add to the ledger (see arm.py)
 #   run_arms NAME...                      every arm with every seed, whatever fails
 #   measure_speed DATA NAME...            tokens a second of arms that take turns (see speed.py)
+#   run_files FILE OPTIONS...             files of runs, as seen from the checkout (see run_files.py)
 #   within_budget                         is there time for another arm?
 #
 # Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
@@ -65,6 +66,9 @@ raise SystemExit(not (i.find_spec("fairseq") and i.find_spec("sacrebleu")))' 2>/
 PYTHON=$(find_python)
 PATH=$(dirname "$PYTHON"):$PATH
 export PATH
+
+# Paths go from here into results, which must not depend on where the checkout is.
+run_files() { "$PYTHON" recipes/run_files.py "$LEDGER" "$@" | sed "s|$ROOT/||"; }
 
 newer() {
   local file=$1 other

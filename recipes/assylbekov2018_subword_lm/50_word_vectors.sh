@@ -7,14 +7,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 # find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed that was run on LOOK_INTO.
 find_checkpoints() {
   local found
-  found=$("$PYTHON" recipes/run_files.py "$LEDGER" checkpoints/checkpoint_best.pt --all-seeds \
+  found=$(run_files checkpoints/checkpoint_best.pt --all-seeds \
     --arms "${@/#/$LOOK_INTO.}")
   CHECKPOINTS=()
   if [[ -z $found ]]; then
     made "nothing: none of $* was run on $LOOK_INTO"
   else
     mapfile -t CHECKPOINTS <<<"$found"
-    CHECKPOINTS=("${CHECKPOINTS[@]#"$ROOT"/}") # as results should name them
   fi
 }
 

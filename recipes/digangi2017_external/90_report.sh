@@ -9,7 +9,7 @@ vectors=${KINDS[0]}
 for size in $SIZES; do
   if [[ ! -e $(table_of "$size" "$vectors").npy ]]; then continue; fi
   translations=("reference=$TOKENIZED/test.$TARGET")
-  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp --names \
+  found=$(run_files test.tokenised.hyp --names \
     --arms "baseline.$size" "mix_sum.$size.$vectors" "mix_gate.$size.$vectors" \
     "only_external.$size.$vectors")
   while IFS== read -r name file && [[ -n $file ]]; do

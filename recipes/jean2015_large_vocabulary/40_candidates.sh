@@ -23,7 +23,7 @@ sorted() { tr ' ' '\n' <<<"$1" | sort -n | uniq; }
 for split in valid test; do
   coverage "coverage.$split" "$TOKENIZED/$split.$SOURCE" "$TOKENIZED/$split.$TARGET"
 done
-found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp --names --arms full lv)
+found=$(run_files test.tokenised.hyp --names --arms full lv)
 while IFS== read -r name file && [[ -n $file ]]; do
   # <unk> is in every list, but no word of the dictionary.
   sed 's/<unk>//g' "$file" >"$WORK/recall.txt"

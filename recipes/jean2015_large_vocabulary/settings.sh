@@ -61,10 +61,8 @@ data_of() {
 
 # checkpoint_of ARM: its best one with this SEED, as seen from the checkout; nothing if not here.
 checkpoint_of() {
-  local path
-  path=$("$PYTHON" recipes/run_files.py "$LEDGER" checkpoints/checkpoint_best.pt --all-seeds \
-    --arms "$1" | { grep "/seed$SEED-" || true; } | head -n 1)
-  echo "${path#"$ROOT"/}"
+  run_files checkpoints/checkpoint_best.pt --all-seeds --arms "$1" |
+    { grep "/seed$SEED-" || true; } | head -n 1
 }
 
 # One sentence is never as long as three times its source, nor half of it: the authors' bounds.

@@ -6,10 +6,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 for direction in $DIRECTIONS; do
   step "frequency bins, $direction"
   # shellcheck disable=SC2046 # a list
-  found=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.hyp \
+  found=$(run_files test.tokenised.hyp \
     --arms $(arms_of translation "$direction"))
   # shellcheck disable=SC2046 # a list
-  references=$("$PYTHON" recipes/run_files.py "$LEDGER" test.tokenised.ref \
+  references=$(run_files test.tokenised.ref \
     --arms $(arms_of translation "$direction"))
   [[ -n $references ]] || found=
   case ${direction#*-}:$found in
@@ -23,6 +23,6 @@ for direction in $DIRECTIONS; do
     --language "${direction#*-}")
   output=$RESULTS/frequency_bins.$direction
   "${bins[@]}" >"$output.txt"
-  "${bins[@]}" --json | sed "s|\"$ROOT/|\"|" >"$output.json"
+  "${bins[@]}" --json >"$output.json"
   made "$output.txt" "$output.json"
 done

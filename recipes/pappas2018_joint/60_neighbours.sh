@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 step "neighbours, $FIRST_DIRECTION"
 arms=()
 for model in tied "$SMALL_JOINT"; do arms+=("$(arm "$FIRST_DIRECTION" "$VOCABULARY" "$model")"); done
-found=$("$PYTHON" recipes/run_files.py "$LEDGER" checkpoints/checkpoint_best.pt --arms "${arms[@]}")
+found=$(run_files checkpoints/checkpoint_best.pt --arms "${arms[@]}")
 if [[ -z $found ]]; then
   made "nothing: no arm was run"
   exit
@@ -16,5 +16,5 @@ mapfile -t checkpoints <<<"$found"
 # shellcheck disable=SC2086 # a list
 "$PYTHON" -m fairseq_outlayers neighbours --path "${checkpoints[@]}" \
   --data "$(binary_folder "$(pair_of "$FIRST_DIRECTION")" "$VOCABULARY")" \
-  --words $NEIGHBOURS_OF | sed "s|^$ROOT/||" >"$RESULTS/neighbours.txt"
+  --words $NEIGHBOURS_OF >"$RESULTS/neighbours.txt"
 made "$RESULTS/neighbours.txt"
