@@ -86,7 +86,7 @@ def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
     inputs, classes, bias = embedding.all_words(), output.class_embeddings(), output.class_bias()
     if rows:
         layers: Any = embedding.parts
-        inputs = torch.cat([inputs, embedding.words.composition.compose(layers, ids)])
+        inputs = torch.cat([inputs, embedding.words.compose(layers, ids)])
         classes = torch.cat([classes, output.compose_rows(ids)])
         if bias is not None:
             bias = torch.cat([bias, rarest_bias(decoder.dictionary, bias).expand(len(rows))])

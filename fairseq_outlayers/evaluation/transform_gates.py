@@ -30,7 +30,7 @@ def gates(composition: Any, layers: Any, ids: Tensor) -> Dict[str, Tensor]:
     Returns:
         ``(N, D)`` a layer.
     """
-    vectors, found = composition.combine(layers, ids), {}
+    vectors, found = composition.combine(layers, composition.prepare(ids)), {}
     for name in HIGHWAYS:
         found[name] = layers[name].transform_gate(vectors)
         vectors = layers[name](vectors)

@@ -1,6 +1,6 @@
 """Input embeddings that are composed from subword units."""
 
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -33,6 +33,7 @@ class ComposedWords(nn.Module):
         super().__init__()
         self.composition = composition
         self.units = units
+        self._prepared: Optional[Tuple[Tensor, Any]] = None
         self.register_buffer("ids", units.ids, persistent=False)
         # fairseq's moving average leaves integers alone whose names have "version" in them.
         self.register_buffer("units_version", torch.tensor(units.fingerprint()))
@@ -45,12 +46,24 @@ class ComposedWords(nn.Module):
             words: ids in the dictionary, of any shape; None for all.
         """
         ids = self.ids if words is None else self.ids[words.flatten()]
-        if torch.is_grad_enabled():
-            vectors = self.composition.compose(parts, ids)
-        else:
+        if not torch.is_grad_enabled():
             chunks = ids.split(WORDS_AT_A_TIME)
-            vectors = torch.cat([self.composition.compose(parts, chunk) for chunk in chunks])
+            vectors = torch.cat([self.compose(parts, chunk) for chunk in chunks])
+        elif words is None:
+            vectors = self.composition.compose(parts, self._all_prepared())
+        else:
+            vectors = self.compose(parts, ids)
         return vectors if words is None else vectors.view(*words.shape, vectors.size(1))
+
+    def compose(self, parts: Parts, ids: Tensor) -> Tensor:
+        """Vectors, ``(N, D)``, of any words by the ids of their units, ``(N, L)``."""
+        return self.composition.compose(parts, self.composition.prepare(ids))
+
+    def _all_prepared(self) -> Any:
+        # Moving to another device makes new ids.
+        if self._prepared is None or self._prepared[0] is not self.ids:
+            self._prepared = (self.ids, self.composition.prepare(self.ids))
+        return self._prepared[1]
 
     def _load_from_state_dict(
         self, state_dict: Mapping[str, Any], prefix: str, *args: Any, **kwargs: Any

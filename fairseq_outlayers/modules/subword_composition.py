@@ -15,6 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.modules.character_windows import Windows, distinct_windows
 from fairseq_outlayers.modules.highway import Highway
 from fairseq_outlayers.modules.subword_units import PADDING, WordUnits
 
@@ -38,13 +39,14 @@ class UnitEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """``(N, L) -> (N, L, d)``."""
-        return F.embedding(ids, self._with_padding(), padding_idx=PADDING)
+        return F.embedding(ids, self.with_padding(), padding_idx=PADDING)
 
     def sum(self, ids: Tensor) -> Tensor:
         """The sum of each word's units, ``(N, L) -> (N, d)``."""
-        return F.embedding_bag(ids, self._with_padding(), mode="sum", padding_idx=PADDING)
+        return F.embedding_bag(ids, self.with_padding(), mode="sum", padding_idx=PADDING)
 
-    def _with_padding(self) -> Tensor:
+    def with_padding(self) -> Tensor:
+        """The vectors by id, ``(num_units + 1, d)``."""
         return F.pad(self.weight, (0, 0, 1, 0))
 
 
@@ -54,31 +56,29 @@ class CharacterConvolutions(nn.Module):
     Args:
         size: ``d``, of a character's vector.
         filters: how many filters of width 1, 2, ...
-        masks_padding: leave out windows that reach beyond the word, but for its first; without,
-            as in the paper, padding takes part in the maximum.
     """
 
-    def __init__(self, size: int, filters: Sequence[int], masks_padding: bool = False):
+    def __init__(self, size: int, filters: Sequence[int]):
         super().__init__()
-        self.masks_padding = masks_padding
         self.convolutions = nn.ModuleList(
             nn.Conv1d(size, number, width) for width, number in enumerate(filters, start=1)
         )
 
-    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        """Filter responses, ``(N, L, d)`` with word lengths ``(N,)`` to ``(N, sum of filters)``."""
-        missing = len(self.convolutions) - vectors.size(1)
-        characters = F.pad(vectors.transpose(1, 2), (0, max(0, missing)))
-        responses = []
-        for width, convolution in enumerate(self.convolutions, start=1):
-            response = convolution(characters)  # (N, filters, windows)
-            if self.masks_padding:
-                window = torch.arange(response.size(2), device=lengths.device)
-                beyond = window > (lengths - width).clamp(min=0).unsqueeze(1)
-                response = response.masked_fill(beyond.unsqueeze(1), float("-inf"))
-            # tanh is monotone: one for each filter instead of one for each window.
-            responses.append(torch.tanh(response.amax(dim=2)))
-        return torch.cat(responses, dim=1)
+    def forward(self, vectors: Tensor, windows: Sequence[Windows]) -> Tensor:
+        """Filter responses of ``N`` words, ``(N, sum of filters)``.
+
+        Args:
+            vectors: of all units, ``(units + 1, d)``; that of padding is zero.
+            windows: of the words, one item for each width. Each distinct one is looked at once.
+        """
+        convolutions: Any = self.convolutions
+        maxima = []
+        for convolution, (units, members, starts) in zip(convolutions, windows, strict=True):
+            kernel = convolution.weight.transpose(1, 2).flatten(1)
+            responses = F.linear(F.embedding(units, vectors).flatten(1), kernel, convolution.bias)
+            maxima.append(F.embedding_bag(members, responses, starts, mode="max"))
+        # tanh is monotone: one for each filter instead of one for each window.
+        return torch.tanh(torch.cat(maxima, dim=1))
 
 
 class Composition(ABC):
@@ -109,9 +109,19 @@ class Composition(ABC):
     def build_part(self, name: str) -> nn.Module:
         """A new part; for the names in ``parts``."""
 
+    def prepare(self, ids: Tensor) -> Any:
+        """What is worked out of units once for words that are composed many times.
+
+        Args:
+            ids: of the units, ``(N, L)``.
+        Returns:
+            What ``combine`` takes: the ids themselves, unless a composition says otherwise.
+        """
+        return ids
+
     @abstractmethod
-    def combine(self, parts: Parts, ids: Tensor) -> Tensor:
-        """``(N, L) -> (N, D)``, before the highway layers."""
+    def combine(self, parts: Parts, prepared: Any) -> Tensor:
+        """Vectors before the highway layers, ``(N, D)``, of the words given to ``prepare``."""
 
     def all_parts(self) -> List[str]:
         """Names of all layers, bottom-up: what ``--tie`` can name."""
@@ -124,9 +134,9 @@ class Composition(ABC):
             for name in names
         }
 
-    def compose(self, parts: Parts, ids: Tensor) -> Tensor:
-        """``HW2(HW1(combined units))``, ``(N, L) -> (N, D)``."""
-        return parts["hw2"](parts["hw1"](self.combine(parts, ids)))
+    def compose(self, parts: Parts, prepared: Any) -> Tensor:
+        """``HW2(HW1(combined units))``, ``(N, D)``, of the words given to ``prepare``."""
+        return parts["hw2"](parts["hw1"](self.combine(parts, prepared)))
 
 
 class MorphSum(Composition):
@@ -145,8 +155,8 @@ class MorphSum(Composition):
     def build_part(self, name: str) -> nn.Module:
         return UnitEmbedding(self.num_units, self.output_size)
 
-    def combine(self, parts: Parts, ids: Tensor) -> Tensor:
-        return parts["emb"].sum(ids)
+    def combine(self, parts: Parts, prepared: Tensor) -> Tensor:
+        return parts["emb"].sum(prepared)
 
 
 class SylConcat(Composition):
@@ -172,12 +182,16 @@ class SylConcat(Composition):
         nn.init.normal_(projection.weight, std=(2.5 * self.unit_size) ** -0.5)
         return projection
 
-    def combine(self, parts: Parts, ids: Tensor) -> Tensor:
-        return parts["proj"](parts["emb"](ids).flatten(1))
+    def combine(self, parts: Parts, prepared: Tensor) -> Tensor:
+        return parts["proj"](parts["emb"](prepared).flatten(1))
 
 
 class CharCNN(Composition):
-    """Convolutions over a word's characters (Kim et al. 2016)."""
+    """Convolutions over a word's characters (Kim et al. 2016).
+
+    With ``masks_padding`` windows that reach beyond a word are left out, but for its first;
+    without, as in the paper, padding takes part in the maximum.
+    """
 
     kind = "characters"
     parts = ("emb", "cnn")
@@ -195,10 +209,13 @@ class CharCNN(Composition):
     def build_part(self, name: str) -> nn.Module:
         if name == "emb":
             return UnitEmbedding(self.num_units, self.unit_size)
-        return CharacterConvolutions(self.unit_size, self.filters, self.masks_padding)
+        return CharacterConvolutions(self.unit_size, self.filters)
 
-    def combine(self, parts: Parts, ids: Tensor) -> Tensor:
-        return parts["cnn"](parts["emb"](ids), ids.ne(PADDING).sum(1))
+    def prepare(self, ids: Tensor) -> List[Windows]:
+        return distinct_windows(ids, len(self.filters), self.masks_padding)
+
+    def combine(self, parts: Parts, prepared: List[Windows]) -> Tensor:
+        return parts["cnn"](parts["emb"].with_padding(), prepared)
 
 
 COMPOSITIONS: Dict[str, Type[Composition]] = {

@@ -139,7 +139,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
 
     def compose_rows(self, units: Tensor) -> Tensor:
         """Class embeddings, ``(N, H)``, of any words by the ids of their units, ``(N, L)``."""
-        return self._project_rows(self.words.composition.compose(self.layers(), units))
+        return self._project_rows(self.words.compose(self.layers(), units))
 
     def _project_rows(self, rows: Tensor) -> Tensor:
         return rows if self.projection is None else self.projection(rows)

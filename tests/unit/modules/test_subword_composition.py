@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_outlayers.modules.subword_composition import COMPOSITIONS, CharacterConvolutions
+from fairseq_outlayers.modules.subword_composition import COMPOSITIONS
 from fairseq_outlayers.modules.subword_units import number_units
 
 WORDS = [["un", "believ", "able"], ["able"], ["believ", "er", "s", "un"], ["s", "s"]]
@@ -29,6 +29,14 @@ def make(name, rows=WORDS, **sizes):
     return composition, parts, units.ids
 
 
+def combine(composition, parts, ids):
+    return composition.combine(parts, composition.prepare(ids))
+
+
+def compose(composition, parts, ids):
+    return composition.compose(parts, composition.prepare(ids))
+
+
 def test_units_are_numbered_from_one_and_rows_are_filled_up_with_zeros():
     units = number_units(WORDS)
     assert units.ids.tolist() == [[1, 2, 3, 0], [3, 0, 0, 0], [2, 4, 5, 1], [5, 5, 0, 0]]
@@ -39,7 +47,7 @@ def test_units_are_numbered_from_one_and_rows_are_filled_up_with_zeros():
 def test_morphsum_adds_up_the_vectors_of_the_units():
     composition, parts, ids = make("morphsum")
     weight = parts["emb"].weight
-    for row, combined in zip(ids, composition.combine(parts, ids), strict=True):
+    for row, combined in zip(ids, combine(composition, parts, ids), strict=True):
         expected = sum(weight[unit - 1] for unit in row if unit)
         torch.testing.assert_close(combined, expected)
 
@@ -47,7 +55,7 @@ def test_morphsum_adds_up_the_vectors_of_the_units():
 def test_sylconcat_projects_the_vectors_side_by_side():
     composition, parts, ids = make("sylconcat")
     weight, projection = parts["emb"].weight, parts["proj"].weight
-    for row, combined in zip(ids, composition.combine(parts, ids), strict=True):
+    for row, combined in zip(ids, combine(composition, parts, ids), strict=True):
         expected = sum(
             projection[:, 3 * place : 3 * place + 3] @ weight[unit - 1]
             for place, unit in enumerate(row)
@@ -79,15 +87,34 @@ def naive_charcnn(parts, row, masked):
 def test_charcnn_equals_the_triple_loop(masked):
     rows = [list("<s>word<e>"), list("<s>a<e>"), list("abcdef")]
     composition, parts, ids = make("charcnn", rows, mask_char_padding=masked)
-    combined = composition.combine(parts, ids)
+    combined = combine(composition, parts, ids)
     assert combined.shape == (3, sum([2, 4, 6, 8, 10]))
-    for row, features in zip(ids, combined, strict=True):
-        torch.testing.assert_close(features, naive_charcnn(parts, row, masked))
+    naive = torch.stack([naive_charcnn(parts, row, masked) for row in ids])
+    torch.testing.assert_close(combined, naive)
+    weights = [*parts["emb"].parameters(), *parts["cnn"].parameters()]
+    upstream = torch.randn_like(naive)
+    for found, expected in zip(
+        torch.autograd.grad(combined, weights, upstream),
+        torch.autograd.grad(naive, weights, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, expected)
+
+
+def test_charcnn_in_half_precision():
+    composition, parts, ids = make("charcnn", [list("<word>"), list("<a>")])
+    expected = combine(composition, parts, ids)
+    for part in parts.values():
+        part.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        combined = combine(composition, parts, ids)
+    combined.sum().backward()
+    torch.testing.assert_close(combined.double(), expected, atol=0.03, rtol=0.03)
 
 
 def test_words_shorter_than_the_widest_filter_have_features():
-    layer = CharacterConvolutions(3, [2, 2, 2, 2])
-    assert layer(torch.randn(2, 2, 3), torch.tensor([2, 1])).shape == (2, 8)
+    composition, parts, ids = make("charcnn", [["a", "b"], ["c"]], mask_char_padding=True)
+    assert combine(composition, parts, ids).shape == (2, 2 + 4 + 6 + 8 + 10)
 
 
 @pytest.mark.parametrize(
@@ -95,20 +122,20 @@ def test_words_shorter_than_the_widest_filter_have_features():
 )
 def test_more_padding_changes_no_vector(name, sizes):
     composition, parts, ids = make(name, **sizes)
-    expected = composition.compose(parts, ids)
+    expected = compose(composition, parts, ids)
     if name == "sylconcat":  # its projection has a place for every unit that a word can have
         weight = parts["proj"].weight
         parts["proj"].weight = torch.nn.Parameter(F.pad(weight, (0, 6), value=7.0))
-    padded = composition.compose(parts, F.pad(ids, (0, 2)))
+    padded = compose(composition, parts, F.pad(ids, (0, 2)))
     torch.testing.assert_close(padded, expected)
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_two_highway_layers_follow(name):
     composition, parts, ids = make(name)
-    combined = composition.combine(parts, ids)
+    combined = combine(composition, parts, ids)
     expected = parts["hw2"](parts["hw1"](combined))
-    torch.testing.assert_close(composition.compose(parts, ids), expected)
+    torch.testing.assert_close(compose(composition, parts, ids), expected)
     assert combined.size(1) == composition.output_size
 
 

@@ -188,3 +188,19 @@ def test_at_inference_input_vectors_are_kept_until_training_goes_on(dictionary, 
         for _ in range(3):
             torch.testing.assert_close(embedding.eval()(words), expected)
     assert composed == [2, len(dictionary)]
+
+
+def test_windows_of_all_words_are_found_once(dictionary, monkeypatch):
+    embedding, layer = make(dictionary, "charcnn", "re_rw")
+    prepared, prepare = [], embedding.words.composition.prepare
+    monkeypatch.setattr(
+        embedding.words.composition,
+        "prepare",
+        lambda ids: prepared.append(len(ids)) or prepare(ids),
+    )
+    expected = layer.class_embeddings()
+    torch.testing.assert_close(layer.class_embeddings(), expected)
+    assert prepared == [len(dictionary)]
+    # As after a move to another device.
+    embedding.words.ids = embedding.words.ids.flip(0)
+    torch.testing.assert_close(layer.class_embeddings(), expected.flip(0))

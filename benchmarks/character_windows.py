@@ -1,0 +1,103 @@
+"""Composing word vectors by CharCNN: each distinct window of characters once, or every place anew.
+
+    python benchmarks/character_windows.py work/assylbekov2018_subword_lm/ptb.6000/dict.txt
+
+Both arms make the features of the small model (Kim et al. 2016) and the gradients of characters and
+filters: `windows` as the package does, `convolution` by a convolution over the places of all words.
+Words are all of the dictionary, as for classes at every training step, or --batch-words of them, as
+at the input. Prints by how much the results differ, and the median of the ratios over the rounds,
+the smallest and the largest.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+
+import torch
+import turns
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from fairseq_outlayers.modules.subword_composition import CharCNN, Parts
+from fairseq_outlayers.modules.subword_units import units_of_dictionary
+
+CONFIG = SimpleNamespace(unit_dim=0, char_widths=6, char_filters=25, mask_char_padding=False)
+
+
+def by_convolution(parts: Parts, ids: Tensor) -> Tensor:
+    """Features of words, ``(N, D)``, from every place of every word."""
+    characters = parts["emb"](ids).transpose(1, 2)
+    responses = [convolution(characters).amax(2) for convolution in parts["cnn"].convolutions]
+    return torch.tanh(torch.cat(responses, 1))
+
+
+def with_gradients(features: Callable[[], Tensor], parts: Parts) -> Callable[[], Tensor]:
+    """The features, after a backward pass to the parts."""
+
+    def step() -> Tensor:
+        for part in parts.values():
+            part.zero_grad()
+        found = features()
+        found.sum().backward()
+        return found
+
+    return step
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    options = parse_arguments()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    units = units_of_dictionary(Dictionary.load(str(options.dictionary)), "characters")
+    composition = CharCNN.build(CONFIG, units, 0)
+    parts = composition.build_parts(composition.parts)
+    some = units.ids[torch.randperm(len(units.ids))[: options.batch_words]]
+    prepared = composition.prepare(units.ids)
+    comparisons = {
+        f"all {len(units.ids):,} words": (
+            lambda: by_convolution(parts, units.ids),
+            lambda: composition.combine(parts, prepared),
+        ),
+        f"{len(some):,} words": (
+            lambda: by_convolution(parts, some),
+            lambda: composition.combine(parts, composition.prepare(some)),
+        ),
+    }
+    rows = []
+    print("| words | convolution, s | windows, s | time / convolution | largest difference |")
+    print("|---|---|---|---|---|")
+    for words, (theirs, ours) in comparisons.items():
+        arms = {
+            "convolution": with_gradients(theirs, parts),
+            "windows": with_gradients(ours, parts),
+        }
+        difference = (arms["convolution"]() - arms["windows"]()).abs().max().item()
+        times = turns.take_turns(arms, options.rounds)
+        ratios = turns.ratios(times["windows"], times["convolution"])
+        row = {"words": words, "seconds": times, "ratios": ratios, "difference": difference}
+        cells = [words, *(f"{median(taken):.3f}" for taken in times.values())]
+        print("|", " | ".join((*cells, turns.spread(ratios), f"{difference:.1e}")), "|", flush=True)
+        rows.append(row)
+    turns.write(options.output, vars(options), rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("dictionary", type=Path, help="dict.txt of fairseq-preprocess")
+    parser.add_argument("--batch-words", type=int, default=350, help="distinct words of a batch")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument(
+        "--output", type=Path, default=Path("results/benchmarks/character_windows.json")
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
