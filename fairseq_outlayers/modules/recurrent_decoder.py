@@ -65,7 +65,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         carried: Optional[CarriedState] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """States of the last layer, ``(B, T, H)``."""
-        state = None if carried is None else carried.state
+        state = None if carried is None else carried.of(self)
         if incremental_state is not None:
             cached = self.get_incremental_state(incremental_state, "state")
             if cached is not None:
@@ -75,7 +75,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             self.set_incremental_state(incremental_state, "state", {"state": state})
         if carried is not None:
-            carried.carry(state)
+            carried.carry(state, self)
         return features, {}
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
