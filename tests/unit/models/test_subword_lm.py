@@ -7,6 +7,7 @@ import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, TruncatedDictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.carried_state import CarriedState
@@ -168,6 +169,23 @@ def test_incremental_decoding_equals_full_decoding_also_of_reordered_rows(dictio
     model.decoder.reorder_incremental_state_scripting(state, order)
     logits, _ = model(words[order, :5], incremental_state=state)
     torch.testing.assert_close(logits[:, -1], full[order, 4])
+
+
+def test_a_search_with_one_beam_continues_a_text_with_the_likeliest_words(dictionary):
+    model, prefix, longest = make_model(dictionary, **SMALL).double().eval(), (2, 3), 8
+    words = tokens(dictionary, *prefix)
+    search = SequenceGenerator([model], dictionary, beam_size=1, max_len_b=longest)
+    sample = {"net_input": {"src_tokens": words, "src_lengths": torch.tensor([3, 3])}}
+    found = search.generate([model], sample, prefix_tokens=words)
+    eos = dictionary.eos()
+    for row, ((hypothesis, *_), given) in enumerate(zip(found, words.tolist(), strict=True)):
+        text = [eos, *given]
+        while len(text) <= longest and (len(text) == 4 or text[-1] != eos):
+            logits = model(torch.tensor([text]))[0][0, -1].detach()
+            logits[dictionary.pad()] = -torch.inf
+            text.append(int(logits.argmax()))
+        text += [eos] * (text[-1] != eos)
+        assert hypothesis["tokens"].tolist() == text[1:], row
 
 
 def test_the_words_that_are_read_and_the_classes_share_vectors_in_the_whole_model(dictionary):
