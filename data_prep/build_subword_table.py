@@ -3,10 +3,11 @@
 The table is written beside the dictionary, dict.de.txt -> morphs.de.txt, where models that compose
 word vectors (--arch subword_lm, --output-layer subword) look for it. A line is a word, a tab, and
 its units with single spaces between them. fairseq's specials (</s>, <unk>, ...) are not in it: they
-are one unit each.
+are one unit each. So are the words with which fairseq fills a dictionary up (madeupword0000, ...).
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ EXAMPLE = """example:
 """
 
 SPECIALS = {"<s>", "<pad>", "</s>", "<unk>"}
+FILLED_UP = re.compile(r"madeupword\d{4,}")  # fairseq-preprocess --padding-factor, by default 8
 Table = dict[str, list[str]]
 
 
@@ -40,7 +42,7 @@ def read_words(path: Path) -> list[str]:
                 "fairseq-preprocess wrote"
             )
         words.append(fields[0])
-    if not words:
+    if all(map(FILLED_UP.fullmatch, words)):
         raise UserError(f"{path}: no words in it; give the dict.*.txt of fairseq-preprocess")
     return words
 
@@ -129,14 +131,18 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=positive_int, default=1, metavar="N", help="of Morfessor (default: 1)"
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.segmentations and options.units != "morphs":
+        parser.error(f"--segmentations are of morphs, and --units is {options.units}: choose one")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table of the dictionary named on the command line."""
     options = parse_arguments(arguments)
-    words = read_words(options.dictionary)
-    unseen = unseen_words(options.also_words_of, words)
+    listed = read_words(options.dictionary)
+    words = [word for word in listed if not FILLED_UP.fullmatch(word)]
+    unseen = unseen_words(options.also_words_of, listed)
     try:
         cut = UNITS[options.units](words, options)
     except ModuleNotFoundError as error:
@@ -146,13 +152,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ) from None
     all_words = words + unseen
     table = cut_all(progress(all_words, len(all_words), "cutting", " words"), cut)
+    rest = {word: [word] for word in listed if word not in table}
     path = table_path(options.dictionary, options.units)
     with write_together([path], [options.dictionary]) as outputs:
-        for word, parts in table.items():
+        for word, parts in [*table.items(), *rest.items()]:
             outputs[0].write_line(f"{word}\t{' '.join(parts)}")
     print("\n".join(describe(table, options.units)))
     print(f"in most words: {frequent(table)}")
-    print(f"wrote {path} ({len(table):,} lines)")
+    print(f"wrote {path} ({len(table) + len(rest):,} lines)")
 
 
 if __name__ == "__main__":

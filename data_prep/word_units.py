@@ -38,10 +38,20 @@ def syllables(words: Sequence[str], options: argparse.Namespace) -> Cutter:
 
     def cut(word: str) -> list[str]:
         # Positions, not a string with hyphens in it: "well-known" has one of its own.
-        borders = [0, *hyphenation.positions(word), len(word)]
+        borders = [0, *hyphenation.positions(same_length_in_lower_case(word)), len(word)]
         return [word[start:end] for start, end in itertools.pairwise(borders)]
 
     return cut
+
+
+def same_length_in_lower_case(word: str) -> str:
+    """The word, but with letters replaced that become two letters in lower case (Turkish I-dot).
+
+    Pyphen looks at the word in lower case and counts positions there.
+    """
+    if len(word.lower()) == len(word):
+        return word
+    return "".join(letter.lower()[0] for letter in word)
 
 
 def morphs(words: Sequence[str], options: argparse.Namespace) -> Cutter:

@@ -11,8 +11,9 @@ data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one c
 """
 
 import argparse
+import itertools
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -47,23 +48,34 @@ class OpenVocabulary(NamedTuple):
 
 
 def unit_rows(decoder: Any, words: Sequence[str]) -> Dict[str, List[int]]:
-    """Ids of the units of each word that consists of units that the model knows.
+    """Ids of the units of each word that consists of units that the model knows, short words first.
 
     Words that have more units than any in training are left out where their number is fixed.
     """
     composed = decoder.embed_tokens.words
     kind, units = composed.composition.kind, composed.units
     numbers = {symbol: number for number, symbol in enumerate(units.symbols, start=1)}
+    _, pieces = find_table(decoder.dictionary, kind)
     if kind == "characters":
-        pieces = {word: mark_ends(list(word)) for word in words}
-    else:
-        _, in_table = find_table(decoder.dictionary, kind)
-        pieces = {word: in_table[word] for word in words if word in in_table}
-    return {
-        word: [numbers[unit] for unit in row]
-        for word, row in pieces.items()
-        if len(row) <= units.longest and all(unit in numbers for unit in row)
+        pieces = {word: mark_ends(pieces.get(word, list(word))) for word in words}
+    most = composed.composition.most_units or math.inf
+    rows = {
+        word: [numbers[unit] for unit in pieces[word]]
+        for word in words
+        if word in pieces and len(pieces[word]) <= most and numbers.keys() >= set(pieces[word])
     }
+    return dict(sorted(rows.items(), key=lambda row: width(row[1], units.longest)))
+
+
+def width(row: Sequence[int], longest: int) -> int:
+    """How many units a word is filled up to: as in training, but if it is longer than all there."""
+    return max(longest, len(row))
+
+
+def unit_tables(rows: Iterable[List[int]], longest: int) -> Iterator[Tensor]:
+    """Rows of equal width together, ``(N, L)`` each, filled up; padding may count in a vector."""
+    for size, group in itertools.groupby(rows, lambda row: width(row, longest)):
+        yield torch.tensor([row + [PADDING] * (size - len(row)) for row in group])
 
 
 @torch.no_grad()
@@ -80,24 +92,22 @@ def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
             "one whose input and output are composed (not --composition word, not --tie original)"
         )
     rows = unit_rows(decoder, words)
-    ids = torch.full((len(rows), embedding.words.units.longest), PADDING)
-    for number, row in enumerate(rows.values()):
-        ids[number, : len(row)] = torch.tensor(row)
     inputs, classes, bias = embedding.all_words(), output.class_embeddings(), output.class_bias()
-    if rows:
-        layers: Any = embedding.parts
+    layers: Any = embedding.parts
+    for ids in unit_tables(rows.values(), embedding.words.units.longest):
         inputs = torch.cat([inputs, embedding.words.compose(layers, ids)])
         classes = torch.cat([classes, output.compose_rows(ids)])
-        if bias is not None:
-            bias = torch.cat([bias, rarest_bias(decoder.dictionary, bias).expand(len(rows))])
+    if bias is not None:
+        bias = torch.cat([bias, rarest_bias(decoder.dictionary, bias).expand(len(rows))])
     first = len(decoder.dictionary)
     return OpenVocabulary(inputs, classes, bias, {w: first + n for n, w in enumerate(rows)})
 
 
 def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
     """The mean bias of the words that training has seen least often."""
-    counts = torch.tensor(dictionary.count[dictionary.nspecial :])
-    return bias[dictionary.nspecial :][counts == counts.min()].mean()
+    words = checkpoints.real_words(dictionary)
+    counts = torch.tensor(dictionary.count)[words]
+    return bias[words][counts == counts.min()].mean()
 
 
 @torch.no_grad()

@@ -4,15 +4,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
+from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
 
 from fairseq_outlayers.compat import register_dictionaries
-from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.modules.recurrent_decoder import RecurrentDecoder
 from fairseq_outlayers.modules.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import WORD, compose_words
+from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
 from fairseq_outlayers.registry import changed_defaults, register_size
 
 Defaults: Any = changed_defaults(
@@ -56,6 +57,8 @@ class SubwordLM(FairseqLanguageModel):
         require_range(cfg, "dropout", at_least=0, below=1)
         require_range(cfg, "init_range", at_least=0)
         dictionary, size = task.target_dictionary, cfg.hidden_size
+        check_same_words(task)
+        check_tie(cfg)
         embedding: Any = (
             nn.Embedding(len(dictionary), size)
             if cfg.composition == WORD
@@ -74,6 +77,33 @@ class SubwordLM(FairseqLanguageModel):
             nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
         register_dictionaries(model, task)
         return model
+
+
+def check_same_words(task: Any) -> None:
+    """Refuse a task that predicts only some of the words that it reads.
+
+    Raises:
+        UserError: if the output's dictionary is cut short.
+    """
+    if isinstance(task.target_dictionary, TruncatedDictionary):
+        raise UserError(
+            f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "
+            f"words that it reads, {len(task.source_dictionary)} of them; leave it out"
+        )
+
+
+def check_tie(cfg: Any) -> None:
+    """Refuse layers to be shared with an output layer that has none of them.
+
+    Raises:
+        UserError: if words are composed and the output layer composes nothing.
+    """
+    shares = cfg.output_layer == "subword" or cfg.composition == WORD
+    if not shares and cfg.tie not in (ORIGINAL, "none"):
+        raise UserError(
+            f"--tie {cfg.tie} shares layers of the composed input with --output-layer subword, not "
+            f"with {cfg.output_layer}: leave --output-layer out, or add --tie {ORIGINAL}"
+        )
 
 
 # The models of the paper. Small: 200 LSTM units; medium: 650.

@@ -1,6 +1,6 @@
 """What a recurrent language model carries from one window of text into the next."""
 
-from typing import Optional
+from typing import Any, Dict, Optional
 
 import torch
 import torch.distributed as dist
@@ -11,20 +11,32 @@ class CarriedState:
     """The hidden state at the end of the last window.
 
     The iterator over windows owns it and hands it to the model with every batch, so that the model
-    itself remembers nothing between two calls.
+    itself remembers nothing between two calls. Models that score a text together (an ensemble) are
+    handed the same one, which keeps a state for each of them.
 
     Attributes:
-        state: ``(layers, 2, B, H)`` without gradients; None before the first window.
+        state: ``(layers, 2, B, H)`` without gradients, the last one kept; None before the first
+            window.
         of_all_ranks: the states of all data-parallel workers, rows in the order of their ranks.
     """
 
     def __init__(self) -> None:
         self.state: Optional[Tensor] = None
         self.of_all_ranks: Optional[Tensor] = None
+        self._by_model: Dict[Any, Tensor] = {}
 
-    def carry(self, state: Tensor) -> None:
-        """Keep the state at the end of a window; gradients end here (truncated BPTT)."""
-        self.state = self.of_all_ranks = state.detach()
+    def carry(self, state: Tensor, model: Any = None) -> None:
+        """Keep the state at the end of a window; gradients end here (truncated BPTT).
+
+        Args:
+            state: ``(layers, 2, B, H)``.
+            model: whose it is; None for the state of a checkpoint, that any model may start from.
+        """
+        self.state = self.of_all_ranks = self._by_model[model] = state.detach()
+
+    def of(self, model: Any) -> Optional[Tensor]:
+        """What a model's next window starts from; None for zeros."""
+        return self._by_model.get(model, self._by_model.get(None))
 
     def gather(self) -> None:
         """Collect the states of all workers, one of which saves a checkpoint for all."""

@@ -42,6 +42,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         incremental_state: Optional[Dict[str, Any]] = None,
         carried: Optional[CarriedState] = None,
         features_only: bool = False,
+        encoder_out: None = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """Logits ``(B, T, V)``, or states ``(B, T, H)`` with ``features_only``.
 
@@ -51,6 +52,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             incremental_state: of beam search; only the last position is computed then.
             carried: the state to start from, which the state at the end replaces. Without one,
                 rows start from zeros.
+            encoder_out: None; fairseq's beam search names it, and asks for attention in return.
         """
         features, extra = self.extract_features(
             prev_output_tokens, incremental_state=incremental_state, carried=carried
@@ -65,7 +67,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         carried: Optional[CarriedState] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """States of the last layer, ``(B, T, H)``."""
-        state = None if carried is None else carried.state
+        state = None if carried is None else carried.of(self)
         if incremental_state is not None:
             cached = self.get_incremental_state(incremental_state, "state")
             if cached is not None:
@@ -75,8 +77,8 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             self.set_incremental_state(incremental_state, "state", {"state": state})
         if carried is not None:
-            carried.carry(state)
-        return features, {}
+            carried.carry(state, self)
+        return features, {"attn": None}
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
         """Logits ``(..., V)`` from states ``(..., H)``."""

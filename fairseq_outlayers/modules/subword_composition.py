@@ -8,7 +8,7 @@ Sizes: ``N`` words of up to ``L`` units, ``d`` the size of a unit's vector, ``D`
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Dict, List, Mapping, Sequence, Type
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
 
 import torch
 import torch.nn as nn
@@ -88,11 +88,13 @@ class Composition(ABC):
         kind: which units it is made for.
         parts: names of its parts, from the units upwards; highway layers follow.
         output_size: ``D``.
+        most_units: that a word may have; None for any number.
     """
 
     kind: str
     parts: Sequence[str]
     output_size: int
+    most_units: Optional[int] = None
 
     @classmethod
     @abstractmethod
@@ -164,9 +166,10 @@ class SylConcat(Composition):
 
     kind = "syllables"
     parts = ("emb", "proj")
+    most_units: int
 
     def __init__(self, num_units: int, longest: int, unit_size: int, size: int):
-        self.num_units, self.longest = num_units, longest
+        self.num_units, self.most_units = num_units, longest
         self.unit_size, self.output_size = unit_size, size
 
     @classmethod
@@ -177,7 +180,7 @@ class SylConcat(Composition):
     def build_part(self, name: str) -> nn.Module:
         if name == "emb":
             return UnitEmbedding(self.num_units, self.unit_size)
-        projection = nn.Linear(self.longest * self.unit_size, self.output_size, bias=False)
+        projection = nn.Linear(self.most_units * self.unit_size, self.output_size, bias=False)
         # Two or three syllables are there, the rest is zero.
         nn.init.normal_(projection.weight, std=(2.5 * self.unit_size) ** -0.5)
         return projection

@@ -107,12 +107,23 @@ def read_table(path: Path) -> Dict[str, List[str]]:
     """What ``data_prep/build_subword_table.py`` wrote: a word, a tab, its units.
 
     Raises:
-        UserError: if a word has no units, or stands there twice.
+        UserError: if a word has no units, or stands there twice, or the file is not UTF-8.
     """
+    try:
+        return _read_rows(path)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: not UTF-8 text ({error.reason}); build the table again with "
+            "data_prep/build_subword_table.py"
+        ) from error
+
+
+def _read_rows(path: Path) -> Dict[str, List[str]]:
     table: Dict[str, List[str]] = {}
-    with open(path, encoding="utf-8", newline="\n") as lines:
+    # An editor may have added a byte order mark, and a carriage return to every last unit.
+    with open(path, encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
-            word, _, units = line.rstrip("\n").partition("\t")
+            word, _, units = line.removesuffix("\n").removesuffix("\r").partition("\t")
             if not all(units.split(" ")):
                 raise UserError(
                     f"{path}:{number}: the word {word!r} has no units, or an empty one; build the "

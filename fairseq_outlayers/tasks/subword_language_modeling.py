@@ -1,5 +1,6 @@
 """Language modeling over one continuous text, with a hidden state carried from batch to batch."""
 
+import inspect
 import os
 from typing import Any, Dict, Optional, Tuple
 
@@ -59,6 +60,21 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
                 )
         return super().setup_task(args, **kwargs)
 
+    def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
+        """A model as in fairseq.
+
+        Raises:
+            UserError: if it cannot carry a state.
+        """
+        model = super().build_model(args, from_checkpoint)
+        if "carried" not in inspect.signature(model.decoder.forward).parameters:
+            raise UserError(
+                f"{type(model).__name__} carries no state from one window of a text to the next, "
+                "as --task subword_language_modeling wants it: use --arch subword_lm or one of its "
+                "sizes, or --task language_modeling"
+            )
+        return model
+
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
@@ -66,6 +82,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
 
         Raises:
             FileNotFoundError: if there is no such split.
+            UserError: if it is empty.
         """
         paths = utils.split_paths(self.args.data)
         path = os.path.join(paths[(epoch - 1) % len(paths)], split)
@@ -74,6 +91,8 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         )
         if sentences is None:
             raise FileNotFoundError(f"Dataset not found: {split} ({path})")
+        if len(sentences) == 0:
+            raise UserError(f"{path}: no sentence in it; binarize a text that is not empty")
         tokens = torch.cat([sentences[number] for number in range(len(sentences))])
         self.datasets[split] = TokenStream(tokens, self.dictionary.eos(), self.dictionary.pad())
 
@@ -94,7 +113,8 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         """Windows of a stream in the order of the text; fairseq's batches of anything else.
 
         Raises:
-            UserError: if there is no ``--batch-size``, or too large a one for the text.
+            UserError: if there is no ``--batch-size``, or too large a one for the text, or in
+                training for another text that has been loaded.
         """
         shared = {
             "num_workers": num_workers,
@@ -107,21 +127,23 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
                 dataset, max_tokens, max_sentences, num_shards=num_shards, shard_id=shard_id,
                 data_buffer_size=data_buffer_size, **shared, **options,
             )  # fmt: skip
-        if max_sentences is None:
+        if max_sentences is None or max_tokens is not None:
             raise UserError(
                 "--task subword_language_modeling needs --batch-size, the number of columns that "
                 "the text is read in (20 in Assylbekov & Takhanov 2018), instead of --max-tokens"
             )
         name = next(split for split, loaded in self.datasets.items() if loaded is dataset)
-        windows = ColumnWindows(
-            dataset,
-            max_sentences,
-            self.args.tokens_per_sample,
-            num_shards,
-            shard_id,
-            f"{name} text",
-        )
+        windows = self._windows(name, max_sentences, num_shards, shard_id)
+        if name == "train":
+            # What validation would find out after the first epoch.
+            rows = getattr(self.args, "batch_size_valid", None) or max_sentences
+            for other in self.datasets.keys() - {name}:
+                self._windows(other, rows, num_shards, shard_id)
         return ColumnIterator(windows, buffer_size=data_buffer_size, **shared)
+
+    def _windows(self, split: str, rows: int, num_shards: int, shard_id: int) -> ColumnWindows:
+        size, name = self.args.tokens_per_sample, f"{split} text"
+        return ColumnWindows(self.datasets[split], rows, size, num_shards, shard_id, name)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         return False

@@ -1,6 +1,6 @@
 """A text as columns that are read side by side, window after window, with a state carried along."""
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, cast
 
 import numpy as np
 import torch
@@ -63,7 +63,8 @@ class ColumnWindows(FairseqDataset):
         if columns > len(stream):
             raise UserError(
                 f"--batch-size {rows} on {num_shards} worker(s) cuts the {name} into {columns:,} "
-                f"columns, but it has {len(stream):,} words only: choose a smaller --batch-size"
+                f"columns, but it has {len(stream):,} words only: choose a smaller --batch-size "
+                "(--batch-size-valid for the texts of validation)"
             )
         self.stream, self.rows, self.window = stream, rows, window
         self.columns, self.first_column = columns, rows * shard_id
@@ -90,6 +91,19 @@ class ColumnWindows(FairseqDataset):
                 "them equal again, or pass --reset-dataloader"
             )
         return carried[:, :, self.first_column : self.first_column + self.rows]
+
+    def check_window(self, window: int) -> None:
+        """Refuse to go on within an epoch whose position was counted in other windows.
+
+        Raises:
+            UserError: if ``window`` is not the one of this text.
+        """
+        if window != self.window:
+            raise UserError(
+                f"the checkpoint was saved within an epoch that read the text in windows of "
+                f"{window} words, and --tokens-per-sample is {self.window}: make them equal again, "
+                "or pass --reset-dataloader"
+            )
 
     def batches(self) -> List[List[int]]:
         """The items of each batch: the same window of every column."""
@@ -157,17 +171,19 @@ class ColumnIterator(iterators.EpochBatchIterator):
 
     def state_dict(self) -> Dict[str, Any]:
         state = super().state_dict()
-        carried = self.carried.of_all_ranks
+        carried, windows = self.carried.of_all_ranks, cast(ColumnWindows, self.dataset)
         if state["iterations_in_epoch"] > 0 and carried is not None:
-            state["carried"] = carried.cpu()
+            state["carried"], state["window"] = carried.cpu(), windows.window
         return state
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        super().load_state_dict(state_dict)
-        carried = state_dict.get("carried")
+        carried, windows = state_dict.get("carried"), cast(ColumnWindows, self.dataset)
         if carried is not None:
-            windows: Any = self.dataset
-            self.carried.carry(windows.rows_of(carried))
+            windows.check_window(state_dict.get("window", windows.window))
+            carried = windows.rows_of(carried)
+        super().load_state_dict(state_dict)
+        if carried is not None:
+            self.carried.carry(carried)
 
 
 def _with_state(

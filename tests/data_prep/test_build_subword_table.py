@@ -46,6 +46,32 @@ def test_syllables_are_cut_at_the_positions_of_liangs_patterns_and_nowhere_else(
     assert table["well-known"] == ["well-", "known"]
 
 
+@pytest.mark.parametrize("word", ["\u0130taliano", "\u0130TALIANO"])
+def test_a_letter_that_is_two_in_lower_case_moves_no_border(folder, word):
+    # Dotted capital I: "i" and a dot above it in lower case.
+    Path("dict.en.txt").write_text(f"{word} 1\nitaliano 1\n", encoding="utf-8")
+    table = build("syllables", "--language", "it_IT")
+    assert list(map(len, table[word])) == list(map(len, table["italiano"])) == [3, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["characters"], ["syllables", "--language", "en_US"], ["morphs"]],
+    ids=lambda options: options[0],
+)
+def test_words_that_fill_a_dictionary_up_are_one_unit_and_change_nothing_else(
+    folder, capsys, options
+):
+    alone = build(*options)
+    said = capsys.readouterr().out.splitlines()[:-1]
+    with open("dict.en.txt", "a") as file:
+        file.write("madeupword0000 0\nmadeupword0001 0\n")
+    filled = build(*options)
+    made = {word: [word] for word in ("madeupword0000", "madeupword0001")}
+    assert filled == alone | made
+    assert capsys.readouterr().out.splitlines()[:-1] == said
+
+
 def test_morfessor_finds_the_stems_and_endings_that_words_share(folder):
     stems = ["walk", "talk", "jump", "want", "call", "look", "play", "turn"]
     words = [stem + ending for stem in stems for ending in ("ed", "ing", "s", "")]
@@ -137,3 +163,9 @@ def test_the_command_prints_the_file_it_made(folder, command):
     process = command("build_subword_table", "dict.en.txt", "--units", "characters")
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines()[-1] == "wrote characters.en.txt (9 lines)"
+
+
+def test_segmentations_of_morphs_are_not_ignored_for_other_units(folder, capsys):
+    with pytest.raises(SystemExit):
+        build("characters", "--segmentations", "segmentations")
+    assert "--segmentations are of morphs, and --units is characters" in capsys.readouterr().err

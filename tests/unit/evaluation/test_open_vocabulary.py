@@ -61,15 +61,46 @@ def test_new_words_are_scored_as_by_a_model_with_a_larger_dictionary(tmp_path, c
 
 def test_a_word_with_a_unit_that_the_model_does_not_know_stays_unknown(tmp_path):
     decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
-    assert list(unit_rows(decoder, [*NEW, "missing"])) == ["walked", "stalk"]
+    assert list(unit_rows(decoder, [*NEW, "missing"])) == ["walked", "stalk", "talkseds"]
     decoder = make(tmp_path / "c", TABLE, "charcnn").decoder
-    assert list(unit_rows(decoder, ["walked", "jumps", "talkeds", "talkseds"])) == ["walked"]
+    assert list(unit_rows(decoder, ["walked", "jumps", "talkeds"])) == ["walked", "talkeds"]
+
+
+def test_a_word_longer_than_all_in_training_is_left_out_only_where_lengths_are_fixed(tmp_path):
+    decoder = make(tmp_path / "s", TABLE, "sylconcat").decoder
+    assert list(unit_rows(decoder, NEW)) == ["walked", "stalk"]
+
+
+@pytest.mark.parametrize("composition", ["morphsum", "charcnn"])
+def test_a_longer_word_is_composed_of_its_own_units_and_changes_no_other(tmp_path, composition):
+    decoder = make(tmp_path / "m", TABLE, composition).decoder
+    together = open_vocabulary(decoder, ["talkseds", "walked", "stalk"])
+    for word in ("talkseds", "walked", "stalk"):
+        alone = open_vocabulary(decoder, [word])
+        for vectors, expected in (
+            (together.input_vectors, alone.input_vectors),
+            (together.class_embeddings, alone.class_embeddings),
+        ):
+            torch.testing.assert_close(vectors[together.ids[word]], expected[alone.ids[word]])
+    # As in a model that had the word in training, where it would have been the longest.
+    larger = make(tmp_path / "l", {**TABLE, "talkseds": ""}, composition).decoder
+    state = {
+        name: tensor
+        for name, tensor in decoder.state_dict().items()
+        if "version" not in name and name != "output_projection.bias"
+    }
+    larger.load_state_dict(state, strict=False)
+    torch.testing.assert_close(
+        together.input_vectors[together.ids["talkseds"]], larger.embed_tokens.all_words()[-1]
+    )
 
 
 def test_a_new_word_gets_the_mean_bias_of_the_rarest_words(tmp_path):
     decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
     bias = torch.tensor([9.0, 9, 9, 9, 5, 1, 2])
     assert rarest_bias(decoder.dictionary, bias) == 1.5
+    decoder.dictionary.pad_to_multiple_(8)  # with words that no text can have
+    assert rarest_bias(decoder.dictionary, torch.cat([bias, torch.tensor([-9.0])])) == 1.5
 
 
 @pytest.mark.parametrize("options", [{"tie": "original"}, {"composition": "word", "tie": "re"}])

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, TruncatedDictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.modules.carried_state import CarriedState
@@ -130,6 +131,25 @@ def test_windows_with_a_carried_state_are_pieces_of_one_long_window(dictionary, 
     assert (pieces[1] - alone).abs().max() > 1e-4
 
 
+def test_models_that_score_a_text_together_have_a_state_each(dictionary):
+    models = [make_model(dictionary, seed=seed, **SMALL).double().eval() for seed in (1, 2)]
+    words, carried = tokens(dictionary, 3, 10), CarriedState()
+    pieces = [
+        [model(piece, carried=carried)[0] for model in models] for piece in words.split(4, dim=1)
+    ]
+    for model, found in zip(models, zip(*pieces, strict=True), strict=True):
+        torch.testing.assert_close(torch.cat(found, dim=1), model(words)[0])
+
+
+def test_a_restored_state_is_where_the_model_starts(dictionary):
+    model, words = make_model(dictionary, **SMALL).eval(), tokens(dictionary, 3, 8)
+    before, restored = CarriedState(), CarriedState()
+    model(words[:, :4], carried=before)
+    restored.carry(before.state)  # as when training is resumed, before there is a model
+    pieces = [model(piece, carried=restored)[0] for piece in words[:, 4:].split(2, dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(words)[0][:, 4:])
+
+
 def test_gradients_end_where_a_window_begins(dictionary):
     model = make_model(dictionary, **SMALL)
     carried = CarriedState()
@@ -149,6 +169,23 @@ def test_incremental_decoding_equals_full_decoding_also_of_reordered_rows(dictio
     model.decoder.reorder_incremental_state_scripting(state, order)
     logits, _ = model(words[order, :5], incremental_state=state)
     torch.testing.assert_close(logits[:, -1], full[order, 4])
+
+
+def test_a_search_with_one_beam_continues_a_text_with_the_likeliest_words(dictionary):
+    model, prefix, longest = make_model(dictionary, **SMALL).double().eval(), (2, 3), 8
+    words = tokens(dictionary, *prefix)
+    search = SequenceGenerator([model], dictionary, beam_size=1, max_len_b=longest)
+    sample = {"net_input": {"src_tokens": words, "src_lengths": torch.tensor([3, 3])}}
+    found = search.generate([model], sample, prefix_tokens=words)
+    eos = dictionary.eos()
+    for row, ((hypothesis, *_), given) in enumerate(zip(found, words.tolist(), strict=True)):
+        text = [eos, *given]
+        while len(text) <= longest and (len(text) == 4 or text[-1] != eos):
+            logits = model(torch.tensor([text]))[0][0, -1].detach()
+            logits[dictionary.pad()] = -torch.inf
+            text.append(int(logits.argmax()))
+        text += [eos] * (text[-1] != eos)
+        assert hypothesis["tokens"].tolist() == text[1:], row
 
 
 def test_the_words_that_are_read_and_the_classes_share_vectors_in_the_whole_model(dictionary):
@@ -194,9 +231,18 @@ def test_low_precision_gives_the_loss_up_to_rounding(dictionary, composition):
         ({"lstm_layers": 0}, "--lstm-layers 0"),
         ({"dropout": 1.0}, r"--dropout 1\.0"),
         ({"init_range": -0.1}, r"--init-range -0\.1"),
-        ({"output_layer": "tied"}, "ComposedEmbedding is no plain embedding table"),
+        ({"output_layer": "tied", "tie": "original"}, "ComposedEmbedding is no plain embedding"),
+        ({"output_layer": "linear"}, r"--tie re_rw shares layers .* not with linear: leave --outp"),
     ],
 )
 def test_what_cannot_be_built_is_refused(dictionary, options, message):
     with pytest.raises(UserError, match=message):
         make_model(dictionary, **options)
+
+
+def test_a_task_that_predicts_fewer_words_than_it_reads_is_refused(dictionary):
+    fewer = TruncatedDictionary(dictionary, 8)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=fewer)
+    config = MODEL_DATACLASS_REGISTRY["word_lm"]()
+    with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* reads, 17 of them"):
+        MODEL_REGISTRY["word_lm"].build_model(config, task)

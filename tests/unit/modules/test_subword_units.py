@@ -72,3 +72,18 @@ def test_a_dictionary_without_a_file_has_characters_only():
     assert words(units_of_dictionary(dictionary, "characters"))[-1] == ["<w>", "a", "b", "</w>"]
     with pytest.raises(UserError, match="the dictionary was not read from a file"):
         units_of_dictionary(dictionary, "syllables")
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_what_an_editor_adds_to_lines_belongs_to_no_unit(dictionary, tmp_path, start):
+    (tmp_path / "morphs.en.txt").write_text(TABLE)
+    expected = units_of_dictionary(dictionary, "morphs").symbols
+    changed = (start + TABLE).replace("\n", "\r\n").encode()
+    (tmp_path / "morphs.en.txt").write_bytes(changed)
+    assert units_of_dictionary(dictionary, "morphs").symbols == expected
+
+
+def test_a_table_in_another_encoding_is_named(dictionary, tmp_path):
+    (tmp_path / "morphs.en.txt").write_bytes("größe\tgröß e\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"morphs\.en\.txt: not UTF-8 text"):
+        units_of_dictionary(dictionary, "morphs")

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq.data import data_utils
+from fairseq.tasks.language_modeling import LanguageModelingTask
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tasks.subword_language_modeling import (
@@ -51,6 +53,34 @@ def test_a_batch_size_is_needed_and_must_not_exceed_the_text(task):
         task.get_batch_iterator(task.datasets["train"], max_tokens=100)
     with pytest.raises(UserError, match=r"--batch-size 6 on 1 worker.* the train text into 6 col"):
         task.get_batch_iterator(task.datasets["train"], max_sentences=6)
+    with pytest.raises(UserError, match=r"needs --batch-size.* instead of --max-tokens"):
+        task.get_batch_iterator(task.datasets["train"], max_tokens=100, max_sentences=2)
+
+
+def test_a_text_too_short_for_validation_is_found_before_training(task):
+    task.datasets["valid"] = TokenStream(torch.arange(4, 7), eos=2, pad=1)
+    text = task.datasets["train"]
+    with pytest.raises(UserError, match=r"the valid text into 4 col.*3 words.*--batch-size-valid"):
+        task.get_batch_iterator(text, max_sentences=4)
+    task.args.batch_size_valid = 3
+    assert len(task.get_batch_iterator(text, max_sentences=4)) == 1
+    with pytest.raises(UserError, match="--batch-size 3 on 2 worker"):
+        task.get_batch_iterator(text, max_sentences=2, num_shards=2)
+
+
+def test_an_empty_text_is_refused(task, monkeypatch):
+    task.args.data = "data"
+    monkeypatch.setattr(data_utils, "load_indexed_dataset", lambda *args, **options: [])
+    task.args.dataset_impl = None
+    with pytest.raises(UserError, match=r"data/valid: no sentence in it"):
+        task.load_dataset("valid")
+
+
+def test_a_model_that_carries_no_state_is_refused(task, monkeypatch):
+    plain = SimpleNamespace(decoder=SimpleNamespace(forward=lambda words: words))
+    monkeypatch.setattr(LanguageModelingTask, "build_model", lambda *args, **options: plain)
+    with pytest.raises(UserError, match=r"carries no state .* use --arch subword_lm"):
+        task.build_model(SimpleNamespace())
 
 
 def test_evaluation_reads_one_column_and_refuses_a_context_window(task):

@@ -84,6 +84,16 @@ def test_a_restored_iterator_goes_on_with_the_next_window_and_the_state_before_i
     assert len(read(restored)) == 3  # the epoch after it is whole again
 
 
+def test_a_position_counted_in_other_windows_is_refused():
+    iterator, restored = iterators(24, 2, 4, 1)[0], iterators(24, 2, 3, 1)[0]
+    next(iterator.next_epoch_itr(shuffle=False))["net_input"]["carried"].carry(
+        torch.zeros(1, 2, 2, 3)
+    )
+    state = iterator.state_dict()
+    with pytest.raises(UserError, match=r"windows of 4 words, and --tokens-per-sample is 3"):
+        restored.load_state_dict(state)
+
+
 def test_at_the_end_of_an_epoch_no_state_is_saved():
     (iterator,) = iterators(24, 2, 4, 1)
     for batch in iterator.next_epoch_itr(shuffle=False):
