@@ -9,11 +9,7 @@ the median of the ratios over the rounds, the smallest and the largest.
 """
 
 import argparse
-import json
-import random
-import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -22,17 +18,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+import turns
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.losses import full_nll
-
-# What a result says of its origin is the business of the recipes, which are scripts as well.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
-
-import ledger
 
 HIDDEN_SIZES = {"small": 200, "medium": 650}  # LSTM units
 MORPHS, SYLLABLES, MOST_SYLLABLES = 3_400, 5_900, 8  # on the Penn Treebank
@@ -125,28 +117,14 @@ def evaluation(model: Any, criterion: Any, sample: dict) -> Callable[[], None]:
     return step
 
 
-def take_turns(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every arm in every round, the order shuffled; one more round warms up."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    order, shuffler = list(steps), random.Random(0)
-    for number in range(rounds + 1):
-        shuffler.shuffle(order)
-        for name in order:
-            start = time.perf_counter()
-            steps[name]()
-            if number > 0:
-                times[name].append(time.perf_counter() - start)
-    return times
-
-
 def report(title: str, times: dict[str, list[float]], extra: dict[str, str]) -> list[dict]:
     """Print a table of ratios to the first arm, and return its figures."""
     first = next(iter(times))
     print(f"\n{title}\n\n| arm | seconds | time / {first} (min to max) | |\n|---|---|---|---|")
     rows = []
     for name, taken in times.items():
-        ratios = sorted(t / f for t, f in zip(taken, times[first], strict=True))
-        spread = f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        ratios = turns.ratios(taken, times[first])
+        spread = turns.spread(ratios)
         print(f"| {name} | {median(taken):.3f} | {spread} | {extra.get(name, '')} |", flush=True)
         rows.append({"comparison": title, "arm": name, "seconds": taken, "ratios": ratios})
     return rows
@@ -175,12 +153,12 @@ def compare(size: str, num_words: int, rounds: int) -> list[dict]:
     steps = {name: softmax_step(model, hidden, targets) for name, model in models.items()}
     needed = {name: arithmetic(model, len(targets)) for name, model in models.items()}
     said = {name: f"arithmetic {n / needed['word']:.2f}" for name, n in needed.items()}
-    rows = report("training step of the softmax", take_turns(steps, rounds), said)
+    rows = report("training step of the softmax", turns.take_turns(steps, rounds), said)
     steps = {"fairseq's lstm_lm": training_step(stock, theirs, sample)}
     steps |= {name: training_step(model, ours, sample) for name, model in models.items()}
-    rows += report("training step of the model", take_turns(steps, rounds), {})
+    rows += report("training step of the model", turns.take_turns(steps, rounds), {})
     steps = {name: evaluation(model.eval(), ours, sample) for name, model in models.items()}
-    return rows + report("a batch at evaluation", take_turns(steps, rounds), {})
+    return rows + report("a batch at evaluation", turns.take_turns(steps, rounds), {})
 
 
 def main() -> None:
@@ -197,19 +175,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    facts = {
-        "size": options.size,
-        "words": options.words,
-        "threads": options.threads,
-        "rows": compare(options.size, options.words, options.rounds),
-        "commit": ledger.commit(),
-        "machine": ledger.machine(),
-        "versions": ledger.versions(),
-    }
+    rows = compare(options.size, options.words, options.rounds)
     output = options.output or Path(f"results/benchmarks/subword_lm_{options.size}.json")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(facts, indent=2) + "\n")
-    print(f"\n{output}")
+    print()
+    turns.write(output, vars(options), rows)
 
 
 if __name__ == "__main__":
