@@ -247,6 +247,12 @@ def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
         WorkingSet(model, 10, 10)
 
 
+def test_a_negative_size_is_named(task):
+    task.cfg = SimpleNamespace(partition_size=-1)
+    with pytest.raises(UserError, match="--partition-size -1: must be at least 1"):
+        PartitionSoftmax.build_criterion(SimpleNamespace(), task)
+
+
 def test_shared_embeddings_are_refused():
     task = make_task(num_source=30, num_target=40)
     task.source_dictionary = task.target_dictionary
