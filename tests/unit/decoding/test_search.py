@@ -359,6 +359,25 @@ class TestRefusals:
     def test_a_file_without_a_number_of_frequent_words(self, make_task, write_candidates):
         self.refused(make_task(candidates=write_candidates()), "--candidate-frequent 0: must be")
 
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"candidate_scope": "batch"}, "scope batch has no meaning without --candidate-freq"),
+            ({"candidate_per_word": 3}, "per-word 3 has no meaning without --candidates"),
+            (
+                {"candidate_per_word": 3, "candidate_frequent": 9},
+                "per-word 3 has no meaning without --candidates",
+            ),
+        ],
+    )
+    def test_an_option_that_would_change_nothing(self, options, message, make_task):
+        self.refused(make_task(**options), message)
+
+    def test_no_translations_may_be_asked_for_without_a_file(self, make_task):
+        task = make_task(candidate_frequent=9, candidate_per_word=0)
+        models = models_of(task)
+        assert task.build_generator(models, SimpleNamespace()).candidates.per_word == 0
+
     def test_more_translations_than_the_file_holds(self, make_task, write_candidates):
         task = make_task(candidates=write_candidates(), candidate_frequent=9)
         self.refused(task, "--candidate-per-word 10: must be from 0 to 4")
