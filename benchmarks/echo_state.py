@@ -11,9 +11,7 @@ every tensor that autograd saved, parameters and frozen weights left out, each s
 """
 
 import argparse
-import json
 import random
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+import turns
 from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.models.lstm import LSTMDecoder, LSTMEncoder, LSTMModel
@@ -34,10 +33,6 @@ from fairseq_outlayers.models.rnmt_plus import RNMTPlusConfig, RNMTSkeleton
 from fairseq_outlayers.modules.input_feeding_decoder import lstm_cell
 from fairseq_outlayers.modules.recurrent_layer import RecurrentLayer, State, Step
 from fairseq_outlayers.modules.stepwise_linear import StepwiseLinear
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
-
-import ledger
 
 LAYERS = 6
 
@@ -192,10 +187,6 @@ def compare(options: argparse.Namespace) -> list[dict]:
     return rows
 
 
-def spread(ratios: list[float]) -> str:
-    return f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-
-
 def main() -> None:
     """Measure, print a table, write the figures."""
     parser = argparse.ArgumentParser(
@@ -210,23 +201,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/echo_state.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    commit = ledger.commit()  # now: the tree may change meanwhile
     rows = compare(options)
     print("| arm | trained | tokens/s | speed / rnmt_plus | by processor time | kept, MB |")
     print("|---|---|---|---|---|---|")
     for row in rows:
         cells = (row["arm"], f"{row['trained']:,}", f"{row['tokens_per_second']:,.0f}")
-        ratios = (spread(row["clock_ratios"]), spread(row["processor_ratios"]))
+        ratios = map(turns.spread, (row["clock_ratios"], row["processor_ratios"]))
         print("|", " | ".join((*cells, *ratios)), f"| {row['kept_megabytes']:,.0f} |")
-    facts = {name: value for name, value in vars(options).items() if name != "output"}
-    facts |= {
-        "commit": commit,
-        "machine": ledger.machine(),
-        "versions": ledger.versions(),
-    }
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")
-    print(options.output)
+    turns.write(options.output, vars(options), rows)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ Arms, each with both vocabularies of every size asked for:
 Words are drawn by Zipf's law. Every round trains each arm for some updates; ratios are to the first
 arm of the round. Memory is the peak of the process; "beyond tables" is without the tables of words
 and their two moments, of which there are three tables and a bias (and in stock fairseq as well).
+The dictionaries of both sides, which are among it, are measured alone too.
 """
 
 import argparse
 import sys
+import tracemalloc
 from pathlib import Path
 from statistics import mean, median
 from types import SimpleNamespace
@@ -23,7 +25,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 import turns
-from fairseq.data import indexed_dataset
+from fairseq.data import Dictionary, indexed_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
 
@@ -94,6 +96,16 @@ def table_megabytes(vocabulary: int, dimensions: int) -> float:
     return vocabulary * (3 * dimensions + 1) * 4 * (1 + MOMENTS) / 1e6
 
 
+def dictionary_megabytes(data: Path) -> float:
+    """What the loaded dictionaries of both sides hold."""
+    tracemalloc.start()
+    loaded = [Dictionary.load(str(data / f"dict.{language}.txt")) for language in ("xx", "yy")]
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del loaded
+    return held / 1e6
+
+
 def main() -> None:
     """Measure, print a table, write the figures."""
     settings = parse_arguments()
@@ -102,6 +114,7 @@ def main() -> None:
         size: write_corpus(settings.work, size, settings.sentences, settings.length)
         for size in settings.vocabularies
     }
+    dictionaries = {size: dictionary_megabytes(folder) for size, folder in data.items()}
     runs = settings.work / "runs"
     arms = {f"{kind}.V{size}": (kind, size) for kind in settings.arms for size in data}
 
@@ -123,6 +136,7 @@ def main() -> None:
             "speed_by_first": turns.ratios(speeds[name], speeds[first]),
             "peak_mb": max(memory[name]),
             "beyond_tables_mb": max(memory[name]) - table_megabytes(size, settings.dimensions),
+            "dictionaries_mb": dictionaries[size],
             "classes_scored": classes_scored(logs, size),
         }
         rows.append(row)
@@ -134,9 +148,10 @@ def print_table(rows: list[dict]) -> None:
     """One line an arm; ratios are to the first."""
     first = rows[0]["arm"]
     titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
-    print("|", " | ".join((*titles, "classes scored")), "|\n|---|---|---|---|---|---|")
+    print("|", " | ".join((*titles, "dictionaries", "classes scored")), "|\n|" + "---|" * 7)
+    names = ("peak_mb", "beyond_tables_mb", "dictionaries_mb", "classes_scored")
     for row in rows:
-        numbers = [row[name] for name in ("peak_mb", "beyond_tables_mb", "classes_scored")]
+        numbers = [row[name] for name in names]
         cells = (
             row["arm"],
             f"{row['tokens_per_second']:,.0f}",

@@ -177,6 +177,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     rows = compare(options.size, options.words, options.rounds)
     output = options.output or Path(f"results/benchmarks/subword_lm_{options.size}.json")
+    print()
     turns.write(output, vars(options), rows)
 
 

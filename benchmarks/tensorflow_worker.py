@@ -9,20 +9,30 @@ Says its version when it is ready, then "done" after every turn. A turn is the f
 Keras's Adam, or of plain gradient descent (``sgd``), all in one compiled graph.
 """
 
+import argparse
 import sys
 
-import tensorflow as tf
+OPTIMIZERS = {"adam": "Adam", "sgd": "SGD"}
+NUMBERS = ("classes", "positions", "dimensions", "sampled", "threads")
 
-OPTIMIZERS = {
-    "adam": lambda: tf.keras.optimizers.Adam(0.001),
-    "sgd": lambda: tf.keras.optimizers.SGD(0.001),
-}
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("optimizer", choices=OPTIMIZERS)
+    for name in NUMBERS:
+        parser.add_argument(name, type=int, metavar=name.upper())
+    return parser.parse_args()
 
 
 def main() -> None:
     """Set up, then a turn for each line."""
-    optimizer_name = sys.argv[1]
-    classes, positions, dimensions, sampled, threads = map(int, sys.argv[2:])
+    options = parse_arguments()
+    import tensorflow as tf  # --help needs none
+
+    classes, positions, dimensions, sampled, threads = (getattr(options, n) for n in NUMBERS)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.random.set_seed(0)
@@ -30,7 +40,7 @@ def main() -> None:
     table = tf.Variable(0.1 * tf.random.normal((classes, dimensions)))
     bias = tf.Variable(tf.zeros((classes,)))
     targets = tf.random.uniform((positions, 1), maxval=classes, dtype=tf.int64)
-    optimizer = OPTIMIZERS[optimizer_name]()
+    optimizer = getattr(tf.keras.optimizers, OPTIMIZERS[options.optimizer])(0.001)
     optimizer.build([table, bias])
 
     @tf.function

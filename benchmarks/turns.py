@@ -1,6 +1,5 @@
-"""Arms that take turns in one process, and what a result says of its origin."""
+"""Arms that take turns in one process, and how their figures are written down."""
 
-import json
 import random
 import sys
 import time
@@ -8,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
-# What a result says of its origin is the business of the recipes, which are scripts as well.
+# The recipes write figures down as well, and their modules are scripts like these.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
 
-import ledger
+import measurements
 
 
 def take_turns(arms: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
@@ -40,13 +39,6 @@ def spread(values: list[float]) -> str:
 
 
 def write(output: Path, settings: dict, rows: list[dict]) -> None:
-    """A JSON file of the rows with settings, commit, machine and versions; says where it is."""
-    facts = {
-        "settings": {name: str(value) for name, value in settings.items()},
-        "commit": ledger.commit(),
-        "machine": ledger.machine(),
-        "versions": ledger.versions(),
-    }
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({**facts, "rows": rows}, indent=2) + "\n")
-    print(output)
+    """A JSON file of the rows and the options that they were measured with; says where it is."""
+    said = {name: str(value) for name, value in settings.items()}
+    measurements.write(output, rows, settings=said)

@@ -14,10 +14,11 @@ import numpy as np
 
 from candidate_coverage import CoverageReport
 from candidate_files import Translations, Words
-from common import CommandParser, UserError, positive_int, run
+from common import CommandParser, UserError, positive_int, refuse_idle, run
 from lexical_table import Lexicon, read_table
 from text_files import count_parallel_lines, read_lines, read_parallel, write_together
 
+FREQUENT, REPORT_FREQUENT, REPORT_PER_WORD = 100, [1000, 2000, 4000], [0, 1, 10, 20]
 EXAMPLE = """example:
   python data_prep/build_candidates.py --lexicon lexicon.en-de --output candidates.npz \\
       --source-dictionary data-bin/dict.en.txt --target-dictionary data-bin/dict.de.txt \\
@@ -56,13 +57,14 @@ def report_coverage(
     options: argparse.Namespace, source: Words, target: Words, translations: Translations
 ) -> None:
     """Print the table for every pair of K and K'."""
-    for per_word in options.report_per_word:
+    listed = options.report_per_word or [n for n in REPORT_PER_WORD if n <= options.per_word]
+    for per_word in listed:
         if per_word > options.per_word:
             raise UserError(
                 f"--report-per-word {per_word}: the file holds {options.per_word} translations a "
                 "word; raise --per-word"
             )
-    choices = list(itertools.product(options.report_frequent, options.report_per_word))
+    choices = list(itertools.product(options.report_frequent or REPORT_FREQUENT, listed))
     report = CoverageReport(translations, source, target, choices)
     for pair in read_parallel([options.dev_source, options.dev_target]):
         report.add(*pair)
@@ -78,7 +80,7 @@ def write(
         UserError: if two of them, or one and an input, are the same file.
     """
     frequent = target.by_frequency()
-    frequent = frequent[~np.isin(frequent, translations.blocked)][: options.frequent]
+    frequent = frequent[~np.isin(frequent, translations.blocked)][: options.frequent or FREQUENT]
     everything = [
         (options.output, lambda *arguments: translations.write(*arguments, options.per_word)),
         (options.marian, translations.write_marian),
@@ -138,21 +140,19 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--frequent",
         type=positive_int,
-        default=100,
         metavar="N",
-        help="words that the vmap.txt always allows (default: 100)",
+        help=f"words that the vmap.txt always allows (default: {FREQUENT})",
     )
-    for name, default, what in (
-        ("frequent", [1000, 2000, 4000], "K, with </s> and <unk> counted"),
-        ("per-word", [0, 1, 10, 20], "K'"),
+    for name, default, what, limit in (
+        ("frequent", REPORT_FREQUENT, "K, with </s> and <unk> counted", ""),
+        ("per-word", REPORT_PER_WORD, "K'", ", up to --per-word"),
     ):
         parser.add_argument(
             f"--report-{name}",
             type=whole_number,
             nargs="+",
-            default=default,
             metavar="N",
-            help=f"{what}, to report coverage for (default: {' '.join(map(str, default))})",
+            help=f"{what}, to report coverage for (default: {' '.join(map(str, default))}{limit})",
         )
     return parser.parse_args(arguments)
 
@@ -162,6 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     if (options.dev_source is None) != (options.dev_target is None):
         raise UserError("--dev-source and --dev-target go together; give both or neither")
+    refuse_idle(options, options.ctranslate2 is not None, "without --ctranslate2", "frequent")
+    reports = "report-frequent", "report-per-word"
+    refuse_idle(options, options.dev_source is not None, "without --dev-source", *reports)
     if options.dev_source is not None:
         count_parallel_lines([options.dev_source, options.dev_target])
     source = Words.read(options.source_dictionary)

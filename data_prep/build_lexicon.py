@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, UserError, positive_int, run
+from common import CommandParser, UserError, positive_int, refuse_idle, run
 from ibm_model1 import Corpus, ibm_model1
 from lexical_table import TABLE_FORMATS, Lexicon, count_links, read_table
 from text_files import (
@@ -24,6 +24,8 @@ from text_files import (
     write_together,
 )
 
+TABLE_FORMAT = "fast_align"
+ITERATIONS = 5
 EXAMPLE = """example:
   python data_prep/build_lexicon.py --source tokenized/train.en --target tokenized/train.de \\
       --output lexicon.en-de
@@ -34,7 +36,7 @@ def by_ibm_model1(options: argparse.Namespace) -> Lexicon:
     """The built-in aligner."""
     count_parallel_lines([options.source, options.target])
     source, target = (Corpus.read(read_lines(path)) for path in (options.source, options.target))
-    return ibm_model1(source, target, options.iterations)
+    return ibm_model1(source, target, options.iterations or ITERATIONS)
 
 
 def by_eflomal(options: argparse.Namespace) -> Lexicon:
@@ -76,7 +78,7 @@ def from_alignments(options: argparse.Namespace, links: Path) -> Lexicon:
 def build(options: argparse.Namespace) -> Lexicon:
     """The table that the command line asks for."""
     if options.table is not None:
-        return read_table(options.table, options.table_format)
+        return read_table(options.table, options.table_format or TABLE_FORMAT)
     if options.source is None or options.target is None:
         raise UserError("--source and --target are needed unless --table is given")
     if options.alignments is not None:
@@ -104,11 +106,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--table-format",
         choices=sorted(TABLE_FORMATS),
-        default="fast_align",
-        help="of --table (default: fast_align)",
+        help=f"of --table (default: {TABLE_FORMAT})",
     )
     parser.add_argument(
-        "--iterations", type=positive_int, default=5, metavar="N", help="of EM (default: 5)"
+        "--iterations",
+        type=positive_int,
+        metavar="N",
+        help=f"of EM, by --aligner ibm1 (default: {ITERATIONS})",
     )
     parser.add_argument(
         "--per-word",
@@ -117,7 +121,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="keep the N best translations of a word (default: 100)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    model1 = options.aligner == "ibm1" and options.alignments is None and options.table is None
+    refuse_idle(options, model1, "unless IBM Model 1 is trained", "iterations")
+    refuse_idle(options, options.table is not None, "without --table", "table-format")
+    refuse_idle(options, options.table is None, "beside --table", "source", "target")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

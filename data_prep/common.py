@@ -56,6 +56,23 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:
+    """Refuse options that would change nothing.
+
+    Args:
+        acts: whether they change anything.
+        where: they do not, in words.
+        names: of options that are None unless they are given.
+    Raises:
+        UserError: if one of them is given all the same.
+    """
+    for name in names:
+        value = getattr(options, name.replace("-", "_"))
+        if value is not None and not acts:
+            said = " ".join(map(str, value)) if isinstance(value, list) else value
+            raise UserError(f"--{name} {said} changes nothing {where}: leave it out")
+
+
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     """Add ``--input``, ``--output`` and ``--languages``, which name files PREFIX.LANGUAGE."""
     parser.add_argument("--input", required=True, metavar="PREFIX", help="read PREFIX.LANGUAGE")

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import CommandParser, UserError, positive_int, progress, run
+from common import CommandParser, UserError, positive_int, progress, refuse_idle, run
 from text_files import count_lines, read_lines, write_together
 
 EXAMPLE = """example:
@@ -17,6 +17,7 @@ EXAMPLE = """example:
 FILE.vec is text; FILE.bin, for fasttext only, can make vectors of unknown words from their parts
 """
 METHODS = ("skipgram", "cbow", "fasttext")
+BUCKETS = 2_000_000
 
 
 class Sentences:
@@ -47,7 +48,7 @@ def train(options: argparse.Namespace, output: Path) -> None:
         from gensim.models.fasttext import save_facebook_model
     except ImportError:
         raise UserError("gensim is missing: pip install gensim") from None
-    subwords = {"bucket": options.buckets} if options.method == "fasttext" else {}
+    subwords = {"bucket": options.buckets or BUCKETS} if options.method == "fasttext" else {}
     model_class = FastText if subwords else Word2Vec
     try:
         model = model_class(
@@ -88,13 +89,20 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         ("epochs", 5, "passes over the text"),
         ("seed", 1, "of all random numbers"),
         ("workers", 1, "threads; with more than one, two runs differ"),
-        ("buckets", 2_000_000, "of fasttext: vectors that all parts of words share"),
     ):
         parser.add_argument(
             f"--{name}", type=positive_int, default=default, metavar="N",
             help=f"{text} (default: {default})",
         )  # fmt: skip
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--buckets",
+        type=positive_int,
+        metavar="N",
+        help=f"of fasttext: vectors that all parts of words share (default: {BUCKETS})",
+    )
+    options = parser.parse_args(arguments)
+    refuse_idle(options, options.method == "fasttext", "without --method fasttext", "buckets")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -20,3 +20,20 @@ def require_range(config: Any, option: str, at_least: float, below: Optional[flo
     if value < at_least or (below is not None and value >= below):
         limits = f"at least {at_least}" + ("" if below is None else f" and below {below}")
         raise UserError(f"--{option.replace('_', '-')} {value}: must be {limits}")
+
+
+def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:
+    """Refuse an option that is given and changes nothing without another.
+
+    Args:
+        config: has the option.
+        defaults: has its default.
+        option: its name in both.
+        needed: the other's name on the command line.
+    Raises:
+        UserError: if the option is not at its default.
+    """
+    value = getattr(config, option)
+    if str(value) != str(getattr(defaults, option)):
+        given = f"--{option.replace('_', '-')}" + ("" if value is True else f" {value}")
+        raise UserError(f"{given} has no meaning without {needed}: give that too, or leave it out")

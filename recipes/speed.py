@@ -10,16 +10,14 @@ whose options begin with a folder is trained on that instead of --data.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
 import arm
-import ledger
+import measurements
 import process
-import scoring
 import training_log
 
 INTERVAL = 10  # updates a line of the log, or fewer so that there are two lines
@@ -90,14 +88,6 @@ def take_turns(
     return speeds, memory
 
 
-def write(output: Path, rows: list[dict], arms: dict[str, list[str]]) -> None:
-    """A JSON file of the rows with commit, machine, versions and the options of the arms."""
-    facts = {"commit": ledger.commit(), "machine": ledger.machine(), "versions": ledger.versions()}
-    output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**facts, "rows": rows, "arms": arms}, indent=2)
-    scoring.write_lines(output, text.split("\n"))
-
-
 def summarise(speeds: dict[str, list[float]], memory: dict[str, list[float]]) -> list[dict]:
     """A row an arm: medians over rounds, and the ratio to the first arm round by round."""
     first = next(iter(speeds))
@@ -151,13 +141,12 @@ def main(arguments: list[str]) -> int:
         print(f"speed: {error}", file=sys.stderr)
         return 1
     rows = summarise(*found)
-    write(settings.output, rows, settings.arms)
     print("| arm | train tokens/s | ratio to the first (each round) | peak MB |\n|---|---|---|---|")
     for row in rows:
         each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
         speed, ratio = row["tokens_per_second"], row["ratio_to_first"]
         print(f"| {row['arm']} | {speed:,.0f} | {ratio:.2f} ({each}) | {row['peak_rss_mb']:,.0f} |")
-    print(settings.output)
+    measurements.write(settings.output, rows, arms=settings.arms)
     return 0
 
 

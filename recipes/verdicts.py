@@ -77,12 +77,20 @@ def bleu_part(
     weights: Weights,
     judge: Callable[[Interval, int], str] = verdict_of,
 ) -> Part:
-    """An inequality about the weighted sum of some arms' BLEU: at least 0, or what `judge` says."""
+    """An inequality about the weighted sum of some arms' BLEU: at least 0, or what `judge` says.
+
+    Args:
+        weights: their sum is 0, unless an arm stands on both sides.
+    """
+    if sum(weights.values()) != 0:
+        return Part(inequality, NOT_RUN, "the same arm on both sides")
     found = runs.difference(weights)
     if found is None:
         missing = [arm for arm in weights if arm not in runs]
         return Part(inequality, NOT_RUN, f"missing: {', '.join(missing) or 'translations'}")
     difference, seeds = found
+    if not any(runs.bleu(arm) for arm in weights):
+        return Part(inequality, UNDECIDED, "BLEU is 0 everywhere")
     return Part(inequality, judge(difference, seeds), in_words(difference, seeds))
 
 

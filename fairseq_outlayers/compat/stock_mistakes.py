@@ -2,11 +2,14 @@
 
 What fairseq says is in its ``trainer.py``, ``checkpoint_utils.py``, ``data/data_utils.py``,
 ``tasks/`` and commands. Only :mod:`~fairseq_outlayers.compat.clear_errors` uses this file; nothing
-here is replaced. An error that is not on the list keeps its traceback.
+here is replaced. An error that is not on the list keeps its traceback, and so does a file that is
+missing although nobody named it.
 """
 
+import os
 import re
-from typing import Dict, Optional
+import sys
+from typing import Dict, Optional, Sequence
 
 # What fairseq (or PyTorch, or Python) says, and what to say instead; {1} is the first group.
 SAID: Dict[str, str] = {
@@ -27,11 +30,6 @@ SAID: Dict[str, str] = {
         "{2}: no binarized text called {1}: check the folder, and the name (--train-subset, "
         "--valid-subset, --gen-subset)"
     ),
-    r"No such file or directory: '(.*dict\.\S*txt)'": (
-        "{1}: no such file: check the data folder, which fairseq-preprocess makes, and whether it "
-        "fits --task (dict.txt for language models, dict.LANGUAGE.txt for translation)"
-    ),
-    r"No such file or directory: '(.*)'": "{1}: no such file or folder: check the path",
     r"--path required for generation": "no checkpoint: give its path as --path",
     r"Model file not found: (.*)": "{1}: no such checkpoint: check the path",
     r"--finetune-from-model (.*) does not exist": (
@@ -54,14 +52,43 @@ SAID: Dict[str, str] = {
     ),
 }
 
+MISSING = r"No such file or directory: '(.*)'"
+NO_DICTIONARY = (
+    "{}: no such file: check the data folder, which fairseq-preprocess makes, and whether it fits "
+    "--task (dict.txt for language models, dict.LANGUAGE.txt for translation)"
+)
 
-def told_plainly(error: BaseException) -> Optional[str]:
-    """One line for a mistake on the list, with its remedy; None for any other error."""
+
+def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[str]:
+    """One line for a mistake on the list, with its remedy; None for any other error.
+
+    Args:
+        command: what was given on the command line; if nothing, what this program was started with.
+    """
+    missing = re.search(MISSING, str(error))
+    if missing is not None:
+        return _missing(missing[1], command or sys.argv[1:])
     for said, instead in SAID.items():
         found = re.search(said, str(error))
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)
+    return None
+
+
+def _missing(path: str, command: Sequence[str]) -> Optional[str]:
+    """One line if the user has named the path, its folder or its beginning; else None."""
+    place = os.path.abspath(path)
+    words = (word.partition("=")[2] if word.startswith("-") else word for word in command)
+    for given in filter(None, os.pathsep.join(words).split(os.pathsep)):
+        named = os.path.abspath(given)
+        inside = place.startswith(named + os.sep)
+        if inside and re.fullmatch(r"dict\.(.*\.)?txt", os.path.basename(path)):
+            return NO_DICTIONARY.format(path)
+        # What is missing from a folder that is there may be a mistake of the program.
+        within = inside and not os.path.exists(named)
+        if place == named or place.startswith(named + ".") or within:
+            return f"{path}: no such file or folder: check the path"
     return None
 
 

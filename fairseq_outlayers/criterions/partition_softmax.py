@@ -7,7 +7,7 @@ from fairseq.criterions import register_criterion
 from torch import Tensor
 
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
 
@@ -29,11 +29,12 @@ class PartitionSoftmax(FullSoftmax):
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> "PartitionSoftmax":
-        if getattr(task.cfg, "partition_size", 0) <= 0:
+        if not getattr(task.cfg, "partition_size", 0):
             raise UserError(
                 "--criterion partition_softmax needs partitions: add --task translation_outlayers "
                 "--partition-size N, or choose --criterion full_softmax"
             )
+        require_range(task.cfg, "partition_size", at_least=1)
         return super().build_criterion(cfg, task)
 
     def losses(

@@ -8,7 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.decoding.candidate_file import Translations
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.registry import lookup
 
 RENEWAL_SENTENCES = 100  # how long the common list lives, as in the authors' code
@@ -197,6 +197,8 @@ def build_lists(
     """
     frequent, per_word = config.candidate_frequent, config.candidate_per_word
     if frequent == 0 and config.candidates is None:
+        refuse_idle(config, CandidateConfig(), "candidate_scope", "--candidate-frequent")
+        refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
         return None
     if frequent < 2:
         raise UserError(
@@ -204,6 +206,8 @@ def build_lists(
             "<unk>; --candidates needs it"
         )
     if config.candidates is None:
+        if per_word != 0:
+            refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
         translations, per_word = Translations.none(len(source_dictionary)), 0
     else:
         translations = Translations.load(config.candidates, source_dictionary, target_dictionary)

@@ -13,7 +13,7 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.evaluation.text_files import lines
 
 
@@ -155,6 +155,21 @@ class UnkReplacement:
                 f"sentence has {len(tokens)}: give the text that fairseq-preprocess has read"
             )
         return words
+
+
+def build_replacement(
+    config: UnkReplacementConfig, source_dictionary: Any, target_dictionary: Any
+) -> Optional[UnkReplacement]:
+    """The replacement that the options ask for, or None.
+
+    Raises:
+        UserError: if options are missing, idle or wrong.
+    """
+    if str(config.unk_replacement) != "none":
+        return UnkReplacement(config, source_dictionary, target_dictionary)
+    for name in ("unk_dictionary", "source_text"):
+        refuse_idle(config, UnkReplacementConfig(), name, "--unk-replacement")
+    return None
 
 
 def read_translations(path: Optional[str]) -> Dict[str, str]:

@@ -70,7 +70,7 @@ class _EchoStates(torch.autograd.Function):
         leak: float,
         reverse: bool,
     ) -> Tensor:
-        states = (inputs @ from_input.t()).mul_(gamma)
+        states = _driven(inputs, from_input, gamma)
         to_drive = (recurrent * radius).t()
         hidden = start
         for position in positions_in_order(len(inputs), reverse):
@@ -86,26 +86,40 @@ class _EchoStates(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
         inputs, start, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
         leak = ctx.leak
-        of_drive = torch.empty_like(states)
-        of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius)
+        # With a leak, what the inputs drive; then the gradients, in its place.
+        of_drive = torch.empty_like(states) if leak == 1.0 else _driven(inputs, from_input, gamma)
+        to_drive = (recurrent * radius).t()
+        wide = at_least_single(states.dtype)
+        of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):
             before = position + 1 if ctx.reverse else position - 1
             previous = states[before] if 0 <= before < len(states) else start
             new = states[position]
             if leak != 1.0:
-                new = (new - (1.0 - leak) * previous) / leak
+                # Computed again: a difference of states would have lost digits of a small leak.
+                new = of_drive[position].addmm(previous, to_drive).tanh_()
             of_new = torch.add(gradient[position], of_hidden)
             drive = torch.mul(of_new, leak, out=of_drive[position])
             drive.addcmul_(drive * new, new, value=-1.0)  # (1 - tanh^2)
             through = drive @ recurrent
-            of_radius += (through * previous).sum()
+            of_radius += (through * previous).sum(dtype=wide)
             of_hidden = through.mul_(radius)
             if leak != 1.0:
                 of_hidden.add_(of_new, alpha=1.0 - leak)
         through = of_drive @ from_input
-        of_gamma = (through * inputs).sum().reshape(gamma.shape)
+        of_gamma = (through * inputs).sum(dtype=wide).to(gamma).reshape(gamma.shape)
+        of_radius = of_radius.to(radius)
         return through.mul_(gamma), of_hidden, of_radius, of_gamma, None, None, None, None
+
+
+def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:
+    return (inputs @ from_input.t()).mul_(gamma)
+
+
+def at_least_single(dtype: torch.dtype) -> torch.dtype:
+    """Of sums over many positions, which half precision would stop growing."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 def positions_in_order(length: int, reverse: bool) -> range:

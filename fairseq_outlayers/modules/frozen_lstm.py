@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.modules.echo_state import positions_in_order
+from fairseq_outlayers.modules.echo_state import at_least_single, positions_in_order
 from fairseq_outlayers.modules.frozen_layer import FrozenLayer
 from fairseq_outlayers.modules.input_feeding_decoder import lstm_cell
 from fairseq_outlayers.modules.recurrent_layer import State, Step
@@ -98,7 +98,8 @@ class _LSTMStates(torch.autograd.Function):
         before = torch.cat([states[1:], start] if ctx.reverse else [start, states[:-1]])
         parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
         steps = _gates_and_cells(parts, (radius, gamma), cell, ctx.reverse)
-        of_radius, of_gamma = torch.zeros_like(radius), torch.zeros_like(gamma)
+        wide = at_least_single(states.dtype)
+        of_radius, of_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
         of_hidden = torch.zeros_like(hidden)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):
@@ -109,7 +110,8 @@ class _LSTMStates(torch.autograd.Function):
             of_hidden = of_gates @ matrix
             parts[1][position] = of_gates  # in the place of what is not needed any more
         of_inputs = parts[1] @ fold(gamma, from_input)
-        return of_inputs, of_hidden, of_cell, of_radius, of_gamma, None, None, None
+        of_scales = of_radius.to(radius), of_gamma.to(gamma)
+        return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
 
 
 def _gates_and_cells(
@@ -162,4 +164,5 @@ def _through_cell(
 
 def _by_gate(products: Tensor, scale: Tensor) -> Tensor:
     """Sums of ``(B, 4 H)`` over what each factor in ``scale`` multiplies."""
-    return products.unflatten(1, (len(scale), -1)).sum((0, 2))
+    wide = at_least_single(products.dtype)
+    return products.unflatten(1, (len(scale), -1)).sum((0, 2), dtype=wide)

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError, refuse_idle, require_range
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 
 
@@ -71,11 +71,7 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
     require_range(cfg, "source_partition_size", at_least=0)
     if cfg.partition_size == 0:
         for name in OF_PARTITIONS:
-            if str(getattr(cfg, name)) != str(getattr(PartitionConfig(), name)):
-                raise UserError(
-                    f"--{name.replace('_', '-')} has no meaning without --partition-size: give "
-                    "one, or leave it out"
-                )
+            refuse_idle(cfg, PartitionConfig(), name, "--partition-size")
         return {}
     limits = {"target": min(cfg.partition_size, target_words)}
     authors = str(cfg.partition_mode) == "authors"

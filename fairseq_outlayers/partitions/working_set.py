@@ -79,7 +79,7 @@ class WorkingSet:
             ids = torch.from_numpy(words[side])
             for table in tables.values():
                 table.activate(ids, optimizer)
-                self._ids[side] = ids.to(table.parameter.device)
+            self._put_in_use(side, ids)
 
     def show_rows(self) -> None:
         """Go back from :meth:`show_whole`."""
@@ -109,8 +109,13 @@ class WorkingSet:
                 )
             for table in tables.values():
                 table.show_some(ids, self._optimizer)
-                self._ids[side] = ids.to(table.parameter.device)
+            self._put_in_use(side, ids)
         self.output_layer.class_block = self._room["target"]
+
+    def _put_in_use(self, side: str, ids: Tensor) -> None:
+        # The tables of a side are on one device, that of the batches.
+        table = next(iter(self.tables[side].values()))
+        self._ids[side] = ids.to(table.parameter.device)
 
     def places(self, side: str, ids: Tensor) -> Tensor:
         """Where words stand among those in use; ids themselves if the whole table is trained.

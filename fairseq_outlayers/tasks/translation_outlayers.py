@@ -11,8 +11,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq_outlayers.decoding.candidates import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
 from fairseq_outlayers.decoding.unk_replacement import (
-    UnkReplacement,
     UnkReplacementConfig,
+    build_replacement,
     encode_new_words,
 )
 from fairseq_outlayers.errors import UserError, require_range
@@ -51,8 +51,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     def __init__(self, cfg: Any, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
         require_range(cfg, "min_len_a", at_least=0)
-        asked = str(cfg.unk_replacement) != "none"
-        self.unk_replacement = UnkReplacement(cfg, src_dict, tgt_dict) if asked else None
+        self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
 
     def build_generator(
         self,

@@ -5,7 +5,7 @@
 
 Claims 1 to 7 compare test perplexities (lower is better) on one data set, each arm's mean over its
 seeds against the other's; 8 and 9 the figures of 50_word_vectors.sh beside the ledger. An
-inequality is undecided where one seed each differ by less than 1%, or where the ranges of several
+inequality is undecided where single seeds differ by less than 1%, or where the ranges of several
 seeds overlap. Writes claims.md and claims.json beside the ledger and, with matplotlib, a plot of
 the gain against the type-token ratio.
 """

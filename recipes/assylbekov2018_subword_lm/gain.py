@@ -72,7 +72,10 @@ def correlated(points: Sequence[Gain]) -> Part:
     words = f"correlation of the gain with the type-token ratio > {STRONG}"
     if len(points) < 3:
         return Part(words, NOT_RUN, f"{len(points)} data sets, 3 are needed")
-    value = correlation([point.ratio for point in points], [point.saved for point in points])
+    ratios, saved = [point.ratio for point in points], [point.saved for point in points]
+    if len(set(ratios)) == 1 or len(set(saved)) == 1:
+        return Part(words, UNDECIDED, "the same in all data sets")
+    value = correlation(ratios, saved)
     judged = HOLDS if value > STRONG else FAILS if value <= 0 else UNDECIDED
     return Part(words, judged, f"{value:.2f}, {len(points)} data sets")
 

@@ -5,15 +5,16 @@ from statistics import mean
 
 from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Part
 
-CLOSE = 0.01  # relative difference of two single runs that decides nothing
+CLOSE = 0.01  # relative difference that decides nothing where one side has one seed
 
 
 def verdict(smaller: Sequence[float], larger: Sequence[float], close: float = CLOSE) -> str:
     """Of "the first are smaller"; the ledger has no likelihoods of sentences to resample."""
-    difference = (mean(larger) - mean(smaller)) / mean(larger)
+    difference = mean(larger) - mean(smaller)
     overlapping = min(larger) <= max(smaller) and min(smaller) <= max(larger)
-    single = len(smaller) == 1 or len(larger) == 1
-    if (single and abs(difference) < close) or (not single and overlapping):
+    fewest, most = sorted((len(smaller), len(larger)))
+    too_close = fewest == 1 and abs(difference) < close * abs(mean(larger))
+    if too_close or (most > 1 and overlapping):
         return UNDECIDED
     return HOLDS if difference > 0 else FAILS
 
@@ -31,7 +32,7 @@ def less(
         inequality: in words.
         smaller: a value a seed, claimed to be smaller than ``larger``.
         form: of the numbers.
-        close: relative difference of single runs that decides nothing.
+        close: relative difference that decides nothing where one side has one seed.
     """
     if not smaller or not larger:
         return Part(inequality, NOT_RUN)

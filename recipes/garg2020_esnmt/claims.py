@@ -5,7 +5,8 @@
 A claim *holds* if the 95% interval of its statistic lies where the inequality says, *fails* if it
 lies outside, and is *undecided* if it contains the limit, or if there is one seed and the
 difference is under half a BLEU point. Intervals come from 1,000 resampled test sets, the same for
-all arms, with BLEU averaged over the seeds that both arms have; seeds are resampled as well. Writes
+all arms, with BLEU averaged over the seeds that both arms have; seeds are resampled as well. A
+share of a BLEU that is 0, on the test set or on a resample, leaves its claim undecided. Writes
 claims.md and claims.json.
 """
 
@@ -54,13 +55,18 @@ def difference(better: str, worse: str) -> Statistic:
     return lambda runs, chosen: mean_bleu(runs, better, chosen) - mean_bleu(runs, worse, chosen)
 
 
+def share(part: float, whole: float) -> float:
+    """Not a number if the whole is 0."""
+    return part / whole if whole > 0 else math.nan
+
+
 def ratio(arm: str, base: str) -> Statistic:
-    return lambda runs, chosen: mean_bleu(runs, arm, chosen) / mean_bleu(runs, base, chosen)
+    return lambda runs, chosen: share(mean_bleu(runs, arm, chosen), mean_bleu(runs, base, chosen))
 
 
 def relative_gap(runs: Runs, chosen: Choice) -> float:
     simple, lstm = (mean_bleu(runs, arm, chosen) for arm in ("esnmt", "esnmt_lstm"))
-    return abs(simple - lstm) / max(simple, lstm)
+    return share(abs(simple - lstm), max(simple, lstm))
 
 
 def short_share(runs: Runs, arm: str, chosen: Choice) -> float:
@@ -68,7 +74,7 @@ def short_share(runs: Runs, arm: str, chosen: Choice) -> float:
     lengths = runs[arm][0].lengths
     chosen = np.arange(len(lengths)) if chosen is None else chosen
     short, long = chosen[lengths[chosen] <= SHORT], chosen[lengths[chosen] >= LONG]
-    return mean_bleu(runs, arm, short) / max(mean_bleu(runs, arm, long), 1e-9)
+    return share(mean_bleu(runs, arm, short), mean_bleu(runs, arm, long))
 
 
 def short_difference(better: str, worse: str) -> Statistic:
@@ -133,7 +139,11 @@ def try_claim(claim: Claim, runs: Runs) -> dict:
         )
         for times, drawn in resamples
     ]
-    found = interval(claim.statistic(paired, None), np.array(tries))
+    value = claim.statistic(paired, None)
+    if undefined := int(np.isnan([value, *tries]).sum()):
+        why = f"divides by a BLEU of 0 on {undefined} of {len(tries) + 1} test sets"
+        return result | {"verdict": UNDECIDED, "why": why, "seeds": len(seeds)}
+    found = interval(value, np.array(tries))
     smallest = SMALLEST if claim.in_points else 0.0
     return result | {
         "verdict": verdict_of(found, len(seeds), claim.low, claim.high, smallest),
@@ -144,9 +154,17 @@ def try_claim(claim: Claim, runs: Runs) -> dict:
 
 
 def rank_correlation(values: list[float]) -> float:
-    """Spearman's correlation of values with their positions."""
-    ranks = np.argsort(np.argsort(values))
+    """Spearman's correlation of values with their positions; 0 if all values are the same."""
+    if len(set(values)) == 1:
+        return 0.0
+    ranks = [np.mean(np.flatnonzero(np.sort(values) == value)) for value in values]
     return float(np.corrcoef(ranks, np.arange(len(values)))[0, 1])
+
+
+def sign_verdict(values: list[float]) -> str:
+    """Whether all values are above 0, or all below it."""
+    signs = set(np.sign(values))
+    return HOLDS if signs == {1} else FAILS if signs == {-1} else UNDECIDED
 
 
 def radius_claims(runs: Runs) -> list[dict]:
@@ -158,11 +176,9 @@ def radius_claims(runs: Runs) -> list[dict]:
             radii = [found for run in runs.get(arm, []) if len(found := run.radii(side)) > 1]
             correlations = [rank_correlation(found) for found in radii]
             verdict = NOT_RUN
-            if correlations:
-                signs = {correlation > 0 for correlation in correlations}
-                verdict = UNDECIDED if len(signs) > 1 else HOLDS if True in signs else FAILS
             found = {"radii": radii, "seeds": len(radii)}
             if correlations:
+                verdict = sign_verdict(correlations)
                 found["value"] = round(float(np.mean(correlations)), 4)
             results.append({"claim": "7", "words": words, "verdict": verdict, **found})
     return results
@@ -174,7 +190,8 @@ def markdown(results: list[dict]) -> str:
     for row in results:
         interval = " to ".join(f"{x:.3f}" for x in row.get("interval", [])) or "-"
         value = f"{row['value']:.3f}" if "value" in row else "-"
-        cells = (row["claim"], row["words"], row["verdict"], value, interval, row.get("seeds", 0))
+        verdict = f"{row['verdict']}: {row['why']}" if "why" in row else row["verdict"]
+        cells = (row["claim"], row["words"], verdict, value, interval, row.get("seeds", 0))
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     notes = (
         "Multi30k is far below the paper's data: a claim that fails here says something of scale "

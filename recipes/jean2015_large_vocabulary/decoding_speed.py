@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import arm
+import measurements
 import process
 import scoring
 import speed
@@ -87,13 +88,12 @@ def main(arguments: list[str]) -> int:
         print(f"decoding_speed: {error}", file=sys.stderr)
         return 1
     rows = rows_of(*found)
-    speed.write(settings.output, rows, settings.arms)
     print("| decoding | seconds a word | speed / that of the first (each round) |\n|---|---|---|")
     for row in rows:
         each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
         seconds, ratio = row["seconds_per_word"], row["ratio_to_first"]
         print(f"| {row['arm']} | {seconds:.4f} | {ratio:.2f} ({each}) |")
-    print(settings.output)
+    measurements.write(settings.output, rows, arms=settings.arms)
     return 0
 
 

@@ -101,6 +101,31 @@ def test_loss_and_gradients_are_those_of_a_softmax_over_the_words_of_the_partiti
             torch.testing.assert_close(gradient, parameter.grad)
 
 
+def test_autocast_costs_a_partition_no_more_than_a_softmax_over_the_same_words(task, batch):
+    """Errors against float64 under bfloat16, of the loss and of the tables' gradients."""
+    model = make_model("luong_lstm", task, output_layer="tied").train()
+    words = words_of(batch, extra=[30, 43])
+    size, padding = len(words["target"]), task.target_dictionary.pad()
+    expected = plain_loss(model, batch, words["target"], padding)
+    expected.backward()
+    plain, small = copy.deepcopy(model).float(), copy.deepcopy(model).float()
+    plain.zero_grad(set_to_none=True), small.zero_grad(set_to_none=True)
+    working_set = WorkingSet(small, size, len(words["source"]))
+    working_set.activate(words, None)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _, _ = make_criterion(task)(small, in_places(working_set, batch))
+        other = plain_loss(plain, batch, words["target"], padding)
+    found.backward(), other.backward()
+    assert abs(found - expected) <= 2 * abs(other - expected) + 1e-2 * expected
+    ids = torch.from_numpy(words["target"])
+    exact = model.decoder.embed_tokens.weight.grad[ids]
+    ours = small.decoder.embed_tokens.weight.grad
+    assert ours.dtype == torch.float32
+    error = (ours[:size] - exact).norm()
+    assert error <= 2 * (plain.decoder.embed_tokens.weight.grad[ids] - exact).norm()
+    assert error <= 0.02 * exact.norm()
+
+
 @each_pair
 def test_a_checkpoint_holds_whole_tables_that_any_model_can_load(arch, layer, task, batch):
     whole = make_model(arch, task, output_layer=layer)
@@ -245,6 +270,12 @@ def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
     monkeypatch.setattr(model.decoder.output_projection, "depends_on_words", True)
     with pytest.raises(UserError, match="computes classes from what the words are"):
         WorkingSet(model, 10, 10)
+
+
+def test_a_negative_size_is_named(task):
+    task.cfg = SimpleNamespace(partition_size=-1)
+    with pytest.raises(UserError, match="--partition-size -1: must be at least 1"):
+        PartitionSoftmax.build_criterion(SimpleNamespace(), task)
 
 
 def test_shared_embeddings_are_refused():

@@ -152,8 +152,24 @@ def test_bad_files_are_named_and_nothing_is_written(
 
 def test_a_report_beyond_the_file_is_refused(files, command):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 5,
-                   "--dev-source", "dev.s", "--dev-target", "dev.t")  # fmt: skip
+                   "--dev-source", "dev.s", "--dev-target", "dev.t",
+                   "--report-per-word", 10)  # fmt: skip
     assert "--report-per-word 10: the file holds 5 translations a word" in done.stderr
+
+
+def test_the_usual_report_goes_as_far_as_the_file(files, command):
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 5,
+                   "--dev-source", "dev.s", "--dev-target", "dev.t")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ")[:2] for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [[f"| {k}", str(n)] for k in (1000, 2000, 4000) for n in (0, 1)]
+
+
+@pytest.mark.parametrize("option", ["--frequent", "--report-frequent", "--report-per-word"])
+def test_an_option_that_would_change_nothing_is_refused(option, files, command, one_error_line):
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", option, 3)
+    assert f"{option} 3 changes nothing without --" in one_error_line(done)
+    assert not (files / "out.npz").exists()
 
 
 def test_a_dictionary_with_odd_lines_is_read_as_fairseq_reads_it(tmp_path):

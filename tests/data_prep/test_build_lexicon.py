@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+import build_lexicon
 import ibm_model1 as module
 from common import UserError
 from ibm_model1 import Corpus, ibm_model1
@@ -124,6 +125,31 @@ def test_alignments_are_imported(tmp_path, command):
     assert done.returncode == 0, done.stderr
     best = dict(entries(read_table(tmp_path / "lexicon", "fast_align")).keys())
     assert best == {"the": "das", "house": "haus", "book": "buch", "a": "ein"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "--source s --target t --table-format lex",
+            "--table-format lex changes nothing without --table",
+        ),
+        ("--table t --iterations 3", "--iterations 3 changes nothing unless IBM Model 1"),
+        (
+            "--source s --target t --alignments a --iterations 5",
+            "--iterations 5 changes nothing unless",
+        ),
+        (
+            "--source s --target t --aligner eflomal --iterations 5",
+            "--iterations 5 changes nothing unless",
+        ),
+        ("--table t --source s", "--source s changes nothing beside --table"),
+        ("--table t --target s", "--target s changes nothing beside --table"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(given, message):
+    with pytest.raises(UserError, match=message):
+        build_lexicon.parse_arguments([*given.split(), "--output", "lexicon"])
 
 
 def test_a_missing_eflomal_is_explained(tmp_path, command, one_error_line):

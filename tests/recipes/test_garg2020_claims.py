@@ -1,5 +1,6 @@
 """The verdicts on the claims of Garg et al. (2020)."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,20 @@ def test_a_claim_without_its_arms_was_not_run():
     assert {row["verdict"] for row in claims.radius_claims({})} == {"not run"}
 
 
+@pytest.mark.parametrize("qualities", [(0.0, 0.0), (0.8, 0.0)])
+@pytest.mark.parametrize("number", "123456")
+def test_a_share_of_a_bleu_of_0_decides_nothing(number, qualities):
+    tried = next(claim for claim in claims.CLAIMS if claim.number == number)
+    runs = {arm: [run(arm, q)] for arm, q in zip(tried.arms, qualities, strict=True)}
+    result = claims.try_claim(tried, runs)
+    if qualities == (0.0, 0.0):
+        assert result["verdict"] == "undecided"
+    if number in "16":
+        assert result["why"] == "divides by a BLEU of 0 on 1001 of 1001 test sets"
+        assert f"| undecided: {result['why']} | - | - | 1 |" in claims.markdown([result])
+    json.dumps(result, allow_nan=False)
+
+
 def test_seeds_are_paired():
     tried = claim("+ attention > + embeddings")
     runs = {
@@ -95,6 +110,28 @@ def test_seeds_that_disagree_decide_nothing():
 def test_rank_correlation_is_one_for_radii_that_rise():
     assert claims.rank_correlation([0.5, 0.7, 1.8]) == pytest.approx(1)
     assert claims.rank_correlation([1.8, 0.7, 0.5]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("radii", "expected"),
+    [([1, 1, 1], 0), ([1, 1, 2], 3**0.5 / 2), ([2, 1, 1], -(3**0.5) / 2), ([1, 2, 1], 0)],
+)
+def test_equal_radii_share_a_rank(radii, expected):
+    assert claims.rank_correlation(radii) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("correlations", "verdict"),
+    [
+        ([0.2, 1.0], "holds"),
+        ([-0.2, -1.0], "fails"),
+        ([0.2, -1.0], "undecided"),
+        ([0.0], "undecided"),
+        ([0.0, 0.2], "undecided"),
+    ],
+)
+def test_radii_that_neither_rise_nor_fall_decide_nothing(correlations, verdict):
+    assert claims.sign_verdict(correlations) == verdict
 
 
 def test_radii_are_read_layer_by_layer_from_the_log(tmp_path):

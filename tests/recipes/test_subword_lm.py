@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import ledger
-from assylbekov2018_subword_lm import claims, inequalities, word_vectors
+from assylbekov2018_subword_lm import claims, gain, inequalities, word_vectors
 from assylbekov2018_subword_lm.inequalities import less
 from tests.recipes.conftest import ROOT
 from verdicts import Part
@@ -88,6 +88,9 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
         ([100], [100.5], "undecided"),  # one seed, half a per cent
         ([100, 100.1], [100.5, 100.4], "holds"),  # all seeds agree
         ([100, 102], [101, 105], "undecided"),
+        ([90, 100], [97.5], "undecided"),  # the one seed is within the range of the others
+        ([90, 95], [97.5], "holds"),
+        ([0.1], [0.0], "fails"),
     ],
 )
 def test_a_verdict_needs_more_than_the_noise(smaller, larger, expected):
@@ -97,6 +100,16 @@ def test_a_verdict_needs_more_than_the_noise(smaller, larger, expected):
 def test_an_inequality_shows_means_and_seeds():
     assert less("a < b", [1, 2], [4, 5], ".2f") == Part("a < b", "holds", "1.50, 4.50 (2 seeds)")
     assert less("a < b", [], [4]) == Part("a < b", "not run")
+
+
+def test_exact_counts_that_are_equal_are_not_smaller():
+    assert less("a < b", [5], [5], ".0f", 0).verdict == "fails"
+    assert less("a < b", [4], [5], ".0f", 0).verdict == "holds"
+
+
+def test_gains_that_do_not_differ_have_no_correlation():
+    found = gain.correlated([gain.Gain(ratio, [0.9]) for ratio in (0.1, 0.2, 0.3)])
+    assert found[1:] == ("undecided", "the same in all data sets")
 
 
 @pytest.fixture

@@ -181,6 +181,19 @@ def test_equal_arms_are_undecided(entry):
     assert verdicts.about_equal(runs, "a", "b").verdict == HOLDS
 
 
+def test_an_arm_is_not_compared_with_itself(entry):
+    """Both of its weights stand under one name, and only the last would count."""
+    runs = Runs([entry("a", 0.5), entry("b", 0.5)])
+    for part in (verdicts.at_least(runs, "a", "a"), verdicts.about_equal(runs, "a", "a")):
+        assert part[1:] == (NOT_RUN, "the same arm on both sides")
+
+
+def test_arms_that_translate_nothing_decide_nothing(entry):
+    runs = Runs([entry("a", 0), entry("b", 0)])
+    for part in (verdicts.at_least(runs, "a", "b"), verdicts.about_equal(runs, "a", "b")):
+        assert part[1:] == (UNDECIDED, "BLEU is 0 everywhere")
+
+
 def test_the_report_shows_every_inequality():
     claims = [Claim(3, "a claim", [Part("x ≥ y", HOLDS, "+1.00")], any_is_enough=True)]
     text = verdicts.markdown("Title", claims, ["a note"])

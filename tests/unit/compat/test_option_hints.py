@@ -54,6 +54,13 @@ def test_a_model_option_in_decoding_is_said_to_come_from_the_checkpoint(capsys):
     assert printed.endswith("; --output-layer is known from the checkpoint: leave it out\n")
 
 
+def test_candidates_without_our_task_are_said_to_be_the_tasks(capsys):
+    given = ["data-bin", "--path", "checkpoint.pt", "--candidates", "candidates.npz"]
+    printed = refused(capsys, options.get_generation_parser(), given)
+    assert printed.count("\n") == 1
+    assert printed.endswith("; --candidates is an option of --task translation_outlayers\n")
+
+
 def test_an_option_unlike_any_other_gets_no_hint(capsys):
     given = [*TRAIN, "--arch", "luong_lstm", "--xyzzy", "word"]
     printed = refused(capsys, options.get_training_parser(), given)

@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from fairseq_outlayers.compat.stock_mistakes import SAID, told_plainly
 
 
 def line_of(function, *arguments, **keywords):
+    """What a command line of these arguments is told."""
     with pytest.raises(Exception) as raised:  # noqa: PT011 - fairseq raises all kinds
         function(*arguments, **keywords)
-    return told_plainly(raised.value)
+    return told_plainly(raised.value, [str(argument) for argument in arguments])
 
 
 def parsed(parser, *given):
@@ -117,6 +119,33 @@ def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
 
 def test_every_other_error_keeps_its_traceback():
     assert told_plainly(KeyError("output_layer")) is None
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "told"),
+    [
+        ("text/train.en", ["--trainpref", "text/train"], True),
+        ("text/train.en", ["--trainpref=text/train"], True),
+        ("b", ["a:b"], True),
+        ("nowhere/dict.txt", ["nowhere"], True),
+        ("nowhere/sub/file", ["./nowhere/"], True),
+        ("here/dict.txt", ["here"], True),
+        ("here/dict.en.txt", ["here"], True),
+        ("here/own.json", ["here"], False),  # the folder exists, and nobody named the file
+        ("file", ["--text", "another"], False),
+        ("dict.txt", ["another"], False),
+        ("program", ["program2", "--program"], False),
+    ],
+)
+def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(FileNotFoundError) as raised:
+        Path(missing).read_text()
+    line = told_plainly(raised.value, command)
+    assert (line or "").startswith(f"{missing}: no such file") == told
+    monkeypatch.setattr(sys, "argv", ["fairseq-train", *command])
+    assert told_plainly(raised.value) == line
 
 
 def test_the_hook_prints_the_line_alone(capsys, monkeypatch):

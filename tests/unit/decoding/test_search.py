@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fairseq.ngram_repeat_block import NGramRepeatBlock
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
@@ -235,7 +236,7 @@ def test_the_mean_of_log_probabilities_is_what_it_says(num_models, make_task, de
 def test_sentences_without_a_finished_hypothesis_are_decoded_again_with_twice_the_words(
     make_task, decode, monkeypatch
 ):
-    """Which sentences these are is made up here; only searches with blocked n-grams have any."""
+    """Which sentences these are is made up here."""
     task, wider = (make_task(candidate_frequent=frequent) for frequent in (8, 16))
     models, batch = models_of(task), make_batch(task, LENGTHS)
     search = {"prefix_size": 1}
@@ -249,6 +250,32 @@ def test_sentences_without_a_finished_hypothesis_are_decoded_again_with_twice_th
     monkeypatch.setattr(CandidateGenerator, "_search", lose_two)
     found = decode(task, models, batch, **search)
     assert_equal(found, [narrow[0], wide[1], narrow[2], wide[3]], exactly=False)
+
+
+def test_a_list_with_too_few_words_to_finish_without_repetition_is_doubled(
+    make_task, decode, monkeypatch
+):
+    """``<unk>`` and one word make 4 bigrams, 5 tokens: too few for a translation of at least 7."""
+    blocked = NGramRepeatBlock._no_repeat_ngram
+
+    def of_what_is_written(self, tokens, lprobs, bsz, beam_size, step):
+        return blocked(self, tokens[:, : step + 1], lprobs, bsz, beam_size, step)
+
+    # As on a GPU; on a CPU fairseq compares with the end of its buffer, and blocks nothing.
+    monkeypatch.setattr(NGramRepeatBlock, "_no_repeat_ngram", of_what_is_written)
+    search = {"no_repeat_ngram_size": 2, "min_len": 7, "max_len_b": 9, "beam": 2}
+    task, wider = (make_task(candidate_frequent=frequent) for frequent in (3, 6))
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    expected = decode(wider, models, batch, **search)
+    factors, stock = [], CandidateGenerator._search
+
+    def watched(self, sample, prefix_tokens, factor):
+        factors.append(factor)
+        return stock(self, sample, prefix_tokens, factor)
+
+    monkeypatch.setattr(CandidateGenerator, "_search", watched)
+    assert_equal(decode(task, models, batch, **search), expected)
+    assert factors == [1, 2]
 
 
 def test_what_cannot_finish_at_all_is_said(make_task, decode, monkeypatch):
@@ -331,6 +358,25 @@ class TestRefusals:
 
     def test_a_file_without_a_number_of_frequent_words(self, make_task, write_candidates):
         self.refused(make_task(candidates=write_candidates()), "--candidate-frequent 0: must be")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"candidate_scope": "batch"}, "scope batch has no meaning without --candidate-freq"),
+            ({"candidate_per_word": 3}, "per-word 3 has no meaning without --candidates"),
+            (
+                {"candidate_per_word": 3, "candidate_frequent": 9},
+                "per-word 3 has no meaning without --candidates",
+            ),
+        ],
+    )
+    def test_an_option_that_would_change_nothing(self, options, message, make_task):
+        self.refused(make_task(**options), message)
+
+    def test_no_translations_may_be_asked_for_without_a_file(self, make_task):
+        task = make_task(candidate_frequent=9, candidate_per_word=0)
+        models = models_of(task)
+        assert task.build_generator(models, SimpleNamespace()).candidates.per_word == 0
 
     def test_more_translations_than_the_file_holds(self, make_task, write_candidates):
         task = make_task(candidates=write_candidates(), candidate_frequent=9)

@@ -289,3 +289,60 @@ def test_single_precision_gives_states_and_gradients_up_to_rounding(layer, train
         run.zero_grad()
     for expected, value in zip(*found, strict=True):
         torch.testing.assert_close(value.double(), expected, rtol=1e-4, atol=1e-5)
+
+
+def gradients(layer, inputs, weights, steps):
+    """Of inputs and scales, from the sequence or, with ``steps``, from the equations."""
+    layer.zero_grad()
+    x = inputs.clone().to(layer.radius.value.dtype).requires_grad_()
+    if steps:
+        state, states = (torch.zeros(HIDDEN, dtype=x.dtype),) * layer.state_size, []
+        for one in x:
+            state = naive_step(layer, one, state)
+            states.append(state[0])
+        states = torch.stack(states)
+    else:
+        states = layer(x.unsqueeze(1))[0][:, 0]
+    (states * weights.to(x.dtype)).sum().backward()
+    return [x.grad.double(), *(parameter.grad.double() for parameter in layer.parameters())]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: echo_state(gamma=3.0),
+        lambda: echo_state(gamma=3.0, leak_rate=0.3),
+        lambda: echo_state(gamma=3.0, leak_rate=0.05),
+        frozen_lstm,
+    ],
+    ids=["echo state", "leak 0.3", "leak 0.05", "frozen LSTM"],
+)
+def test_half_precision_costs_little_more_than_it_costs_the_equations(make, dtype):
+    """Gradients against float64 with the same rounded weights, saturated units included."""
+    low = make().to(dtype)
+    exact, errors = copy.deepcopy(low).double(), np.zeros((3, 2))
+    for seed in range(6):
+        generator = torch.Generator().manual_seed(seed)
+        inputs = torch.randn(40, INPUT, generator=generator).to(dtype)
+        weights = torch.randn(40, HIDDEN, generator=generator).to(dtype)
+        expected = gradients(exact, inputs, weights, steps=True)
+        for column, steps in enumerate((True, False)):
+            found = gradients(low, inputs, weights, steps)
+            errors[:, column] += [
+                float((one - other).square().sum())
+                for one, other in zip(found, expected, strict=True)
+            ]
+    of_equations, ours = np.sqrt(errors).T
+    assert np.all(ours <= 3 * of_equations)
+
+
+@pytest.mark.parametrize("make", [echo_state, frozen_lstm])
+def test_the_gradient_of_a_scale_grows_over_a_long_sequence(make):
+    """In bfloat16 a sum of like terms stands still after some hundred."""
+    low = make().bfloat16()
+    inputs, weights = torch.ones(2000, INPUT).bfloat16(), torch.ones(2000, HIDDEN)
+    expected = gradients(copy.deepcopy(low).double(), inputs, weights, steps=False)
+    found = gradients(low, inputs, weights, steps=False)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        torch.testing.assert_close(one, other, rtol=0.05, atol=0)

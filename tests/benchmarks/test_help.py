@@ -1,0 +1,51 @@
+"""Every benchmark says what it measures."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ("turns",)  # what the others share
+NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in MODULES)
+# All in one process, which imports PyTorch and fairseq once.
+SCRIPT = """
+import runpy, sys
+_, folder, *names = sys.argv
+sys.path.insert(0, folder)
+for name in names:
+    sys.argv = [name, "--help"]
+    print("==", name)
+    try:
+        runpy.run_path(f"{folder}/{name}.py", run_name="__main__")
+    except SystemExit as stopped:
+        print("exit", stopped.code or 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def helps(tmp_path_factory):
+    """What each prints for --help; run in a folder where nothing may appear."""
+    folder = tmp_path_factory.mktemp("help")
+    command = [sys.executable, "-c", SCRIPT, str(ROOT / "benchmarks"), *NAMES]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "COLUMNS": "100"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.iterdir())
+    return dict(re.findall(r"^== (\w+)\n(.*?^exit 0$)", done.stdout, re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_says_what_is_measured_and_how_to_run_it(name, helps):
+    described = ast.get_docstring(ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text()))
+    assert described in helps[name]
+    assert f"python benchmarks/{name}.py" in described
+
+
+def test_the_page_names_every_benchmark():
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`python benchmarks/(\w+)\.py`", page))
+    assert named == {name for name in NAMES if not name.endswith("_worker")}
