@@ -157,6 +157,8 @@ def main(arguments: list[str] | None = None) -> int:
     scoring.write_lines(results / "claims.json", [json.dumps(as_json(decided), indent=2)])
     for claim in decided:
         print(f"  {claim.verdict:10} {claim.number}. {claim.text}")
+    if found:
+        print("\n".join(["", *gain.table(found), ""]))
     print(f"  {results / 'claims.md'}\n  {results / 'claims.json'}")
     return 0
 
