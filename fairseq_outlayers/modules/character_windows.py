@@ -37,7 +37,7 @@ def distinct_windows(ids: Tensor, widest: int, masks_padding: bool) -> List[Wind
     """
     lengths = ids.ne(PADDING).sum(1, keepdim=True)
     ids = F.pad(ids, (0, max(0, widest - ids.size(1))))
-    num_units = int(ids.max()) + 1
+    num_units = int(ids.max()) + 1 if len(ids) else 1
     found, numbers = [], torch.zeros_like(ids)
     for width in range(1, widest + 1):
         windows = ids.unfold(1, width, 1)

@@ -31,6 +31,9 @@ class Scores(Runs):
     def figure(self, arm, name):
         return None
 
+    def bleu(self, arm):
+        return self.scores.get(arm)
+
     def difference(self, weights):
         if not all(arm in self for arm in weights):
             return None

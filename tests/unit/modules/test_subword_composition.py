@@ -117,6 +117,14 @@ def test_words_shorter_than_the_widest_filter_have_features():
     assert combine(composition, parts, ids).shape == (2, 2 + 4 + 6 + 8 + 10)
 
 
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_no_words_have_no_vectors(name):
+    composition, parts, ids = make(name)
+    nothing = compose(composition, parts, ids[:0])
+    nothing.sum().backward()
+    assert nothing.shape == (0, composition.output_size)
+
+
 @pytest.mark.parametrize(
     ("name", "sizes"), [("morphsum", {}), ("sylconcat", {}), ("charcnn", {"mask_char_padding": 1})]
 )
