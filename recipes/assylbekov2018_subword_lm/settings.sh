@@ -16,7 +16,8 @@
 #         many); any folder of TEXTS, such as wikitext2, fr, es, de, cs, ru
 # MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or letters
 #         of what is tied: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
-# OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, batches of 100
+# OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, drawn by rank (the
+#         paper does not say how), batches of 100
 set -euo pipefail
 OUTLAYERS_RESULTS=${OUTLAYERS_RESULTS:-results/assylbekov2018}
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -129,7 +130,7 @@ define_arm() {
     case $option in
       medium) size=_medium WORDS+=", medium size" ;;
       sampled)
-        criterion=(--criterion sampled_softmax --sampler uniform --sample-share 0.2)
+        criterion=(--criterion sampled_softmax --sampler log_uniform --sample-share 0.2)
         batch=100 WORDS+=", 20% of the classes in training"
         ;;
       *) die "arm $1: no option '$option'; known are medium and sampled" ;;

@@ -125,8 +125,8 @@ def test_uniform_draws_all_classes_when_asked_for_as_many():
 def test_log_uniform_follows_its_formula_over_the_ranks():
     dictionary = make_dictionary(5)  # w0 the most frequent
     sampler = make("log_uniform", dictionary, 3)
-    # Rank 0 is the end of sentence, then the words, then the other special symbols in their order.
-    by_rank = [dictionary.eos(), *range(4, 9), dictionary.bos(), dictionary.pad(), dictionary.unk()]
+    # The end of sentence, the unknown word, then the words, then what is never predicted.
+    by_rank = [dictionary.eos(), dictionary.unk(), *range(4, 9), dictionary.bos(), dictionary.pad()]
     for rank, k in enumerate(by_rank):
         q = math.log((rank + 2) / (rank + 1)) / math.log(len(by_rank) + 1)
         claimed = sampler.sample(torch.tensor([k]), generator()).target_log_expected_count.item()
@@ -145,8 +145,8 @@ def test_log_uniform_ranks_by_count_where_the_dictionary_is_not_sorted():
 def test_unigram_follows_the_counts_to_a_power(power):
     dictionary = make_dictionary(4)
     dictionary.count[4:] = [900, 50, 3, 0]
-    # A word without count can be drawn; </s> is as frequent as the most frequent word.
-    counts = [1, 1, 900, 1, 900, 50, 3, 1]
+    # A word without count can be drawn; </s> and <unk> are as frequent as the most frequent word.
+    counts = [1, 1, 900, 900, 900, 50, 3, 1]
     total = sum(count**power for count in counts)
     sampler = make("unigram", dictionary, 6, unigram_power=power)
     ids = torch.arange(8)
