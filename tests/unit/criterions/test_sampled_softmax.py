@@ -198,9 +198,9 @@ def test_the_loss_approaches_the_exact_one_as_more_classes_are_drawn_if_correcte
             class_bias=lambda ids: None,
         )
         total = 0.0
-        for layer.num_updates in range(50):
+        for layer.num_updates in range(200):
             total += criterion.losses(layer, context, targets, reduce=True)[0] / 20
-        return abs(total / 50 - exact).item()
+        return abs(total / 200 - exact).item()
 
     corrected = [mean_error(n, True) for n in (5, 20, 80)]
     uncorrected = [mean_error(n, False) for n in (5, 20, 80)]
