@@ -86,9 +86,10 @@ class _EchoStates(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
         inputs, start, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
         leak = ctx.leak
-        # With a leak, what the inputs drive; then the gradients, in its place.
-        of_drive = torch.empty_like(states) if leak == 1.0 else _driven(inputs, from_input, gamma)
-        to_drive = (recurrent * radius).t()
+        if leak == 1.0:
+            of_drive = torch.empty_like(states)
+        else:  # what the inputs drive; then the gradients, in its place
+            of_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
         wide = at_least_single(states.dtype)
         of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
         # From the state read last to the one read first.
