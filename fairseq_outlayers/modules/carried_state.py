@@ -30,8 +30,10 @@ class CarriedState:
 
         Args:
             state: ``(layers, 2, B, H)``.
-            model: whose it is; None for the state of a checkpoint, that any model may start from.
+            model: whose it is; None for the state of a checkpoint, that every model starts from.
         """
+        if model is None:
+            self._by_model.clear()
         self.state = self.of_all_ranks = self._by_model[model] = state.detach()
 
     def of(self, model: Any) -> Optional[Tensor]:

@@ -171,6 +171,15 @@ def test_incremental_decoding_equals_full_decoding_also_of_reordered_rows(dictio
     torch.testing.assert_close(logits[:, -1], full[order, 4])
 
 
+def test_a_restored_state_takes_the_place_of_one_that_the_model_had(dictionary):
+    model, words = make_model(dictionary, **SMALL).eval(), tokens(dictionary, 3, 8)
+    before, used = CarriedState(), CarriedState()
+    model(words[:, :4], carried=before)
+    model(words[:, 2:], carried=used)
+    used.carry(before.state)
+    torch.testing.assert_close(model(words[:, 4:], carried=used)[0], model(words)[0][:, 4:])
+
+
 def test_a_search_with_one_beam_continues_a_text_with_the_likeliest_words(dictionary):
     model, prefix, longest = make_model(dictionary, **SMALL).double().eval(), (2, 3), 8
     words = tokens(dictionary, *prefix)
