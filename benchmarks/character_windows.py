@@ -56,6 +56,9 @@ def main() -> None:
     parts = composition.build_parts(composition.parts)
     some = units.ids[torch.randperm(len(units.ids))[: options.batch_words]]
     prepared = composition.prepare(units.ids)
+    places = len(units.ids) * (units.longest - CONFIG.char_widths + 1)
+    distinct = len(prepared[-1].units)
+    print(f"{places:,} windows of {CONFIG.char_widths} characters, {distinct:,} distinct\n")
     comparisons = {
         f"all {len(units.ids):,} words": (
             lambda: by_convolution(parts, units.ids),
