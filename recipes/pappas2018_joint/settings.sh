@@ -4,6 +4,7 @@
 #   SETTING=multi30k     multi30k, or paper: the sizes, the training and the data of Pappas et al.
 #   SEEDS="1"            one run of every arm for each
 #   EPOCHS  BATCH_SENTENCES  DIM  LAYERS  LR  BEAM       of training and translating
+#   PATIENCE=2           epochs without a lower validation loss that end a training; -1: none do
 #   SPEED_UPDATES=20  SPEED_ROUNDS=3  SPEED_TOKENS=5000  of step 80: at least 4,000 target tokens
 #   NEIGHBOURS_OF="walking red dog woman"                of step 60: target words of the first direction
 #   WMT_DATA=FOLDER      for SETTING=paper; the README says what has to be in it
@@ -20,11 +21,11 @@ case $SETTING in
   multi30k)
     # A quarter of the authors' width and half their batch: an arm must take minutes, and still make
     # enough updates to learn attention. The learning rate is the larger for it.
-    : "${EPOCHS:=5}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
+    : "${EPOCHS:=15}" "${PATIENCE:=2}" "${BATCH_SENTENCES:=48}" "${DIM:=128}" "${LR:=0.003}"
     CASE=(--lowercase)
     ;;
   paper)
-    : "${EPOCHS:=50}" "${BATCH_SENTENCES:=96}" "${DIM:=512}" "${LR:=0.001}"
+    : "${EPOCHS:=50}" "${PATIENCE:=-1}" "${BATCH_SENTENCES:=96}" "${DIM:=512}" "${LR:=0.001}"
     CASE=()
     WORK+=/paper RESULTS+=/paper LEDGER=$RESULTS/ledger.jsonl
     [[ -n ${WMT_DATA:-} ]] || die "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text" \
@@ -94,7 +95,7 @@ define_arm() {
   OPTIONS=(--source-lang "$source" --target-lang "$target" --arch luong_lstm
     --embed-dim "$DIM" --hidden-size "$DIM" --dropout 0.3
     --optimizer adam --lr "$LR" --lr-scheduler shrink_after_rise --clip-norm 5
-    "${BATCH[@]}" --sentence-avg --max-epoch "$EPOCHS"
+    "${BATCH[@]}" --sentence-avg --max-epoch "$EPOCHS" --patience "$PATIENCE"
     --log-interval 50 --num-workers 0)
   add_model "$model"
   LOSS=(--criterion full_softmax)
@@ -111,7 +112,8 @@ define_arm() {
 define_data() {
   local pair=$1 vocabulary=$2 target=$3
   text_folder "$pair" "$vocabulary" >/dev/null # ends here if there is no such vocabulary
-  GENERATE="--beam $BEAM --nbest $BEAM --max-tokens 4000"
+  # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+  GENERATE="--beam $BEAM --nbest $BEAM --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
   if [[ $vocabulary != words ]]; then GENERATE+=" --post-process subword_nmt"; fi
   ARM_OPTIONS=(--data "$(binary_folder "$pair" "$vocabulary")" --language "$target"
     --reference "$(text_folder "$pair" words)/test.$target"
