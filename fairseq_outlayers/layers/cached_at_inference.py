@@ -10,9 +10,9 @@ from torch import Tensor
 class CachedAtInference(nn.Module):
     """Mix-in for modules that compute a table from their parameters.
 
-    With gradients, or in training, the table is computed at every call. Without, and outside
-    training, it is cached until the module is trained, loaded or moved. Whoever changes parameters in
-    place in between must call :meth:`invalidate`.
+    With gradients, or in training, the table is computed at every call. Otherwise it is cached
+    until the module is trained, loaded or moved. Code that changes parameters in place in between
+    must call :meth:`invalidate`.
     """
 
     _cached: Optional[Tensor] = None
