@@ -104,9 +104,7 @@ class SummedNLL(torch.autograd.Function):
         total = given.target_offset.new_zeros(())
         with torch.autocast(given.context.device.type, enabled=False):
             terms = given.in_type(dtype)
-            factors = (None, None)
-            if wanted:
-                factors = _float16_factors(terms, chunk_size)
+            factors = _float16_factors(terms, chunk_size) if wanted else (None, None)
             for part in parts(len(terms.target_rows), chunk_size):
                 chunk = terms.positions(part)
                 sampled, target = chunk.scores()

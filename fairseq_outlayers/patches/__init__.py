@@ -6,6 +6,7 @@ when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
 """
 
 from fairseq_outlayers.patches import (
+    amp_gradients,
     atomic_checkpoint,
     clear_errors,
     dictionary_file,
@@ -33,6 +34,7 @@ MENDS = (
     atomic_checkpoint,
     resumed_lr_step,
     prepared_model,
+    amp_gradients,
     replace_unk,
     torchrun_on_cpu,
     resume_in_parallel,
