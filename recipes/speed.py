@@ -10,6 +10,7 @@ whose options begin with a folder is trained on that instead of --data.
 """
 
 import argparse
+import random
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -77,11 +78,11 @@ def take_turns(
         rounds: how many.
         measured: both numbers of an arm, in a round of that number.
     """
-    arms = list(arms)
+    arms, shuffler = list(arms), random.Random(0)
     speeds: dict[str, list[float]] = {name: [] for name in arms}
     memory: dict[str, list[float]] = {name: [] for name in arms}
     for number in range(1, rounds + 1):
-        for name in arms:
+        for name in shuffler.sample(arms, len(arms)):
             speed, megabytes = measured(name, number)
             speeds[name].append(speed)
             memory[name].append(megabytes)

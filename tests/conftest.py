@@ -16,6 +16,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.output_layers import OutputLayerConfig
+from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
 
 # A shell's background job ignores Ctrl-C, and all its children would with it, those included that
 # tests interrupt.

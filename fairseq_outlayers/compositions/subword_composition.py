@@ -15,7 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.compositions.character_windows import Windows, distinct_windows
+from fairseq_outlayers.compositions.character_windows import Windows, all_windows, distinct_windows
 from fairseq_outlayers.compositions.units import PADDING, WordUnits
 from fairseq_outlayers.layers.highway import Highway
 
@@ -121,6 +121,10 @@ class Composition(ABC):
         """
         return ids
 
+    def prepare_all(self, ids: Tensor) -> Any:
+        """As ``prepare``, of the words of a whole dictionary, once for many batches."""
+        return self.prepare(ids)
+
     @abstractmethod
     def combine(self, parts: Parts, prepared: Any) -> Tensor:
         """Vectors before the highway layers, ``(N, D)``, of the words given to ``prepare``."""
@@ -215,6 +219,11 @@ class CharCNN(Composition):
         return CharacterConvolutions(self.unit_size, self.filters)
 
     def prepare(self, ids: Tensor) -> List[Windows]:
+        if ids.device.type != "cpu":
+            return all_windows(ids, len(self.filters), self.masks_padding)
+        return self.prepare_all(ids)
+
+    def prepare_all(self, ids: Tensor) -> List[Windows]:
         return distinct_windows(ids, len(self.filters), self.masks_padding)
 
     def combine(self, parts: Parts, prepared: List[Windows]) -> Tensor:

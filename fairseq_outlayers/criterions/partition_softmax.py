@@ -45,7 +45,7 @@ class PartitionSoftmax(FullSoftmax):
         loss, nll = streamed_nll(
             layer.project(hidden),
             targets,
-            _blocks(layer, layer.class_block, hidden.device),
+            _blocks(layer, layer.class_block),
             self.label_smoothing,
             self.left_out,
         )
@@ -57,7 +57,8 @@ class PartitionSoftmax(FullSoftmax):
         return {"scored_classes": scored_classes, "all_classes": all_classes}
 
 
-def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
+def _blocks(layer: OutputLayer, size: int) -> Iterator[ClassBlock]:
+    # The tables are in host memory, and so are the ids: a block is one stretch of a table.
     for first in range(0, layer.num_classes, size):
-        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
+        ids = torch.arange(first, min(first + size, layer.num_classes))
         yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))

@@ -83,7 +83,7 @@ class SampledSoftmax(FullSoftmax):
         if not self.training:
             return super().losses(layer, hidden, targets, reduce)
         sample = self.sampler.sample(targets, self._generators.next(layer.num_updates))
-        scored = scored_classes(sample.ids, targets)
+        scored = scored_classes(sample.ids, targets, self.sampler.includes_targets)
         self._warn_of_size(len(sample.ids))
         expected = sample.log_expected_count
         of_targets: Optional[Tensor] = sample.target_log_expected_count

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import torch
 from fairseq.search import Search
 from torch import Tensor
 
@@ -37,10 +36,11 @@ class MinimumLengthSearch(Search):
 
     def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
         """As the strategy's, with ``lprobs`` ``(B, beam, V)``."""
-        early = step < (self.share * self.src_lengths).floor()  # (B,)
-        if early.any():
-            ends = lprobs[early, :, self.eos]
-            lprobs[early, :, self.eos] = -math.inf
-            forced = lprobs[early].amax(dim=2).isneginf()
-            lprobs[early, :, self.eos] = torch.where(forced, ends, -math.inf)
+        early = (step < (self.share * self.src_lengths).floor()).unsqueeze(1)  # (B, 1)
+        # A device is not asked whether any is: the host would wait for it at every step.
+        if early.device.type != "cpu" or early.any():
+            ends = lprobs[:, :, self.eos].clone()
+            lprobs[:, :, self.eos] = ends.masked_fill(early, -math.inf)
+            forced = lprobs.amax(dim=2).isneginf()
+            lprobs[:, :, self.eos] = ends.masked_fill(early & ~forced, -math.inf)
         return self.strategy.step(step, lprobs, *arguments, **options)

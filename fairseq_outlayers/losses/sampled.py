@@ -27,15 +27,20 @@ class ScoredClasses(NamedTuple):
     """``(N,)``, where in ``ids`` each position's target stands."""
 
 
-def scored_classes(sampled_ids: Tensor, targets: Tensor) -> ScoredClasses:
+def scored_classes(
+    sampled_ids: Tensor, targets: Tensor, includes_targets: bool = False
+) -> ScoredClasses:
     """Bring sampled classes and targets into one list without repetition.
 
     Args:
         sampled_ids: ascending, without repetition, ``(S,)``.
         targets: class ids, ``(N,)``.
+        includes_targets: whether every target is known to be among the sampled classes.
     """
     num_sampled = len(sampled_ids)
     where = torch.searchsorted(sampled_ids, targets)
+    if includes_targets:
+        return ScoredClasses(sampled_ids, where)
     found = torch.zeros_like(targets, dtype=torch.bool)
     if num_sampled > 0:
         where = where.clamp(max=num_sampled - 1)

@@ -5,6 +5,7 @@ from typing import Any, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from omegaconf import II
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.rnmt_plus import (
@@ -25,6 +26,7 @@ from fairseq_outlayers.reservoirs.options import (
 )
 from fairseq_outlayers.reservoirs.regenerated import freeze
 from fairseq_outlayers.reservoirs.reservoir import INPUT_NORMS, Reservoir
+from fairseq_outlayers.reservoirs.statistics import set_interval
 
 
 @dataclass
@@ -62,6 +64,7 @@ class EchoStateConfig(RNMTPlusConfig):
     reservoir_seed: int = field(
         default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
     )
+    log_interval: int = II("common.log_interval")
 
 
 @dataclass
@@ -87,7 +90,9 @@ class EchoStateModel(RNMTSkeleton):
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
         check_echo_options(cfg)
-        return super().build_model(cfg, task)
+        model = super().build_model(cfg, task)
+        set_interval(model, cfg.log_interval)
+        return model
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:

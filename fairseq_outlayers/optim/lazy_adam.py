@@ -101,8 +101,7 @@ class LazyAdam(FairseqOptimizer):
             super().all_reduce_grads(module)
         if distributed_utils.get_data_parallel_world_size() > 1:
             group = distributed_utils.get_data_parallel_group()
-            for table in tables:
-                row_gradients.average_over_processes(table, group)
+            row_gradients.average_over_processes(tables, group)
 
 
 def check_options(cfg: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Iterator, List
 import torch.nn as nn
 
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tables.rows import is_row_sparse, mark_row_sparse
+from fairseq_outlayers.tables.rows import RowSparseEmbedding, is_row_sparse, mark_row_sparse
 
 
 def make_row_sparse(model: nn.Module) -> List[str]:
@@ -17,6 +17,8 @@ def make_row_sparse(model: nn.Module) -> List[str]:
     for module in model.modules():
         if isinstance(module, nn.Embedding):
             module.sparse = True
+            if type(module) is nn.Embedding:
+                module.__class__ = RowSparseEmbedding
         for table in _tables_of(module):
             mark_row_sparse(table)
     names = [name for name, p in model.named_parameters() if is_row_sparse(p)]

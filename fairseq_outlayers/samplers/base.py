@@ -41,6 +41,9 @@ class Sampler(ABC):
     class Config(FairseqDataclass):
         pass
 
+    includes_targets = False
+    """Whether every target of the batch is always in the sample."""
+
     def __init__(self, num_classes: int, num_sampled: int):
         self.num_classes = num_classes
         self.num_sampled = num_sampled
@@ -90,10 +93,8 @@ class ProposalSampler(Sampler):
         # Inverse of the cumulative distribution in float64: exact for any number of classes.
         points = generator.random(self.num_sampled) * self._cumulative[-1]
         drawn = np.searchsorted(self._cumulative, points, side="right")
-        ids, counts = (
-            torch.from_numpy(part).to(targets.device)
-            for part in np.unique(drawn, return_counts=True)
-        )
+        found = np.stack(np.unique(drawn, return_counts=True))
+        ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
         table = self._table_on(targets.device)
         return ClassSample(ids, table[ids] - counts.double().log(), table[targets])
 

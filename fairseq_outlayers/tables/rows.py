@@ -47,29 +47,40 @@ def table_rows(table: Tensor, ids: Tensor) -> Tensor:
     if elsewhere is not None:
         return elsewhere(ids)
     if is_row_sparse(table):
-        return _Rows.apply(table, ids)
+        return RowSparseLookup.apply(table, ids, None)
     if table.dim() == 2:
         return torch.nn.functional.embedding(ids, table)
     return table[ids]
 
 
-class _Rows(torch.autograd.Function):
+class RowSparseLookup(torch.autograd.Function):
     """``F.embedding(..., sparse=True)`` for tables of any number of dimensions.
 
     PyTorch's own wants two; and a bias made into two by a view has no backward pass for a sparse
-    gradient.
+    gradient. With a ``padding_idx`` PyTorch's lists no row for padding, and makes the host wait for
+    a GPU to say how many others there are; this one lists zeros.
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
+    def forward(ctx: Any, table: Tensor, ids: Tensor, padding_idx: Optional[int]) -> Tensor:
         ctx.save_for_backward(ids)
-        ctx.shape = table.shape
+        ctx.shape, ctx.padding_idx = table.shape, padding_idx
         return table.index_select(0, ids.reshape(-1)).view(*ids.shape, *table.shape[1:])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, None]:
         (ids,) = ctx.saved_tensors
+        if ctx.padding_idx is not None:
+            gradient = gradient.masked_fill((ids == ctx.padding_idx).unsqueeze(-1), 0.0)
         values = gradient.reshape(-1, *ctx.shape[1:])
         rows = ids.reshape(1, -1)
-        return torch.sparse_coo_tensor(rows, values, ctx.shape, check_invariants=False), None
+        found = torch.sparse_coo_tensor(rows, values, ctx.shape, check_invariants=False)
+        return found, None, None
+
+
+class RowSparseEmbedding(torch.nn.Embedding):
+    """What an ``nn.Embedding`` becomes whose table has row-sparse gradients."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return RowSparseLookup.apply(self.weight, ids, self.padding_idx)

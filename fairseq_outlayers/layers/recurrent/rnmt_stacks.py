@@ -8,8 +8,9 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.attention.general import AttentionStep
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
+from fairseq_outlayers.layers.padding import has_padding
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer, State
-from fairseq_outlayers.reservoirs.statistics import log_dynamics
+from fairseq_outlayers.reservoirs.statistics import Dynamics
 
 FIRST_RESIDUAL = 2  # layers from the third on add their input to their output
 
@@ -37,6 +38,7 @@ class EncoderStack(nn.Module):
         self.layers = nn.ModuleList(nn.ModuleList(pair) for pair in layers)
         self.projection = projection
         self.dropout = nn.Dropout(dropout)
+        self.dynamics = Dynamics()
 
     def forward(
         self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
@@ -54,7 +56,7 @@ class EncoderStack(nn.Module):
         states = below = inputs.transpose(0, 1).masked_fill(padding, 0.0)
         if backward_inputs is not None:
             below = backward_inputs.transpose(0, 1).masked_fill(padding, 0.0)
-        padded = padding if padding_mask.any() else None
+        padded = padding if has_padding(padding_mask) else None
         seen: Dict[str, Tuple[RecurrentLayer, Tensor]] = {}
         layers: List[Any] = list(self.layers)
         for depth, (forwards, backwards) in enumerate(layers):
@@ -64,7 +66,7 @@ class EncoderStack(nn.Module):
             output = self.dropout(torch.cat([ahead, back], dim=-1))
             states = below = _added(states, output, depth)
         if self.training:
-            log_dynamics("encoder", seen, ~padding_mask.t())
+            self.dynamics.log("encoder", seen, ~padding_mask.t())
         return self.projection(states).transpose(0, 1), [], []
 
 
@@ -103,6 +105,7 @@ class DecoderStack(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.attention = attention
         self.dropout = nn.Dropout(dropout)
+        self.dynamics = Dynamics()
 
     def start(self, source: Tensor) -> DecoderState:
         """Zeros, for a batch of encoder states ``(B, S, H)``."""
@@ -151,6 +154,6 @@ class DecoderStack(nn.Module):
             seen[str(depth)] = layer, output
             below = _added(below, self.dropout(output), depth)
         if self.training:
-            log_dynamics("decoder", seen, real.t())
+            self.dynamics.log("decoder", seen, real.t())
         features = torch.cat([below, found], dim=-1).transpose(0, 1)
         return features, torch.stack(attentions, dim=1), DecoderState(after, context)

@@ -226,3 +226,11 @@ def test_scored_classes_hold_each_class_once_and_map_every_target_back(num_sampl
         assert ids[:num_sampled].tolist() == sampled.tolist()
         assert sorted(ids.tolist()) == sorted({*sampled.tolist(), *targets.tolist()})
         assert ids[rows].tolist() == targets.tolist()
+
+
+def test_targets_known_to_be_sampled_are_found_without_looking_for_others():
+    sampled, targets = torch.tensor([3, 5, 9]), torch.tensor([5, 9, 3, 5])
+    for includes in (True, False):
+        ids, rows = scored_classes(sampled, targets, includes)
+        assert ids.tolist() == [3, 5, 9]
+        assert rows.tolist() == [1, 2, 0, 1]

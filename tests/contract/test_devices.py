@@ -1,0 +1,69 @@
+"""Training and decoding on an accelerator: equal to the CPU's, and what they cost the host.
+
+``tests/devices/host_waits.json`` holds every operation of an update for which the host waits, and
+every upload, by the function that does it. Whoever adds one changes the table:
+``python -m tests.devices.count``.
+"""
+
+import functools
+import json
+
+import pytest
+import torch
+
+from tests.devices import DEVICES, TOLERANCES, device_of_kind
+from tests.devices.training import TABLE, cases, train
+
+CASES = cases()
+MOST_WAITS = 2
+
+
+@functools.cache
+def on_the_cpu(name):
+    return train(CASES[name], None)
+
+
+@functools.cache
+def on_device(kind, name):
+    """Outcome and costs of the second update."""
+    with device_of_kind(kind) as device:
+        outcome = train(CASES[name], device)
+        waits, uploads = dict(device.waits), dict(device.uploads)
+        losses = [loss.cpu() for loss in outcome.losses]
+    return outcome._replace(losses=losses), waits, uploads
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("name", CASES)
+def test_losses_and_gradients_equal_the_cpus(kind, name):
+    expected = on_the_cpu(name)
+    found, *_ = on_device(kind, name)
+    close = {"rtol": TOLERANCES[kind], "atol": TOLERANCES[kind]}
+    for loss, reference in zip(found.losses, expected.losses, strict=True):
+        torch.testing.assert_close(loss, reference, **close)
+    assert found.gradients.keys() == expected.gradients.keys()
+    for parameter, gradient in found.gradients.items():
+        torch.testing.assert_close(gradient, expected.gradients[parameter], **close)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_host_waits_and_uploads_of_an_update_are_those_in_the_table(name):
+    _, waits, uploads = on_device("pretended", name)
+    assert {"waits": waits, "uploads": uploads} == json.loads(TABLE.read_text())[name]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CASES)
+def test_a_gpu_waits_no_more_often_than_the_table_says(name):
+    _, waits, _ = on_device("cuda", name)
+    assert sum(waits.values()) <= sum(json.loads(TABLE.read_text())[name]["waits"].values())
+
+
+def test_no_update_of_ours_makes_the_host_wait_more_than_twice():
+    """fairseq's Transformer asks for padding in front of its encoder and of its decoder."""
+    table = json.loads(TABLE.read_text())
+    for costs in table.values():
+        ours = {place: n for place, n in costs["waits"].items() if "fairseq's" not in place}
+        assert sum(ours.values()) <= MOST_WAITS
+    blocking = [p for costs in table.values() for p in costs["uploads"] if "blocking" in p]
+    assert blocking == []
