@@ -40,9 +40,7 @@ class OutputSide:
         context = torch.randn(shape, generator=generator).requires_grad_()
         targets = torch.randint(classes, shape[:1], generator=generator)
         layer = LinearOutputLayer(classes, options.dimensions)
-        self.context, self.targets, self.layer = turns.on(
-            options.device, (context, targets, layer)
-        )
+        self.context, self.targets, self.layer = turns.on(options.device, (context, targets, layer))
         make_row_sparse(self.layer)
         self.optimizer = RowAdam(self.layer.parameters())
         self.sampler = UniformSampler(classes, options.sampled)

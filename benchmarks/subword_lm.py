@@ -134,9 +134,7 @@ def compare(size: str, num_words: int, rounds: int, device: str) -> list[dict]:
     """All three comparisons."""
     with tempfile.TemporaryDirectory() as folder:
         dictionary = make_dictionary(Path(folder), num_words)
-        models = {
-            name: make_ours(dictionary, *arm, size).to(device) for name, arm in ARMS.items()
-        }
+        models = {name: make_ours(dictionary, *arm, size).to(device) for name, arm in ARMS.items()}
     stock = make_stock(dictionary, size).to(device)
     task = make_task(dictionary)
     ours = CRITERION_REGISTRY["full_softmax"](task, 0.0, False, 0, True)

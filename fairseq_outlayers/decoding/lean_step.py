@@ -2,8 +2,8 @@
 
 fairseq divides the table by the temperature, copies it for the log-softmax, compares it with itself
 for what is no number, adds the scores of the hypotheses to a copy, and looks for the best in that.
-Here the log-softmax takes place in the scores, a row's best classes are found before its score is
-added, and what is no number is found among them, because it counts as larger than any.
+Here log-softmax and sum take place in the table, and what is no number is found among the best,
+because it counts as larger than any. Everything else, ties included, is as in fairseq.
 """
 
 from typing import Any, Optional, Tuple
@@ -55,7 +55,7 @@ def normalizes_plainly(model: Any) -> bool:
 
 
 class LeanBeamSearch(BeamSearch):
-    """fairseq's beam search; the best classes of each row are found before scores are added."""
+    """fairseq's beam search; ``lprobs`` is used up."""
 
     def step(
         self,
@@ -76,16 +76,15 @@ class LeanBeamSearch(BeamSearch):
         Returns:
             Their scores, classes and beams, ``(B, k)`` each.
         """
-        sentences, beam, num_classes = lprobs.shape
-        wanted = candidate_multiple * beam
+        beam, num_classes = lprobs.shape[1:]
         if step == 0:  # all hypotheses are alike
-            best, classes = _largest(lprobs[:, 0], min(wanted, num_classes - 1))
-            return best, classes, torch.zeros_like(classes)
-        assert scores is not None
-        in_row, classes = _largest(lprobs, min(wanted, num_classes))
-        sums = (in_row + scores[:, :, step - 1].unsqueeze(-1)).flatten(1)
-        best, place = sums.topk(min(wanted, beam * num_classes - 1))
-        return best, classes.flatten(1).gather(1, place), place // in_row.size(2)
+            lprobs = lprobs[:, 0]
+        else:
+            assert scores is not None
+            lprobs = lprobs.add_(scores[:, :, step - 1].unsqueeze(-1)).flatten(1)
+        number = min(candidate_multiple * beam, lprobs.size(1) - 1)
+        best, places = _largest(lprobs, number)
+        return best, places.fmod(num_classes), places // num_classes
 
 
 def _largest(values: Tensor, number: int) -> Tuple[Tensor, Tensor]:

@@ -74,10 +74,9 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
 
     def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
         """As fairseq's. The search calls it whenever rows change, so masks follow here."""
-        if self.candidates is not None:
-            # Rows move within their sentence; only the end of a sentence takes rows away.
-            if len(new_order) != len(self.sentences):
-                self._put_rows(self.sentences[new_order])
+        # Rows move within their sentence; only the end of a sentence takes rows away.
+        if self.candidates is not None and len(new_order) != len(self.sentences):
+            self._put_rows(self.sentences[new_order])
         return super().reorder_encoder_out(encoder_outs, new_order)
 
     def forward_decoder(

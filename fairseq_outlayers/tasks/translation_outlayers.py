@@ -61,7 +61,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Any:
-        """fairseq's generator, or ours where an option of ours needs it.
+        """fairseq's generator, or ours for a single model and where an option of ours needs it.
 
         Raises:
             UserError: if candidates are asked for beside what cannot be restricted to them.
@@ -72,7 +72,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
-        if lists is None and average == "probabilities" and share == 0:
+        is_alone = isinstance(models, (list, tuple)) and len(models) == 1  # its step is lean
+        if not is_alone and lists is None and average == "probabilities" and share == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)

@@ -11,6 +11,8 @@ import json
 import pytest
 import torch
 
+from fairseq_outlayers.criterions import features
+from fairseq_outlayers.samplers.base import ProposalSampler
 from tests.devices import DEVICES, TOLERANCES, device_of_kind
 from tests.devices.training import TABLE, cases, train
 
@@ -67,3 +69,36 @@ def test_no_update_of_ours_makes_the_host_wait_more_than_twice():
         assert sum(ours.values()) <= MOST_WAITS
     blocking = [p for costs in table.values() for p in costs["uploads"] if "blocking" in p]
     assert blocking == []
+
+
+@pytest.mark.parametrize(
+    "fault", ["a mask on the CPU", "a loop over numbers", "a table left behind"]
+)
+def test_planted_faults_are_found(fault, monkeypatch):
+    """Of the kinds that a CPU never shows: what a GPU refuses, and what makes it wait."""
+    name, plain = "luong_lstm sampled_softmax", features.real_positions
+    if fault == "a mask on the CPU":
+        monkeypatch.setattr(features, "real_positions", lambda mask, n: plain(mask.cpu(), None))
+    elif fault == "a loop over numbers":
+
+        def in_a_loop(mask, number):
+            places = [place for place, is_real in enumerate(mask) if bool(is_real)]
+            return torch.tensor(places, device=mask.device)
+
+        monkeypatch.setattr(features, "real_positions", in_a_loop)
+    else:
+        monkeypatch.setattr(
+            ProposalSampler, "_table_on", lambda self, device: self._log_expected_count
+        )
+    with device_of_kind("pretended") as device:
+        if fault != "a loop over numbers":
+            with pytest.raises(RuntimeError, match="of the CPU among|on the CPU|a CPU tensor"):
+                train(CASES[name], device)
+            return
+        train(CASES[name], device, updates=1)
+        expected = json.loads(TABLE.read_text())[name]["waits"]
+        assert sum(device.waits.values()) > sum(expected.values()) + 10
+        assert any(
+            "copy to the host" in place or "_local_scalar" in place for place in device.waits
+        )
+        assert any("upload, blocking" in place for place in device.uploads)

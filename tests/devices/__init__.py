@@ -1,7 +1,7 @@
 """Devices that tests run on: a GPU where there is one, a pretended one everywhere else."""
 
 import importlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Iterator
 
 import pytest
@@ -14,10 +14,8 @@ from tests.devices.gpu import GPU
 # a GPU, PyTorch would take the pretended device for the machine's accelerator.
 pretended: Any = None
 if not torch.cuda.is_available():
-    try:
+    with suppress(ImportError):  # an older PyTorch
         pretended = importlib.import_module("tests.devices.pretended")
-    except ImportError:  # an older PyTorch
-        pass
 
 
 @contextmanager

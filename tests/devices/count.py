@@ -11,7 +11,10 @@ def main() -> None:
     table = {}
     for name in CASES:
         _, waits, uploads = on_device("pretended", name)
-        table[name] = {"waits": dict(sorted(waits.items())), "uploads": dict(sorted(uploads.items()))}
+        table[name] = {
+            "waits": dict(sorted(waits.items())),
+            "uploads": dict(sorted(uploads.items())),
+        }
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
     print(TABLE)
 

@@ -74,7 +74,7 @@ class _Backend:
     def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
         torch.set_rng_state(state)
 
-    class device:  # noqa: N801 - PyTorch's name
+    class device:
         def __init__(self, index: int):
             pass
 
@@ -129,7 +129,9 @@ class OnDevice(torch.Tensor):
         self.inner = new.inner
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return run(function, args, kwargs or {})
 
 
@@ -165,7 +167,9 @@ class PretendedDevice(TorchDispatchMode):
         torch._C._set_only_lift_cpu_tensors(False)
         PretendedDevice.current = None
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return run(function, args, kwargs or {})
 
 

@@ -1,10 +1,7 @@
 """Some updates of a model on a device, and what they cost the host."""
 
-import functools
-import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple
 
 import torch
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
@@ -128,7 +125,7 @@ def train(case: Case, device: Any, updates: int = 2) -> Outcome:
                 named = [(n, p.grad) for n, p in model.named_parameters() if p.grad is not None]
                 with counts_put_aside(device):
                     gradients = {n: _dense(g) for n, g in named}
-    return Outcome([loss for loss in losses], gradients)
+    return Outcome(losses, gradients)
 
 
 def update(
@@ -149,7 +146,7 @@ def update(
     return loss.detach()
 
 
-class counts_put_aside:  # noqa: N801 - reads as a function
+class counts_put_aside:
     """What a block costs is not counted."""
 
     def __init__(self, device: Any):

@@ -71,9 +71,7 @@ def test_an_overflow_changes_no_row_no_moment_and_no_count(table_and_matrix, whe
     step(wrapper)
     state = wrapper.optimizer.state
     before = [p.detach().clone() for p in table_and_matrix]
-    moments = [
-        {name: value.clone() for name, value in state[p].items()} for p in table_and_matrix
-    ]
+    moments = [{name: value.clone() for name, value in state[p].items()} for p in table_and_matrix]
     set_gradients(table_and_matrix, SCALE)
     table, matrix = table_and_matrix
     numbers = table.grad._values() if where == "table" else matrix.grad

@@ -1,16 +1,9 @@
 """Beam search on an accelerator, with every option of ours."""
 
 import pytest
-import torch
 
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch
 from tests.devices import DEVICES, device_of_kind, to_device
-from tests.unit.decoding.conftest import (  # noqa: F401 - fixtures
-    decode,
-    dictionaries,
-    make_task,
-    write_candidates,
-)
 from tests.unit.decoding.test_search import LENGTHS, models_of
 
 LISTS = {"candidate_frequent": 8, "candidate_per_word": 2}
@@ -37,7 +30,12 @@ PAIRS += [(arch, search) for arch in ARCHITECTURES for search in ("all words", "
 @pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize(("arch", "search"), PAIRS)
 def test_translations_are_the_cpus_and_no_step_of_ours_makes_the_host_wait(
-    kind, arch, search, make_task, decode, write_candidates  # noqa: F811
+    kind,
+    arch,
+    search,
+    make_task,
+    decode,
+    write_candidates,
 ):
     conf, options = SEARCHES[search]
     if conf:
