@@ -12,7 +12,6 @@ does not grow; --chart draws them on two logarithmic axes.
 """
 
 import argparse
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -41,9 +40,7 @@ class OutputSide:
         context = torch.randn(shape, generator=generator).requires_grad_()
         targets = torch.randint(rows, shape[:1], generator=generator)
         layer = LinearOutputLayer(rows, sizes["dimensions"])
-        self.context, self.targets, self.layer = turns.on(
-            options.device, (context, targets, layer)
-        )
+        self.context, self.targets, self.layer = turns.on(options.device, (context, targets, layer))
         if kind == "sampled":
             make_row_sparse(self.layer)
             self.optimizer: torch.optim.Optimizer = RowAdam(self.layer.parameters())

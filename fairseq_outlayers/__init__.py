@@ -5,11 +5,19 @@ PyTorch and Python. fairseq itself would import ``models/`` and ``tasks/`` of a 
 neither criterions nor optimizers and learning-rate schedules.
 """
 
-from fairseq_outlayers import patches
-
-patches.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
-
-from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
+import sys
 
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "optim", "tasks"]
+
+
+def register() -> None:
+    """Patch fairseq, and register models, criterions, optimizers and tasks; once is enough."""
+    from fairseq_outlayers import patches
+
+    patches.apply()  # first: the patches must be in place when fairseq's parts are looked up
+    from fairseq_outlayers import criterions, models, optim, tasks  # noqa: F401
+
+
+# `python -m fairseq_outlayers` registers when its command needs it, so that its help is quick.
+if sys.orig_argv[1:3] != ["-m", __name__] and "-m" not in sys.argv[:1]:
+    register()

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.tables.rows import embed
 
 PADDING_WORD = "madeupword"  # by which fairseq rounds the size of a dictionary up
 
@@ -47,7 +48,7 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
 
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         known = ids.masked_fill(ids >= self.num_embeddings, self.unknown_idx)
-        return super().forward(known)
+        return embed(self, known)
 
 
 def internal_vocabulary_size(config: Any, dictionary: Any) -> int:

@@ -83,4 +83,11 @@ class RowSparseEmbedding(torch.nn.Embedding):
     """What an ``nn.Embedding`` becomes whose table has row-sparse gradients."""
 
     def forward(self, ids: Tensor) -> Tensor:
-        return RowSparseLookup.apply(self.weight, ids, self.padding_idx)
+        return embed(self, ids)
+
+
+def embed(embedding: torch.nn.Embedding, ids: Tensor) -> Tensor:
+    """What ``nn.Embedding`` does, for subclasses of it as well; row-sparse if the table is."""
+    if is_row_sparse(embedding.weight):
+        return RowSparseLookup.apply(embedding.weight, ids, embedding.padding_idx)
+    return torch.nn.Embedding.forward(embedding, ids)

@@ -71,7 +71,9 @@ def test_row_gradients_are_averaged_over_nccl(tmp_path):
 @pytest.mark.parametrize("name", ["full", "sampled"])
 def test_compiled_losses_equal_the_others(name):
     torch.manual_seed(1)
-    tensors = [torch.randn(size, device="cuda", requires_grad=True) for size in [(64, 16), (50, 16)]]
+    tensors = [
+        torch.randn(size, device="cuda", requires_grad=True) for size in [(64, 16), (50, 16)]
+    ]
     targets = torch.randint(50, (64,), device="cuda")
 
     def loss(context, embeddings):
