@@ -16,6 +16,7 @@ from fairseq_outlayers.evaluation import (
     transform_gates,
     unseen_words,
 )
+from fairseq_outlayers.partitions import correct_checkpoint
 from fairseq_outlayers.partitions import report as partition_report
 
 COMMANDS: Dict[str, Command] = {
@@ -23,6 +24,7 @@ COMMANDS: Dict[str, Command] = {
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint_report.COMMAND,
     "partitions": partition_report.COMMAND,
+    "partition-correction": correct_checkpoint.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,
