@@ -13,7 +13,17 @@ import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
 SETTINGS = ("SETTING", "ARMS", "DECODINGS", "TAU", "TAUS", "FREQUENT", "PER_WORD", "CHOICE")
-OURS = (*SETTINGS, "HIDDEN", "EPOCHS", "PATIENCE", "SEEDS", "BEAM", "PARALLEL", "ENSEMBLE_OF", "ENSEMBLES")
+OURS = (
+    *SETTINGS,
+    "HIDDEN",
+    "EPOCHS",
+    "PATIENCE",
+    "SEEDS",
+    "BEAM",
+    "PARALLEL",
+    "ENSEMBLE_OF",
+    "ENSEMBLES",
+)
 SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE"; echo "${ARM_OPTIONS[@]}"'
 
 
