@@ -80,12 +80,7 @@ class PartitionedTraining(FairseqTask):
         options = dict(zip(_POSITIONAL, args, strict=False), **kwargs)
         partitions = self.partitions_of(dataset, limits, options)
         if self._corrected:
-            self._log_shares = torch.from_numpy(partitions.log_shares())
-            logger.info(
-                "--partition-correction log_share: training subtracts the logarithm of its share "
-                f"from the score of a word, {self._log_shares.min():.2f} to "
-                f"{self._log_shares.max():.2f}"
-            )
+            self._correct(partitions)
         batches = PartitionedBatches(
             dataset,
             partitions,
@@ -96,6 +91,18 @@ class PartitionedTraining(FairseqTask):
         )
         self._batches = self.dataset_to_epoch_iter[dataset] = batches
         return batches
+
+    def _correct(self, partitions: CorpusPartitions) -> None:
+        """Count the shares of words; what training subtracts, the class biases start with."""
+        assert self._working_set is not None
+        is_start = self._log_shares is None
+        self._log_shares = torch.from_numpy(partitions.log_shares())
+        logger.info(
+            "--partition-correction log_share: training subtracts the logarithm of its share from "
+            f"the score of a word, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
+        )
+        if is_start:
+            self._working_set.start_class_bias(self._log_shares)
 
     def partitions_of(
         self, dataset: Any, limits: Dict[str, int], options: Dict[str, Any]

@@ -78,6 +78,23 @@ def test_with_one_partition_the_correction_changes_no_bit(data, tmp_path):
         assert torch.equal(table, log_share[name]), name
 
 
+@pytest.mark.parametrize("mode", [[], ["--reshuffle-partitions", "--update-freq", 2]])
+def test_a_new_model_trains_as_an_uncorrected_one_but_for_its_biases(data, tmp_path, mode):
+    """They start at what is subtracted, so all training scores are the same up to rounding."""
+    for correction in ("none", "log_share"):
+        options = [*mode, "--partition-correction", correction, "--max-update", 12]
+        train(data, tmp_path / correction, *options)
+    none, log_share = (saved(tmp_path / name)["model"] for name in ("none", "log_share"))
+    orders = [range(500)]
+    if mode:
+        orders = [np.random.default_rng((1, epoch)).permutation(500) for epoch in range(1, 9)]
+    added = np.log(np.mean([counted_shares(data, order) for order in orders], axis=0))
+    found = (log_share[BIAS] - none[BIAS]).double()
+    torch.testing.assert_close(found, torch.from_numpy(added), atol=1e-4, rtol=0)
+    for name in set(none) - {BIAS}:
+        torch.testing.assert_close(log_share[name], none[name], atol=1e-4, rtol=0, msg=name)
+
+
 def test_hydra_takes_either_value(data, tmp_path):
     overrides = [
         f"common.user_dir={PLUGIN}", "common.cpu=true", "++task._name=translation_outlayers",
