@@ -4,7 +4,6 @@ The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose fina
 decoder, general attention, input feeding, and any output layer on the attentional state.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, Tuple
 
@@ -18,6 +17,7 @@ from fairseq_outlayers.modules.input_feeding_decoder import InputFeedingDecoder
 from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
 from fairseq_outlayers.modules.luong_decoder import LuongDecoder
+from fairseq_outlayers.modules.start_range import PublishedStart, start_spread
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import (
@@ -30,7 +30,7 @@ from fairseq_outlayers.source_embeddings import (
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.
-REFERENCE_RANGE, REFERENCE_SIZE = 0.1, 512
+PUBLISHED_START = PublishedStart(0.1, 512)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class LuongLSTM(AttentionalModel):
             LSTMEncoder(source, source_embedding, lstm, cfg.embedding_dropout),
             LuongDecoder(target, target_embedding, recurrence, output_layer, cfg.embedding_dropout),
         )
-        bound = cfg.init_range or REFERENCE_RANGE * math.sqrt(REFERENCE_SIZE / size)
+        bound = start_spread(cfg.init_range, size, PUBLISHED_START)
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -bound, bound)
         source_embedding.zero_padding()
