@@ -18,6 +18,7 @@ import comparison
 import ledger
 import length_limits
 import scoring
+import tuning
 from comparison import Row, mean_and_deviation
 
 
@@ -196,20 +197,21 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError(f"{options.ledger} is missing or empty: run an arm first")
         if options.only:
             entries = [entry for entry in entries if entry["arm"] in options.arms]
+        choices, entries = tuning.rows(entries), tuning.without(entries)
         rows = comparison.rows_of(entries, options.arms)
         problems = [] if options.no_bootstrap else comparison.compare_with_first(rows)
     except ValueError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
     missing = not_run(rows, options.arms, options.seeds)
-    if rows:
+    if rows or choices:
         facts = json.dumps(as_json(options.title, rows, missing), indent=2, ensure_ascii=False)
         scoring.write_lines(Path(f"{options.output}.json"), facts.split("\n"))
-        text = markdown(options.title, rows, missing, problems)
+        text = markdown(options.title, rows, missing, problems) + tuning.markdown(choices)
         scoring.write_lines(Path(f"{options.output}.md"), text.rstrip("\n").split("\n"))
         print("\n".join(table(rows)))
     print(f"\narms not run: {', '.join(missing) or 'none'}")
-    if rows:
+    if rows or choices:
         print(f"{options.output}.json\n{options.output}.md")
     return 0
 

@@ -73,7 +73,7 @@ class Translation:
         return figures
 
     def _lengths(self, output: Path, hypotheses: list[str], references: list[str]) -> dict:
-        """Translations that ran into the length limit or repeat themselves, and the length ratio."""
+        """Loops and the length ratio."""
         train = getattr(self.arguments, "train", [])
         limits = length_limits.limits(self.arguments.data, train, self.options)
         counts = scoring.token_counts(output, len(references))

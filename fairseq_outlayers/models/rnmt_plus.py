@@ -58,9 +58,9 @@ class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     init_range: float = field(
         default=0.0,
         metadata={
-            "help": "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of RNMT+ "
-            "at a --hidden-size of 512, and at others so that products keep their variance (0.08 "
-            "at 128)"
+            "help": "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of "
+            "RNMT+ at a --hidden-size of 512, and at others so that products keep their variance "
+            "(0.08 at 128)"
         },
     )
 

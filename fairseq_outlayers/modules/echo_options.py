@@ -39,9 +39,9 @@ class EchoStart(NamedTuple):
 
 SIMPLE, LSTM = "simple", "lstm"
 PAPER = EchoStart(10.0, 1.0, "none")
-# output_variance: a layer's states vary as much as its inputs (``echo_gain.output_gain``). LSTM cells
-# do so for small inputs, which smaller scales shrink from layer to layer; simple cells for inputs of
-# deviation .84, which is where a stack of them brings inputs of any size. docs/echo_states.md.
+# output_variance: a layer's states vary as much as its inputs (``echo_gain.output_gain``). LSTM
+# cells do so for small inputs, which smaller scales shrink from layer to layer; simple cells for
+# inputs of deviation .84, which a stack of them brings inputs of any size to (docs/echo_states.md).
 ECHO_STARTS: Dict[str, Dict[str, EchoStart]] = {
     "output_variance": {
         SIMPLE: EchoStart(3.0, 0.5, "fan_in"),

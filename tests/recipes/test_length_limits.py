@@ -76,7 +76,8 @@ def test_tokens_are_counted_without_the_end_of_the_sentence(tmp_path):
 def entry(generate, **figures):
     return {
         "arm": generate, "key": generate, "seed": 1, "setting": {"generate": generate},
-        "figures": {"bleu_tokenised": 10.0, **figures}, "machine": {"cpu": "", "cores": 1, "gpu": None},
+        "figures": {"bleu_tokenised": 10.0, **figures},
+        "machine": {"cpu": "", "cores": 1, "gpu": None},
         "versions": {}, "commit": "c", "command": "x",
     }  # fmt: skip
 
