@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package need
 
 import numpy as np
 
-from fairseq_outlayers.evaluation.frequency_bins import Bins, bins_by_count
-from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics, MeteorParameters
+from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
+from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics, MeteorParameters
 from recorded_runs import Runs
 from resampling import interval, multiplicities
 from verdicts import NOT_RUN, Part, in_words, verdict_of
