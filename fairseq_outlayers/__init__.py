@@ -10,6 +10,7 @@ from fairseq_outlayers import patches
 patches.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
 
 from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
+from fairseq_outlayers.hub import load  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "optim", "tasks"]
+__all__ = ["criterions", "load", "models", "optim", "tasks"]

@@ -15,7 +15,13 @@ from fairseq_outlayers.analysis import (
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, options, partition_correction
+from fairseq_outlayers.commands import (
+    capacity,
+    checkpoint,
+    export,
+    options,
+    partition_correction,
+)
 from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
@@ -23,6 +29,7 @@ COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint.COMMAND,
+    "export": export.COMMAND,
     "partitions": partition_report.COMMAND,
     "partition-correction": partition_correction.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,

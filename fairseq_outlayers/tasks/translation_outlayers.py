@@ -72,7 +72,9 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
-        if lists is None and average == "probabilities" and share == 0:
+        # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
+        stock_does = average == "probabilities" and share == 0
+        if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)

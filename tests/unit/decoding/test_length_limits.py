@@ -1,4 +1,4 @@
-"""A minimum length by that of the source, against fairseq's for each sentence alone."""
+"""Length limits by the source, against fairseq's for each sentence alone."""
 
 import pytest
 import torch
@@ -44,6 +44,37 @@ def test_every_sentence_is_decoded_as_alone_with_its_own_minimum(
         unlimited = decode(free, models, alone, **search, **LIMITS)[0]
         ended_early += min(len(hypothesis["tokens"]) for hypothesis in unlimited) <= minimum
     assert ended_early > 0  # or the limit has not been tried
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        {"min_len": 4},
+        {"diverse_beam_groups": 5},
+        {"print_alignment": "hard"},
+        {"prefix_size": 2},
+    ],
+    ids=["beam", "minimum", "diverse beams", "alignment", "prefix"],
+)
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_every_sentence_is_decoded_as_alone_with_its_own_maximum(
+    options, search, make_task, decode
+):
+    task = make_task(**options)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    limits = {"max_len_a": 1.2, "max_len_b": 2}
+    found = decode(task, models, batch, **search, **limits)
+    for row, maximum in enumerate([8, 3, 10, 6]):
+        alone = {**rows_of(batch, slice(row, row + 1)), "id": torch.tensor([0])}
+        most = max(maximum, search.get("min_len", 0))
+        expected = decode(task, models, alone, **search, max_len_a=0, max_len_b=most)[0]
+        # Untrained models hardly ever end by themselves: the limit does.
+        assert max(len(hypothesis["tokens"]) for hypothesis in found[row]) == most + 1
+        assert len(found[row]) == len(expected)
+        for hypothesis, wanted in zip(found[row], expected, strict=True):
+            assert hypothesis["tokens"].tolist() == wanted["tokens"].tolist()
+            torch.testing.assert_close(hypothesis["score"], wanted["score"])
 
 
 def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
