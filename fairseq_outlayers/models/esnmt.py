@@ -85,9 +85,9 @@ class EchoStateModel(RNMTSkeleton):
     gates = 1
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
+    def check_options(cls, cfg: Any) -> None:
         check_echo_options(cfg)
-        return super().build_model(cfg, task)
+        super().check_options(cfg)
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
@@ -115,7 +115,8 @@ class EchoStateModel(RNMTSkeleton):
         """A layer on a reservoir."""
         raise NotImplementedError
 
-    def freeze(self, cfg: Any) -> None:
+    def complete(self, cfg: Any) -> None:
+        """Freeze what is not to be trained, outside the recurrent layers."""
         release = RELEASES[cfg.release]
         tables = {"encoder.embed_tokens": self.encoder.embed_tokens}
         if self.decoder.embed_tokens is not self.encoder.embed_tokens:
@@ -135,10 +136,10 @@ class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
+    def check_options(cls, cfg: Any) -> None:
         if not 0 < cfg.leak_rate <= 1:
             raise UserError(f"--leak-rate {cfg.leak_rate}: must be above 0 and at most 1")
-        return super().build_model(cfg, task)
+        super().check_options(cfg)
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:

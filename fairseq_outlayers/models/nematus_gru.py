@@ -15,12 +15,12 @@ from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
 
 
 @dataclass
@@ -55,60 +55,59 @@ class NematusGRU(AttentionalModel):
     """
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "NematusGRU":
+    def check_options(cls, cfg: Any) -> None:
         for option in ("embed_dim", "hidden_size"):
             require_range(cfg, option, at_least=1)
         for option in ("dropout", "embedding_dropout"):
             require_range(cfg, option, at_least=0, below=1)
         for option in ("attention_size", "init_std"):
             require_range(cfg, option, at_least=0)
-        model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, cfg.init_std)
-        register_dictionaries(model, task)
-        return model
+
+    @classmethod
+    def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:
+        gru = LeftPaddedGRU(cfg.embed_dim, cfg.hidden_size)
+        return GRUEncoder(dictionary, embedding, gru, cfg.embedding_dropout, cfg.dropout)
+
+    @classmethod
+    def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> NematusDecoder:
+        size, context_size = cfg.hidden_size, 2 * cfg.hidden_size
+        attention = AdditiveAttention(size, context_size, cfg.attention_size or context_size)
+        return NematusDecoder(
+            dictionary,
+            embedding,
+            ConditionalGRU(cfg.embed_dim, size, attention, context_size),
+            DeepReadout(size, cfg.embed_dim, context_size),
+            build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
+            nn.Linear(context_size, size),
+            cfg.embedding_dropout,
+            cfg.dropout,
+        )
+
+    @classmethod
+    def start(cls, cfg: Any) -> "NematusStart":
+        return NematusStart(cfg.init_std)
 
 
-def _build_encoder(cfg: Any, dictionary: Any) -> GRUEncoder:
-    embedding = build_source_embedding(cfg, dictionary, cfg.embed_dim, bidirectional=True)
-    gru = LeftPaddedGRU(cfg.embed_dim, cfg.hidden_size)
-    return GRUEncoder(dictionary, embedding, gru, cfg.embedding_dropout, cfg.dropout)
+class NematusStart(Start):
+    """Normal weights, orthogonal recurrent matrices, biases of zero; the output layer as built.
 
-
-def _build_decoder(cfg: Any, task: Any) -> NematusDecoder:
-    dictionary = task.target_dictionary
-    context_size = 2 * cfg.hidden_size
-    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
-    attention = AdditiveAttention(cfg.hidden_size, context_size, cfg.attention_size or context_size)
-    return NematusDecoder(
-        dictionary,
-        embedding,
-        ConditionalGRU(cfg.embed_dim, cfg.hidden_size, attention, context_size),
-        DeepReadout(cfg.hidden_size, cfg.embed_dim, context_size),
-        build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
-        nn.Linear(context_size, cfg.hidden_size),
-        cfg.embedding_dropout,
-        cfg.dropout,
-    )
-
-
-def _initialize(model: NematusGRU, std: float) -> None:
-    """Nematus's start: normal weights, orthogonal recurrent matrices, biases of zero.
-
-    An output layer keeps its own.
+    Args:
+        std: deviation of the normal weights.
     """
-    for name, parameter in model.named_parameters():
-        if "output_projection" in name:
-            continue
+
+    reaches_output = False
+
+    def __init__(self, std: float):
+        self.std = std
+
+    def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
         if "weight_hh" in name:
             for gate in parameter.detach().chunk(3):
                 nn.init.orthogonal_(gate)
         elif "bias" in name:
             nn.init.zeros_(parameter)
         else:
-            nn.init.normal_(parameter, std=std)
-    model.encoder.embed_tokens.zero_padding()
-    target = model.decoder.embed_tokens
-    nn.init.zeros_(target.weight[target.padding_idx].detach())
+            nn.init.normal_(parameter, std=self.std)
 
 
 # The models of Di Gangi & Federico (2017).

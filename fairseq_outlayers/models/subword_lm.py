@@ -10,10 +10,11 @@ from fairseq.models import FairseqLanguageModel, register_model
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
+from fairseq_outlayers.models.dictionaries import register_dictionaries
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import changed_defaults, register_size
 
 Defaults: Any = changed_defaults(
@@ -73,8 +74,7 @@ class SubwordLM(FairseqLanguageModel):
             build_output_layer(cfg, embedding, size, dictionary),
         )
         model = cls(decoder)
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
+        reset_parameters(model, Uniform(cfg.init_range))
         register_dictionaries(model, task)
         return model
 

@@ -11,10 +11,11 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import OwnStart, Start
 from fairseq_outlayers.tables.rows import all_rows, table_rows
 
 
-class OutputLayer(nn.Module, ABC):
+class OutputLayer(OwnStart, ABC):
     """Scores classes: ``logit(y | h) = <project(h), class_embedding(y)> + class_bias(y)``.
 
     A class encoder and a context encoder joined by a dot product. Because the two meet only in the
@@ -50,6 +51,21 @@ class OutputLayer(nn.Module, ABC):
         self.num_classes = num_classes
         self.bias = nn.Parameter(torch.zeros(num_classes)) if bias else None
         self.num_updates = 0
+
+    def reset_parameters(self, start: Start) -> None:
+        """Give the parameters their start; every model calls this once, when it is complete.
+
+        Biases of classes and the modules inside start like the rest of the model, if the model's
+        start is meant for the output too; else they stay as built. Parameters that a subclass makes
+        keep the values that it gave them, unless it overrides this.
+
+        Args:
+            start: how the rest of the model starts.
+        """
+        if start.reaches_output:
+            if self.bias is not None:
+                start.fill(self, "bias", self.bias)
+            super().reset_parameters(start)
 
     def set_num_updates(self, num_updates: int) -> None:
         """Called by fairseq before every batch of training; samplers draw by this number."""

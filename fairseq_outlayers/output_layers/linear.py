@@ -6,6 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.tables.rows import all_rows, table_rows
 
@@ -29,6 +30,11 @@ class LinearOutputLayer(OutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "LinearOutputLayer":
         return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
+
+    def reset_parameters(self, start: Start) -> None:
+        super().reset_parameters(start)
+        if start.reaches_output:
+            start.fill(self, "weight", self.weight)
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         return all_rows(self.weight) if ids is None else table_rows(self.weight, ids)

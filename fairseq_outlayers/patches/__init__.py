@@ -20,7 +20,6 @@ from fairseq_outlayers.patches import (
     safe_checkpoints,
     torchrun_on_cpu,
 )
-from fairseq_outlayers.patches.dictionary_hash import register_dictionaries, update_dictionary
 
 MENDS = (
     clear_errors,
@@ -38,7 +37,7 @@ MENDS = (
     resume_in_parallel,
 )
 
-__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
+__all__ = ["MENDS", "apply"]
 
 
 def apply() -> None:

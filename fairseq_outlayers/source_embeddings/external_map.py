@@ -59,6 +59,10 @@ class Mapped(NamedTuple):
     left_out: Tensor  # padding, and unknown words if they are masked, (B, S)
 
 
+class VectorMap(nn.Linear):
+    """A map of given vectors: its weights stand for a table of embeddings."""
+
+
 class ExternalMap(nn.Module):
     """``m = f(W e + b)`` of the external vectors ``e`` (Di Gangi & Federico 2017, Sec. 3).
 
@@ -81,7 +85,7 @@ class ExternalMap(nn.Module):
         self.nonlinearity = ACTIVATIONS[config.external_activation]
         self.dropout = nn.Dropout(config.external_dropout)
         self.mapped_dropout = nn.Dropout(config.mapped_dropout)
-        self.maps = nn.ModuleList(nn.Linear(table.dimensions, embed_dim) for _ in range(maps))
+        self.maps = nn.ModuleList(VectorMap(table.dimensions, embed_dim) for _ in range(maps))
         table.register(self)
 
     @classmethod

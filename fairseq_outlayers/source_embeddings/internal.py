@@ -1,11 +1,12 @@
 """Embeddings that the model learns, as in every translation model."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 
 PADDING_WORD = "madeupword"  # by which fairseq rounds the size of a dictionary up
@@ -44,6 +45,13 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         """For the symbols that ``--internal-vocabulary`` says."""
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
+
+    def reset_parameters(self, start: Optional[Start] = None) -> None:  # type: ignore[override]
+        if start is None:  # called by nn.Embedding when it is made
+            nn.Embedding.reset_parameters(self)
+            return
+        start.fill(self, "weight", self.weight)
+        self.zero_padding()
 
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         known = ids.masked_fill(ids >= self.num_embeddings, self.unknown_idx)
