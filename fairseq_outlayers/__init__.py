@@ -1,15 +1,17 @@
 """Output layers for fairseq: ``fairseq-train DATA --user-dir fairseq_outlayers --arch ...``.
 
 Importing the package registers everything in it and mends what fairseq needs mended on today's
-PyTorch and Python. fairseq itself would import ``models/`` and ``tasks/`` of a ``--user-dir``, but
-neither criterions nor optimizers and learning-rate schedules.
+PyTorch and Python. Where fairseq is not installed, nothing is registered, and ``losses``,
+``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can be imported all the
+same (docs/without_fairseq.md).
 """
 
-from fairseq_outlayers import patches
-
-patches.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
-
-from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
-
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "optim", "tasks"]
+
+try:
+    import fairseq  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "fairseq":  # it is there, and something that it needs is not
+        raise
+else:
+    from fairseq_outlayers import with_fairseq  # noqa: F401

@@ -7,11 +7,9 @@ is one file plus one line in the dict.
 """
 
 from dataclasses import field, fields, make_dataclass
-from typing import Any, Dict, Type
+from typing import Any, Dict
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
-
+from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.errors import UserError
 
 
@@ -45,7 +43,7 @@ def selection_config(
         ChoiceEnum(list(registry)),
         field(default=default, metadata={"help": help_text}),
     )
-    configs: list[Type[FairseqDataclass]] = []
+    configs: list[Any] = []
     for entry in registry.values():
         if entry.Config not in configs:
             configs.append(entry.Config)
@@ -76,23 +74,3 @@ def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
     made = make_dataclass(class_name, changed, bases=(config,))
     made.__module__ = __name__
     return made
-
-
-def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
-    """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
-
-    A class and a dataclass of its own make it work from the command line and from hydra alike;
-    fairseq's own named architectures are silently ignored by hydra.
-
-    Args:
-        name: of the architecture.
-        model: a registered model class whose options are a dataclass.
-        summary: what is special about it, one sentence.
-        defaults: by name of the option.
-    """
-    registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)
-    config = MODEL_DATACLASS_REGISTRY[registered]
-    made = changed_defaults(f"{config.__name__}_{name}", config, **defaults)
-    made.__module__ = model.__module__
-    sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
-    register_model(name, dataclass=made)(sized)

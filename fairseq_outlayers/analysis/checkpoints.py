@@ -15,6 +15,7 @@ from torch import Tensor
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tables.table import table_of
 
 
 class Trained(NamedTuple):
@@ -42,7 +43,7 @@ class Trained(NamedTuple):
         embedding = self.input_embeddings
         if isinstance(embedding, ComposedEmbedding):
             return embedding.all_words()
-        return embedding.weight.detach()
+        return table_of(embedding).rows()
 
     @torch.no_grad()
     def output_vectors(self) -> Tensor:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
@@ -26,6 +25,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.dictionaries import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.tables.table import table_of
 
 
 @torch.no_grad()
@@ -54,11 +54,11 @@ def add_words(
     expected = (len(words), embedding.embedding_dim)
     if tuple(vectors.shape) != expected:
         raise ValueError(f"vectors of shape {tuple(vectors.shape)}; expected {expected}")
-    if layer.bias is not None:
-        known = layer.bias[real_words(dictionary)].mean() if bias is None else torch.tensor(bias)
-        layer.bias = _longer(layer.bias, known.expand(len(words)))
-    embedding.weight = _longer(embedding.weight, vectors)
-    embedding.num_embeddings += len(words)
+    biases = layer.class_bias(real_words(dictionary))
+    if biases is not None:
+        known = biases.mean() if bias is None else torch.tensor(bias)
+        table_of(layer, "bias").append(known.expand(len(words)))
+    table_of(embedding).append(vectors)
     layer.num_classes += len(words)
     if isinstance(layer, ComputedOutputLayer):
         layer.invalidate()
@@ -84,10 +84,6 @@ def extensible(trained: Trained) -> EmbeddingOutputLayer:
             "the input embeddings"
         )
     return layer
-
-
-def _longer(parameter: Tensor, rows: Tensor) -> nn.Parameter:
-    return nn.Parameter(torch.cat([parameter, rows.to(parameter)]))
 
 
 def _extend_dictionaries(trained: Trained, words: Sequence[str]) -> None:

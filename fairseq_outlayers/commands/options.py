@@ -8,6 +8,7 @@ import argparse
 from typing import Any, Dict, Iterator, List, Tuple
 
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
@@ -15,6 +16,7 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.models.named_sizes import for_fairseq
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
 from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
@@ -139,6 +141,7 @@ def _section(
     else:
         known = _stock_options(part, dataclass)
         rows = [a for a in _actions(part, dataclass) if a.dest not in known and a.option_strings]
+    rows = [action for action in rows if action.help != argparse.SUPPRESS]
     if rows:
         yield from TABLE
         yield from map(_row, rows)
@@ -163,6 +166,8 @@ def _row(action: argparse.Action) -> str:
 def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
     parser = argparse.ArgumentParser(add_help=False)
     if dataclass is not None:
+        if not issubclass(dataclass, FairseqDataclass):
+            dataclass = for_fairseq(dataclass)
         gen_parser_from_dataclass(parser, dataclass())
     elif hasattr(part, "add_args"):
         part.add_args(parser)

@@ -1,14 +1,13 @@
 """Cross-entropy over the words of the partition that a batch belongs to."""
 
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
-import torch
 from fairseq.criterions import register_criterion
 from torch import Tensor
 
+from fairseq_outlayers.criterions.base import Loss
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -37,27 +36,9 @@ class PartitionSoftmax(FullSoftmax):
         require_range(task.cfg, "partition_size", at_least=1)
         return super().build_criterion(cfg, task)
 
-    def losses(
+    def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
-    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
-        if layer.class_block is None:
-            return super().losses(layer, hidden, targets, reduce)
-        loss, nll = streamed_nll(
-            layer.project(hidden),
-            targets,
-            _blocks(layer, layer.class_block, hidden.device),
-            self.label_smoothing,
-            self.left_out,
-        )
-        return (loss.sum(), nll.sum(), {}) if reduce else (loss, nll, {})
-
-    def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
-        if not self.training:
-            return {}
-        return {"scored_classes": scored_classes, "all_classes": all_classes}
-
-
-def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
-    for first in range(0, layer.num_classes, size):
-        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
-        yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))
+    ) -> Loss:
+        loss, nll, _ = self.exact_loss(layer, hidden, targets, reduce)
+        counts = {"scored_classes": layer.num_in_use, "all_classes": layer.num_classes}
+        return Loss(loss, nll, counts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Tuple
 
 import torch.nn as nn
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.rnmt import RNMTDecoder
@@ -19,8 +20,8 @@ from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.models.base import AttentionalModel
+from fairseq_outlayers.models.named_sizes import register_size
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
 
 # From the layer's name within the model and its number of inputs.
@@ -28,7 +29,7 @@ MakeLayer = Callable[[str, int], RecurrentLayer]
 
 
 @dataclass
-class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
+class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )

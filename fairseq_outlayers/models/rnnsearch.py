@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
@@ -24,7 +25,7 @@ from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbedding
 
 
 @dataclass
-class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
+class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
     embed_dim: int = field(
         default=620, metadata={"help": "dimensions of the embeddings and of the readout"}
     )

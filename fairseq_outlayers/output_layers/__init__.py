@@ -49,10 +49,13 @@ def build_output_layer(
         hidden_size: size of the decoder states that will be scored.
         dictionary: the target dictionary.
     Raises:
-        UserError: if the name is unknown or the dimensions do not suit the layer.
+        UserError: if the name is unknown, the dimensions do not suit the layer, or it has a table
+            that it does not declare.
     """
-    layer = lookup(OUTPUT_LAYERS, config.output_layer, "--output-layer")
-    return layer.build(config, embedding, hidden_size, dictionary)
+    kind = lookup(OUTPUT_LAYERS, config.output_layer, "--output-layer")
+    layer = kind.build(config, embedding, hidden_size, dictionary)
+    layer.check_tables()
+    return layer
 
 
 __all__ = [

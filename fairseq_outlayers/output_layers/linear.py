@@ -8,7 +8,6 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.output_layers.base import OutputLayer
-from fairseq_outlayers.tables.rows import all_rows, table_rows
 
 
 class LinearOutputLayer(OutputLayer):
@@ -22,7 +21,7 @@ class LinearOutputLayer(OutputLayer):
 
     def __init__(self, num_classes: int, hidden_size: int, bias: bool = True):
         super().__init__(num_classes, bias)
-        self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
+        self.register_table("weight", nn.Parameter(torch.empty(num_classes, hidden_size)))
         nn.init.normal_(self.weight, std=hidden_size**-0.5)
 
     @classmethod
@@ -37,4 +36,4 @@ class LinearOutputLayer(OutputLayer):
             start.fill(self, "weight", self.weight)
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
-        return all_rows(self.weight) if ids is None else table_rows(self.weight, ids)
+        return self.rows("weight", ids)

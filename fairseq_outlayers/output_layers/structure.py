@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict
 
 import torch
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.registry import lookup
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, FrozenSet, List, Optional, Sequence
 
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding, ComposedWords
 from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
 from fairseq_outlayers.compositions.units import units_of_dictionary

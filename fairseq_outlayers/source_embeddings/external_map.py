@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.formats.external_table import ExternalTable
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding

@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, Optional
 
 import torch
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
@@ -108,7 +108,7 @@ class MixGateEmbedding(SourceEmbedding):
         internal = InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim)
         external = ExternalMap.build(config, dictionary, embed_dim, bidirectional)
         sees_mapped = config.gate_input == "mapped"
-        counts = _log_counts(dictionary, len(internal.weight)) if config.gate_frequency else None
+        counts = _log_counts(dictionary, internal.num_embeddings) if config.gate_frequency else None
         gate = Gate(embed_dim, embed_dim if sees_mapped else external.table.dimensions, counts)
         return cls(internal, external, gate, sees_mapped, INNER_LAYERS[config.gate_inner])
 

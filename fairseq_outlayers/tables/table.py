@@ -1,8 +1,9 @@
 """A parameter with a row for every word, and where its rows are.
 
-A table is declared by the module that owns its parameter, once: with :meth:`TableOwner.register_table`,
-or by being the weight of an ``nn.Embedding``. Whoever needs rows asks the table object, never the
-parameter, whose rows may be a few only (``tables/active_rows.py``) or want a row-sparse gradient.
+The module that owns the parameter declares the table, once, by :meth:`TableOwner.register_table`;
+the weight of an ``nn.Embedding`` is declared by being one. Whoever needs rows asks the table,
+never the parameter, which may hold a few of them only (``tables/active_rows.py``) or want a
+row-sparse gradient.
 """
 
 from typing import Any, Callable, Dict, Iterator, Optional
@@ -49,6 +50,11 @@ class Table:
         if self._elsewhere is not None:
             return self._elsewhere(ids)
         return lookup_row_sparse(table, ids) if self.row_sparse else lookup(table, ids)
+
+    @property
+    def num_in_use(self) -> int:
+        """How many rows :meth:`rows` gives if it is not asked for some."""
+        return self.num_words if self._in_use is None else self._in_use
 
     def make_row_sparse(self) -> None:
         """From now on, lookups by ids have row-sparse gradients."""

@@ -214,7 +214,11 @@ def scores(model, batch):
 
 
 def train_on(model, task, batch, updates=3):
-    """A few updates of plain gradient descent in float64; names of all parameters and a digest of each after."""
+    """A few updates of gradient descent in float64.
+
+    Returns:
+        The names of all parameters, and a digest of each, ``(P, 2)``.
+    """
     from fairseq.criterions import CRITERION_REGISTRY
 
     model.double().train()

@@ -15,7 +15,7 @@ import torch
 import fairseq_outlayers
 
 sys.path.insert(0, str(Path(__file__).parent))
-import families  # noqa: E402
+import families
 
 
 def preprocess(folder):

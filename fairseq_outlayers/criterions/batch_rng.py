@@ -1,15 +1,15 @@
-"""Randomness that depends on which batch it is, not on who computes it."""
+"""RNG seeded by (seed, update, micro-batch), not by rank."""
 
 import numpy as np
 from fairseq.distributed import utils as distributed_utils
 
 
-class BatchGenerators:
-    """A random generator for every batch, a pure function of (seed, update, batch of the update).
+class BatchRNG:
+    """An RNG for every batch, a pure function of (seed, update, micro-batch of the update).
 
-    Batches of an update are numbered as fairseq deals them out: with ``W`` processes, process ``r``
-    has number ``i W + r`` in its ``i``-th turn. So a resumed run, and two processes in place of
-    ``--update-freq 2``, draw what one unbroken process would have drawn.
+    Micro-batches of an update are numbered as fairseq deals them out: with ``W`` processes, process
+    ``r`` has number ``i W + r`` in its ``i``-th turn. So a resumed run, and two processes in place
+    of ``--update-freq 2``, draw what one unbroken process would have drawn.
     """
 
     def __init__(self, seed: int):
@@ -18,7 +18,7 @@ class BatchGenerators:
         self._turn = 0
 
     def next(self, update: int) -> np.random.Generator:
-        """The generator of this process's next batch within ``update``."""
+        """The RNG of this process's next micro-batch within ``update``."""
         self._turn = self._turn + 1 if update == self._update else 0
         self._update = update
         world_size = distributed_utils.get_data_parallel_world_size()
