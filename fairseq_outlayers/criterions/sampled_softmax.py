@@ -12,8 +12,9 @@ from fairseq_outlayers.criterions.batch_numbers import BatchGenerators
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, SoftmaxConfig
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.losses import sampled_nll, scored_classes
+from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.samplers import Sampler, SamplerConfig, build_sampler
+from fairseq_outlayers.samplers import Sampler, build_sampler
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
-from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.options import register_size
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (

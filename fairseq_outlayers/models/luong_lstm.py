@@ -18,9 +18,9 @@ from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.

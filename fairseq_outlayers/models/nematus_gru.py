@@ -18,9 +18,9 @@ from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
 @dataclass

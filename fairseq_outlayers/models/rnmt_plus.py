@@ -19,9 +19,9 @@ from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # From the layer's name within the model and its number of inputs.
 MakeLayer = Callable[[str, int], RecurrentLayer]

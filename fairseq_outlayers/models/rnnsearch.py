@@ -18,9 +18,10 @@ from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
 @dataclass

@@ -7,7 +7,6 @@ from typing import Any, Optional
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -41,7 +40,7 @@ class OutputLayer(OwnStart, ABC):
     """
 
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         no_class_bias: bool = field(
             default=False, metadata={"help": "leave out the bias of each class at the output"}
         )

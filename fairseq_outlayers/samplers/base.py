@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 
@@ -38,7 +37,7 @@ class Sampler(ABC):
     """
 
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         pass
 
     def __init__(self, num_classes: int, num_sampled: int):

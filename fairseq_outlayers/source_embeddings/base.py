@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.layers.initialization import OwnStart, Start
@@ -21,7 +20,7 @@ class SourceEmbedding(OwnStart, ABC):
     directions_differ = False
 
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         internal_vocabulary: int = field(
             default=0,
             metadata={
