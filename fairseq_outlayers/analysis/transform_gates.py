@@ -11,8 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.analysis import checkpoints
 from fairseq_outlayers.analysis.study import Finding, study_command
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
-from fairseq_outlayers.compositions.subword_composition import HIGHWAYS
+from fairseq_outlayers.compositions import HIGHWAYS, ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 

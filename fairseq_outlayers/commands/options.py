@@ -8,7 +8,6 @@ import argparse
 from typing import Any, Dict, Iterator, List, Tuple
 
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
-from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
@@ -16,10 +15,10 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.models.named_sizes import for_fairseq
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
-from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
-from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SamplerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.samplers import SAMPLERS
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 
 OURS = "fairseq_outlayers."
 
@@ -166,8 +165,6 @@ def _row(action: argparse.Action) -> str:
 def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
     parser = argparse.ArgumentParser(add_help=False)
     if dataclass is not None:
-        if not issubclass(dataclass, FairseqDataclass):
-            dataclass = for_fairseq(dataclass)
         gen_parser_from_dataclass(parser, dataclass())
     elif hasattr(part, "add_args"):
         part.add_args(parser)

@@ -13,8 +13,9 @@ from fairseq_outlayers.criterions.base import Loss, SoftmaxConfig, SoftmaxCriter
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.losses import sampled_nll, scored_classes
+from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.samplers import Sampler, SamplerConfig, build_sampler
+from fairseq_outlayers.samplers import Sampler, build_sampler
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import (
-    SourceEmbeddingConfig,
     build_source_embedding,
     internal_vocabulary_size,
     refuse_with_shared_embeddings,

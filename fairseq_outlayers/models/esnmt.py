@@ -7,7 +7,6 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.models.named_sizes import register_size
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
     MakeLayer,
@@ -15,6 +14,7 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
+from fairseq_outlayers.options import register_size
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder
@@ -19,9 +18,9 @@ from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.named_sizes import register_size
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.
@@ -29,7 +28,7 @@ REFERENCE_RANGE, REFERENCE_SIZE = 0.1, 512
 
 
 @dataclass
-class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
+class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )

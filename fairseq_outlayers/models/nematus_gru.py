@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
@@ -19,13 +18,13 @@ from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.named_sizes import register_size
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
 @dataclass
-class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
+class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=500, metadata={"help": "dimensions of the embeddings and of the readout"}
     )

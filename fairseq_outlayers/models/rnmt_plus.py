@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Tuple
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.rnmt import RNMTDecoder
@@ -20,16 +19,16 @@ from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.named_sizes import register_size
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # From the layer's name within the model and its number of inputs.
 MakeLayer = Callable[[str, int], RecurrentLayer]
 
 
 @dataclass
-class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
+class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=512, metadata={"help": "dimensions of the source and target embeddings"}
     )

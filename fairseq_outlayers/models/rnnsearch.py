@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
@@ -19,13 +18,14 @@ from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
-from fairseq_outlayers.source_embeddings import SourceEmbedding, SourceEmbeddingConfig
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
 @dataclass
-class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig, FairseqDataclass):
+class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = field(
         default=620, metadata={"help": "dimensions of the embeddings and of the readout"}
     )

@@ -5,19 +5,17 @@ from typing import Any
 
 import torch.nn as nn
 from fairseq.data import TruncatedDictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import FairseqLanguageModel, register_model
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.models.dictionaries import register_dictionaries
-from fairseq_outlayers.models.named_sizes import register_size
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
-from fairseq_outlayers.registry import changed_defaults
+from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
 
 Defaults: Any = changed_defaults(
     "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
@@ -26,7 +24,10 @@ Defaults: Any = changed_defaults(
 
 
 @dataclass
-class SubwordLMConfig(Defaults, FairseqDataclass):
+class SubwordLMConfig(Defaults):
+    # By the input, whatever the output layer is.
+    also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
+
     hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
     lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
     dropout: float = field(

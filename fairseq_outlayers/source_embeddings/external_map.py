@@ -8,7 +8,6 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.formats.external_table import ExternalTable
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -26,18 +25,26 @@ class ExternalConfig(SourceEmbedding.Config):
         default=False,
         metadata={"help": "read the whole table at the start for its checksum, not samples of it"},
     )
-    external_map: ChoiceEnum(["shared", "per_direction"]) = field(  # type: ignore[valid-type]
+    external_map: str = field(
         default="shared",
-        metadata={"help": "one map of external vectors, or one for each direction of the encoder"},
+        metadata={
+            "choices": ["shared", "per_direction"],
+            "help": "one map of external vectors, or one for each direction of the encoder",
+        },
     )
-    external_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
-        default="tanh", metadata={"help": "nonlinearity on the mapped external vectors"}
+    external_activation: str = field(
+        default="tanh",
+        metadata={
+            "choices": list(ACTIVATIONS),
+            "help": "nonlinearity on the mapped external vectors",
+        },
     )
-    external_unknown: ChoiceEnum(["mean", "mask"]) = field(  # type: ignore[valid-type]
+    external_unknown: str = field(
         default="mean",
         metadata={
+            "choices": ["mean", "mask"],
             "help": "words that the table does not know have the mean of all vectors (as in the "
-            "paper), or nothing in the place of a mapped vector"
+            "paper), or nothing in the place of a mapped vector",
         },
     )
     normalize_external: bool = field(

@@ -30,12 +30,6 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "InternalSourceEmbedding":
-        if getattr(config, "external_embeddings", None) and config.source_embedding == "internal":
-            raise UserError(
-                f"--external-embeddings {config.external_embeddings} is of no use with "
-                "--source-embedding internal: choose another (only_external, mix_sum, mix_gate), "
-                "or leave it out"
-            )
         return cls.of_dictionary(config, dictionary, embed_dim)
 
     @classmethod

@@ -7,7 +7,6 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.choices import ChoiceEnum
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
@@ -71,13 +70,19 @@ class MixGateEmbedding(SourceEmbedding):
 
     @dataclass
     class Config(ExternalConfig):
-        gate_input: ChoiceEnum(["mapped", "external"]) = field(  # type: ignore[valid-type]
+        gate_input: str = field(
             default="mapped",
-            metadata={"help": "what the gate of mix_gate sees beside the model's own embedding"},
+            metadata={
+                "choices": ["mapped", "external"],
+                "help": "what the gate of mix_gate sees beside the model's own embedding",
+            },
         )
-        gate_inner: ChoiceEnum(list(INNER_LAYERS)) = field(  # type: ignore[valid-type]
+        gate_inner: str = field(
             default="linear",
-            metadata={"help": "layer that either vector passes before it is gated (mix_gate)"},
+            metadata={
+                "choices": list(INNER_LAYERS),
+                "help": "layer that either vector passes before it is gated (mix_gate)",
+            },
         )
         gate_frequency: bool = field(
             default=False,

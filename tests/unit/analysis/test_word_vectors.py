@@ -10,10 +10,10 @@ import torch.nn as nn
 
 from fairseq_outlayers.analysis import checkpoints, principal_components, transform_gates
 from fairseq_outlayers.analysis.checkpoints import Trained
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import compose_words
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from tests.conftest import make_dictionary, make_model
 
 

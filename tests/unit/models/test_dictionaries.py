@@ -73,9 +73,7 @@ def test_padding_words_count_because_they_have_rows_of_weights():
 
 def test_the_fingerprint_does_not_depend_on_counts():
     counted = dictionary_of(*WORDS, *WORDS)
-    assert dictionaries.fingerprint(counted) == dictionaries.fingerprint(
-        dictionary_of(*WORDS)
-    )
+    assert dictionaries.fingerprint(counted) == dictionaries.fingerprint(dictionary_of(*WORDS))
 
 
 @pytest.mark.parametrize("convert", ["half", "bfloat16", "double"])

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.samplers import SamplerConfig, build_sampler
+from fairseq_outlayers.options import SamplerConfig
+from fairseq_outlayers.samplers import build_sampler
 from tests.conftest import make_dictionary
 
 WEIGHTS = {"</s>": 4.0, "<unk>": 0.5, "w0": 2.0, "w1": 1e-3, "w2": 30.0}

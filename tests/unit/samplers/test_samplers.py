@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, SamplerConfig, build_sampler
+from fairseq_outlayers.options import SamplerConfig
+from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, build_sampler
 from fairseq_outlayers.samplers.batch_negatives import skip
 from tests.conftest import make_dictionary, needed_sampler_options
 
