@@ -12,7 +12,7 @@ from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
-from fairseq_outlayers.models.dictionaries import register_dictionaries
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL

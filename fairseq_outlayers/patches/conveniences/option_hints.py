@@ -2,7 +2,7 @@
 
 ``parse_args_and_arch`` (fairseq/options.py) knows only the options of what was chosen: beside
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
-error stands under two hundred lines of usage. The mend leaves out the usage, and adds for each
+error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
 option of ours which architecture, criterion or task takes it, for any other the known option most
 like it.
 """

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable
 
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.formats.dictionary import FILE
+from fairseq_outlayers.formats.dictionary import FILE_ATTRIBUTE
 from fairseq_outlayers.patches.replacing import MARK
 
 
@@ -28,7 +28,7 @@ def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def add_from_file(self: Any, f: Any) -> Any:
         if isinstance(f, str):
-            setattr(self, FILE, f)
+            setattr(self, FILE_ATTRIBUTE, f)
         elif type(self)._load_meta is Dictionary._load_meta:  # which does not look at the lines
             f = _LineByLine(f)
         return stock(self, f)
