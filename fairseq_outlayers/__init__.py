@@ -1,7 +1,7 @@
 """Output layers for fairseq: ``fairseq-train DATA --user-dir fairseq_outlayers --arch ...``.
 
-Importing the package registers everything in it and mends what fairseq needs mended on today's
-PyTorch and Python. Where fairseq is not installed, nothing is registered, and ``losses``,
+Importing the package registers everything in it and applies its patches to fairseq (``patches/``).
+Where fairseq is not installed, nothing is registered, and ``losses``,
 ``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can be imported all the
 same (docs/without_fairseq.md).
 """

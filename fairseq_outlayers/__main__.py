@@ -14,7 +14,7 @@ from fairseq_outlayers.analysis import (
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, options
+from fairseq_outlayers.commands import capacity, checkpoint, echo_gains, options
 from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
@@ -26,6 +26,7 @@ COMMANDS: Dict[str, Command] = {
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,
+    "echo-gain": echo_gains.COMMAND,
     "external-words": external_words.COMMAND,
     "open-vocabulary": open_vocabulary.COMMAND,
     "principal-components": principal_components.COMMAND,

@@ -4,7 +4,8 @@
         --data work/mine/bin --reference work/mine/tok.test.de --seed 1 \\
         -- --arch luong_lstm --output-layer tied --optimizer adam --lr 0.001 --max-epoch 10
 
-Translations are scored against --reference, language models (--score perplexity) on the data.
+Translations are scored against --reference, language models (--score perplexity) on the data, and
+runs among which a setting is chosen (--score tuning) by their validation perplexity alone.
 An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
 Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside
 the ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
@@ -22,11 +23,13 @@ import ledger
 import process
 import scoring
 import training_log
+import tuning
 from perplexity import Perplexity
 from translation import Translation
+from tuning import Tuning
 
 USER_DIR = ledger.ROOT / "fairseq_outlayers"
-SCORES = {"translation": Translation, "perplexity": Perplexity}
+SCORES = {"translation": Translation, "perplexity": Perplexity, "tuning": Tuning}
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -122,6 +125,7 @@ class Arm:
             "machine": ledger.machine(),
             "versions": ledger.versions(),
             "run": relative([str(self.folder)]),
+            **({"kind": tuning.KIND} if isinstance(self.score, Tuning) else {}),
             "figures": figures,
         }
 

@@ -8,6 +8,7 @@ import numpy as np
 import comparison
 import kept_translations
 import scoring
+import tuning
 from resampling import Interval, drawn_seeds, interval, resampled_bleu
 
 # Arms with the factors of their BLEU in a sum.
@@ -18,11 +19,13 @@ class Runs:
     """What the ledger holds of each arm, and its BLEU on resampled test sets.
 
     Args:
-        entries: lines of a ledger. Of an arm with several settings the newest counts.
+        entries: lines of a ledger. Of an arm with several settings the newest counts; runs among
+            which a setting was chosen are left out.
         form: "plain" for text with its own words, "tokenised" for words as they stand.
     """
 
     def __init__(self, entries: Sequence[dict], form: str = "plain"):
+        entries = tuning.without(entries)
         newest = {entry["arm"]: entry["key"] for entry in entries}
         self._entries: dict[str, dict[int, dict]] = {}
         for entry in entries:

@@ -9,13 +9,16 @@ list that were not run are named.
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import comparison
 import ledger
+import length_limits
 import scoring
+import tuning
 from comparison import Row, mean_and_deviation
 
 
@@ -25,6 +28,12 @@ def _p_values(row: Row) -> str:
 
 def _intervals(row: Row) -> str:
     return ", ".join(str(interval) for _, interval in sorted(row.intervals.items())) or "-"
+
+
+def _length_limit(row: Row) -> str:
+    """As decoding had it; a ledger line of perplexities has none."""
+    generate = row.entries[min(row.entries)].get("setting", {}).get("generate")
+    return "-" if generate is None else length_limits.in_words(shlex.split(generate))
 
 
 def _figure(name: str, digits: int) -> Callable[[Row], str]:
@@ -40,6 +49,9 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "difference": _intervals,
     "p": _p_values,
     "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
+    "loops": _figure("loops", 0),
+    "length ratio": _figure("length_ratio", 3),
+    "length limit": _length_limit,
     "chrF": lambda row: mean_and_deviation(row.values("chrf") or row.values("chrf_tokenised")),
     "valid ppl": _figure("best_valid_ppl", 2),
     "test ppl": _figure("test_ppl", 2),
@@ -57,6 +69,12 @@ NOTES = {
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",
+    "loops": "loops: translations that reach the length limit, or repeat a phrase of 1 to 4 words"
+    " three times in a row.",
+    "length ratio": "length ratio: words of the translations over words of the references.",
+    "length limit": "length limit: most tokens of a translation, S being the tokens of its source;"
+    f" **{length_limits.NONE}**: decoded without a limit of its own, so loops may make up much of"
+    " the output, and its BLEU does not compare with the others'.",
     "share": "share: of the classes, scored in training; the mean over updates.",
     "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
     " size of fairseq-train. Both compare only between rows run on the same idle machine.",
@@ -179,20 +197,21 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError(f"{options.ledger} is missing or empty: run an arm first")
         if options.only:
             entries = [entry for entry in entries if entry["arm"] in options.arms]
+        choices, entries = tuning.rows(entries), tuning.without(entries)
         rows = comparison.rows_of(entries, options.arms)
         problems = [] if options.no_bootstrap else comparison.compare_with_first(rows)
     except ValueError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
     missing = not_run(rows, options.arms, options.seeds)
-    if rows:
+    if rows or choices:
         facts = json.dumps(as_json(options.title, rows, missing), indent=2, ensure_ascii=False)
         scoring.write_lines(Path(f"{options.output}.json"), facts.split("\n"))
-        text = markdown(options.title, rows, missing, problems)
+        text = markdown(options.title, rows, missing, problems) + tuning.markdown(choices)
         scoring.write_lines(Path(f"{options.output}.md"), text.rstrip("\n").split("\n"))
         print("\n".join(table(rows)))
     print(f"\narms not run: {', '.join(missing) or 'none'}")
-    if rows:
+    if rows or choices:
         print(f"{options.output}.json\n{options.output}.md")
     return 0
 

@@ -12,6 +12,9 @@ HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
 TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
 
 
+PHRASE, REPEATS = 4, 3  # a loop: up to so many words, so many times in a row
+
+
 class Incomplete(ValueError):
     """fairseq did not score everything that it was given."""
 
@@ -82,6 +85,34 @@ def _require_all(found: Collection[int], output: Path, expected: int) -> None:
             "Sentences over --max-source-positions are skipped, and without our --user-dir "
             "fairseq drops the last ones where the size is not a multiple of 8."
         )
+
+
+def token_counts(output: Path, expected: int) -> list[int]:
+    """How many target tokens each best hypothesis has, the end of the sentence left out.
+
+    Args:
+        output: what fairseq-generate printed.
+        expected: how many sentences the test set has.
+    Raises:
+        Incomplete: if a sentence is missing or there are more than expected.
+    """
+    counts: dict[int, int] = {}
+    for line in read_lines(output):
+        if match := TOKEN_SCORES.match(line):
+            counts.setdefault(int(match[1]), len(match[2].split()) - 1)
+    _require_all(counts, output, expected)
+    return [counts[number] for number in range(expected)]
+
+
+def repeats_itself(words: Sequence[str]) -> bool:
+    """Whether somewhere a phrase of 1 to 4 words stands three times in a row."""
+    for size in range(1, PHRASE + 1):
+        run = 0  # of words that are what they were `size` words before
+        for now, before in zip(words[size:], words, strict=False):
+            run = run + 1 if now == before else 0
+            if run == size * (REPEATS - 1):
+                return True
+    return False
 
 
 def detokenize(lines: Sequence[str], language: str) -> list[str]:

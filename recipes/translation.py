@@ -6,6 +6,7 @@ from pathlib import Path
 
 import kept_translations
 import ledger
+import length_limits
 import process
 import scoring
 
@@ -62,6 +63,7 @@ class Translation:
             "generate_wall_seconds": round(usage.wall_seconds, 1),
             "generate_peak_rss_mb": round(usage.peak_rss_mb),
             "sentences": len(references),
+            **self._lengths(output, hypotheses, references),
         }
         figures |= self._score(hypotheses, references, folder / "test")
         if "--nbest" in self.options:
@@ -69,6 +71,13 @@ class Translation:
             scores = self._score(summed, references, folder / "test.lenpen0")
             figures |= {f"{name}_lenpen0": scores[name] for name in scores if "sig" not in name}
         return figures
+
+    def _lengths(self, output: Path, hypotheses: list[str], references: list[str]) -> dict:
+        """Loops and the length ratio."""
+        train = getattr(self.arguments, "train", [])
+        limits = length_limits.limits(self.arguments.data, train, self.options)
+        counts = scoring.token_counts(output, len(references))
+        return length_limits.figures(hypotheses, references, counts, limits)
 
     def _score(self, hypotheses: list[str], references: list[str], prefix: Path) -> dict:
         """Scores of tokens, and of plain text if there are plain references; keeps the texts."""

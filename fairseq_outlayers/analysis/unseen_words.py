@@ -22,7 +22,7 @@ from fairseq_outlayers.analysis.text_files import lines
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.models.dictionaries import update_dictionary
+from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.tables.table import table_of

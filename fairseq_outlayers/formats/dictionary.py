@@ -1,15 +1,11 @@
-"""What is written about a dictionary into other files, and where it was read from."""
+"""What identifies a dictionary: the checksum of its words, and the file that it was read from."""
 
 import zlib
 from typing import Any, Optional
 
 CHECKSUM_BITS = 32
-FILE = "file_read"  # the attribute that patches/dictionary_file.py sets
-
-
-def file_of(dictionary: Any) -> Optional[str]:
-    """The path that the dictionary was read from; None if it was made in memory."""
-    return getattr(dictionary, FILE, None)
+# Set by patches/required/dictionary_file.py; fairseq forgets the path.
+FILE_ATTRIBUTE = "file_read"
 
 
 def fingerprint(dictionary: Any) -> int:
@@ -19,4 +15,9 @@ def fingerprint(dictionary: Any) -> int:
     """
     checksum = zlib.crc32("\n".join(dictionary.symbols).encode("utf-8", "surrogatepass"))
     # Up to 2**31 symbols in all may be added up by checkpoint averaging before 63 bits are full.
-    return (len(dictionary) << CHECKSUM_BITS) | checksum
+    return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum
+
+
+def file_of(dictionary: Any) -> Optional[str]:
+    """The path that the dictionary was read from; None if it was made in memory."""
+    return getattr(dictionary, FILE_ATTRIBUTE, None)

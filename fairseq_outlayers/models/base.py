@@ -30,7 +30,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Start, reset_parameters
-from fairseq_outlayers.models.dictionaries import register_dictionaries
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,
     SourceEmbedding,

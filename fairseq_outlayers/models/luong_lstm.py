@@ -4,7 +4,6 @@ The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose fina
 decoder, general attention, input feeding, and any output layer on the attentional state.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
@@ -24,7 +24,7 @@ from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.
-REFERENCE_RANGE, REFERENCE_SIZE = 0.1, 512
+PUBLISHED_START = PublishedStart(0.1, 512)
 
 
 @dataclass
@@ -115,8 +115,7 @@ class LuongLSTM(AttentionalModel):
 
     @classmethod
     def start(cls, cfg: Any) -> Uniform:
-        scaled = REFERENCE_RANGE * math.sqrt(REFERENCE_SIZE / cfg.hidden_size)
-        return Uniform(cfg.init_range or scaled)
+        return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
 
 
 # The main models of Pappas et al. (2018) at the paper's sizes: 2+2 layers, 512 dimensions.

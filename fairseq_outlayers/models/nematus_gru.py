@@ -17,10 +17,13 @@ from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+PUBLISHED_START = PublishedStart(0.01, 500)
 
 
 @dataclass
@@ -42,8 +45,12 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=0.0, metadata={"help": "dropout on source and target embeddings"}
     )
     init_std: float = field(
-        default=0.01,
-        metadata={"help": "weights start normal with this deviation; recurrent ones orthogonal"},
+        default=0.0,
+        metadata={
+            "help": "weights that do not start orthogonal are normal with this deviation; 0: the "
+            "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
+            "others so that products keep their variance (0.02 at 128)"
+        },
     )
 
 
@@ -85,7 +92,7 @@ class NematusGRU(AttentionalModel):
 
     @classmethod
     def start(cls, cfg: Any) -> "NematusStart":
-        return NematusStart(cfg.init_std)
+        return NematusStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
 
 
 class NematusStart(Start):

@@ -18,6 +18,7 @@ from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
@@ -25,6 +26,8 @@ from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # From the layer's name within the model and its number of inputs.
 MakeLayer = Callable[[str, int], RecurrentLayer]
+
+PUBLISHED_START = PublishedStart(0.04, 512)  # of RNMT+, at the width of Garg et al. (2020)
 
 
 @dataclass
@@ -47,7 +50,12 @@ class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=0.3, metadata={"help": "dropout on the embeddings and on every layer's output"}
     )
     init_range: float = field(
-        default=0.04, metadata={"help": "parameters start uniform in [-init_range, init_range]"}
+        default=0.0,
+        metadata={
+            "help": "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of "
+            "RNMT+ at a --hidden-size of 512, and at others so that products keep their variance "
+            "(0.08 at 128)"
+        },
     )
 
 
@@ -96,7 +104,7 @@ class RNMTSkeleton(AttentionalModel):
 
     @classmethod
     def start(cls, cfg: Any) -> Uniform:
-        return Uniform(cfg.init_range)
+        return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
 
     def reset_parameters(self, cfg: Any) -> None:
         start = self.start(cfg)

@@ -17,11 +17,14 @@ from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+PUBLISHED_START = PublishedStart(0.01, 1000)
 
 
 @dataclass
@@ -50,7 +53,8 @@ class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=0.01,
         metadata={
             "help": "weights start normal with this deviation, the attention's with a tenth of it; "
-            "recurrent ones orthogonal"
+            "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
+            "--hidden-size of 1000, and at others so that products keep their variance"
         },
     )
 
@@ -94,12 +98,12 @@ class RNNsearch(AttentionalModel):
 
     @classmethod
     def start(cls, cfg: Any) -> "RNNsearchStart":
-        return RNNsearchStart(cfg.init_std)
+        return RNNsearchStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
 
     def reset_parameters(self, cfg: Any) -> None:
         """The paper's start (Bahdanau et al. 2015, App. B.1)."""
         super().reset_parameters(cfg)
-        std, output = cfg.init_std, self.decoder.output_projection
+        std, output = self.start(cfg).std, self.decoder.output_projection
         # The class vectors of linear belong to the paper's model.
         if isinstance(output, LinearOutputLayer):
             nn.init.normal_(output.weight, std=std)

@@ -21,7 +21,7 @@ from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerL
 
 from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.models.dictionaries import register_dictionaries
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, add_selection
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_layers

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ class Run:
     statistics: np.ndarray  # (sentences, 10): matches of 4 orders, totals of 4, both lengths
     lengths: np.ndarray  # (sentences,) words of the reference
     folder: Path
+    echo: dict[str, float] = field(default_factory=dict)  # last scales of frozen layers, by name
 
     def bleu(self, chosen: np.ndarray | None = None) -> float:
         """Corpus BLEU of all sentences or of a resampled or selected test set (their indices)."""
@@ -45,9 +46,14 @@ class Run:
         return updates, values
 
     def radii(self, side: str) -> list[float]:
-        """The last radii of "encoder_forward", "encoder_backward" or "decoder", from the bottom."""
+        """The last radii of "encoder_forward", "encoder_backward" or "decoder", from the bottom.
+
+        From the ledger; of older lines from the log, if it is on this machine.
+        """
         radii: list[float] = []
-        while values := self.curve(f"radius_{side}_{len(radii)}")[1]:
+        while (name := f"radius_{side}_{len(radii)}") in self.echo:
+            radii.append(self.echo[name])
+        while not self.echo and (values := self.curve(f"radius_{side}_{len(radii)}")[1]):
             radii.append(values[-1])
         return radii
 
@@ -71,7 +77,9 @@ def read_runs(path: Path) -> dict[str, list[Run]]:
             hypotheses, references = found
             lengths = np.array([len(line.split()) for line in references])
             folder = ledger.ROOT / entry["run"]
-            run = Run(arm, seed, statistics_of(hypotheses, references), lengths, folder)
+            statistics = statistics_of(hypotheses, references)
+            echo = entry["figures"].get("echo", {})
+            run = Run(arm, seed, statistics, lengths, folder, echo)
             runs.setdefault(arm, []).append(run)
     return runs
 

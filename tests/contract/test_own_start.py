@@ -3,9 +3,9 @@
 import pytest
 import torch
 import torch.nn as nn
-from fairseq_outlayers.compositions.morphsum import MorphSum
 
 from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.compositions.morphsum import MorphSum
 from fairseq_outlayers.layers.initialization import OwnStart
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer

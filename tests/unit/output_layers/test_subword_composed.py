@@ -116,7 +116,7 @@ def test_words_with_the_same_morphs_differ_by_their_bias_alone(dictionary):
 @each_composition
 def test_word_vectors_of_another_size_are_projected_without_bias(dictionary, composition):
     options = {
-        "charcnn": {"char_filters": 3},
+        "charcnn": {"unit_dim": 3},
         "sylconcat": {"highway_dim": 5},
         "morphsum": {"unit_dim": 4},
     }[composition]
