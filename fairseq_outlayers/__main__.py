@@ -5,24 +5,27 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers.analysis import (
+from fairseq_outlayers.commands import (
+    capacity,
+    checkpoint,
+    echo_gains,
     external_words,
     frequency_bins,
     neighbours,
     open_vocabulary,
+    options,
+    partitions,
     principal_components,
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, echo_gains, options
-from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint.COMMAND,
-    "partitions": partition_report.COMMAND,
+    "partitions": partitions.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,

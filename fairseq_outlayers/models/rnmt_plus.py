@@ -11,13 +11,14 @@ import torch.nn as nn
 from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.rnmt import RNMTDecoder
+from fairseq_outlayers.decoders.rnmt_stack import DecoderStack
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
+from fairseq_outlayers.encoders.rnmt_stack import EncoderStack
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
-from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size

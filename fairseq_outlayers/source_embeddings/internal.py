@@ -6,10 +6,9 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-
-PADDING_WORD = "madeupword"  # by which fairseq rounds the size of a dictionary up
 
 
 class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
@@ -66,7 +65,7 @@ def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
     size = config.internal_vocabulary
     if size == 0:
         for last in range(len(dictionary) - 1, dictionary.nspecial - 1, -1):
-            if dictionary.count[last] or dictionary.symbols[last].startswith(PADDING_WORD):
+            if dictionary.count[last] or is_padding_word(dictionary.symbols[last]):
                 return last + 1
         return len(dictionary)
     if not dictionary.nspecial < size <= len(dictionary):

@@ -10,9 +10,9 @@ import pytest
 from fairseq import options
 
 from fairseq_outlayers import __main__ as package
-from fairseq_outlayers.analysis.unseen_words import read_descriptions
+from fairseq_outlayers.checkpoints.unseen_words import read_descriptions
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "unseen_words.md"
 FOLDERS = ("", "docs/", "benchmarks/", "recipes/", "recipes/*/", "results/", "results/*/")
 PAGES = sorted(page for folder in FOLDERS for page in ROOT.glob(f"{folder}*.md"))

@@ -1,29 +1,14 @@
-"""Commands that measure the word vectors of checkpoints: a table or JSON, and a plot."""
+"""What commands share that measure the word vectors of checkpoints."""
 
 import argparse
 import json
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Tuple
 
-from fairseq_outlayers.analysis import checkpoints, plots
-from fairseq_outlayers.analysis.text_files import markdown_table
-from fairseq_outlayers.commands.base import Command
-
-Points = Tuple[Sequence[float], Sequence[float]]
-
-
-class Finding(NamedTuple):
-    """What is found of one part of a model: a row of the table and a curve of the plot.
-
-    Attributes:
-        facts: numbers and names by heading, the same headings in every row.
-        curve: horizontal and vertical coordinates.
-    """
-
-    facts: Dict[str, Any]
-    curve: Points
-
-
-Study = Callable[[checkpoints.Trained], Iterator[Finding]]
+from fairseq_outlayers.analysis.finding import Study
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.commands import plots
+from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.tables import markdown_table
 
 
 def study_command(study: Study, axes: Tuple[str, str], summary: str, example: str) -> Command:
@@ -38,8 +23,8 @@ def study_command(study: Study, axes: Tuple[str, str], summary: str, example: st
     def run(options: argparse.Namespace) -> None:
         rows, curves = [], []
         for path in options.checkpoints:
-            model = {"model": checkpoints.run_name(path)}
-            for facts, curve in study(checkpoints.load(path, options.data)):
+            model = {"model": loading.run_name(path)}
+            for facts, curve in study(loading.load(path, options.data)):
                 rows.append(model | facts)
                 names = [value for value in rows[-1].values() if isinstance(value, str)]
                 curves.append((", ".join(names), *curve))
@@ -53,7 +38,7 @@ def study_command(study: Study, axes: Tuple[str, str], summary: str, example: st
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what every study takes."""
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
-    checkpoints.add_arguments(parser)
+    add_data_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     plots.add_arguments(parser)
 

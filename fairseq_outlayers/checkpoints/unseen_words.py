@@ -5,7 +5,6 @@ The structure-aware output layers compute a class from its row of the decoder's 
 but the bias. ``docs/unseen_words.md`` has an example.
 """
 
-import argparse
 import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -16,12 +15,11 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_outlayers.analysis import checkpoints
-from fairseq_outlayers.analysis.checkpoints import Trained, is_word, real_words
-from fairseq_outlayers.analysis.text_files import lines
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
@@ -156,7 +154,7 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         raise UserError(f"{folder} has the model's own dictionaries: write to another folder")
     folder.mkdir(parents=True, exist_ok=True)
     state = torch.load(path, map_location="cpu")
-    options = checkpoints.task_options(state)
+    options = loading.task_options(state)
     options["data"] = str(folder.resolve())
     for side, (dictionary, _) in _sides(trained).items():
         language = getattr(trained.task.cfg, f"{side}_lang", None)
@@ -170,53 +168,3 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         name: value for name, value in state["extra_state"].items() if not name.startswith("ema")
     }
     checkpoint_utils.torch_persistent_save(state, str(folder / "checkpoint.pt"))
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
-    checkpoints.add_arguments(parser)
-    parser.add_argument(
-        "--descriptions",
-        required=True,
-        metavar="FILE",
-        help="lines of a new word, a tab and words of the target dictionary that describe it",
-    )
-    parser.add_argument(
-        "--bias",
-        type=float,
-        metavar="B",
-        help="of the new classes; the higher, the oftener they are produced (default: the mean of "
-        "the known words' biases)",
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="DIR", help="for checkpoint.pt and the dictionaries"
-    )
-
-
-def run(options: argparse.Namespace) -> None:
-    """Add the words that a file describes; write a checkpoint and its dictionaries."""
-    descriptions = read_descriptions(options.descriptions)
-    trained = checkpoints.load(options.path, options.data)
-    vectors = []
-    for word, description in descriptions.items():
-        try:
-            vectors.append(described_vector(trained, description))
-        except UserError as error:
-            raise UserError(f"{options.descriptions}: {word} is {error}") from error
-    if not vectors:
-        raise UserError(f"{options.descriptions} describes no word")
-    add_words(trained, list(descriptions), torch.stack(vectors), options.bias)
-    folder = Path(options.output)
-    save(trained, options.path, folder)
-    print(f"added {len(vectors)} words: {folder / 'checkpoint.pt'} and dictionaries beside it")
-
-
-COMMAND = Command(
-    summary="Add words that a model has never seen, each described by words that it knows",
-    example="--path joint.pt --data data-bin --descriptions new_words.tsv --output extended",
-    add_arguments=add_arguments,
-    run=run,
-)
-
-if __name__ == "__main__":
-    COMMAND.main("fairseq_outlayers.analysis.unseen_words")

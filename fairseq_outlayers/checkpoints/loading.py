@@ -1,8 +1,6 @@
 """Trained models of this package, loaded to be looked into."""
 
-import argparse
 import os
-import re
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -14,6 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 
@@ -53,8 +52,7 @@ class Trained(NamedTuple):
 
 def is_word(dictionary: Dictionary, number: int) -> bool:
     """Whether an id is neither a special symbol nor padding of the dictionary."""
-    padding = re.fullmatch(r"madeupword\d{4,}", dictionary[number])
-    return number >= dictionary.nspecial and not padding
+    return number >= dictionary.nspecial and not is_padding_word(dictionary[number])
 
 
 def real_words(dictionary: Dictionary) -> Tensor:
@@ -106,12 +104,3 @@ def run_name(path: str) -> str:
 def task_options(state: Dict[str, Any]) -> Any:
     """The options of the task in a checkpoint, which can be read and set by name."""
     return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--data``, which :func:`load` takes."""
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        help="folder with the model's dictionaries (default: the one it was trained on)",
-    )

@@ -5,8 +5,8 @@ import torch
 import torch.nn as nn
 from fairseq.sequence_generator import SequenceGenerator
 
-from fairseq_outlayers.analysis.checkpoints import Trained
-from fairseq_outlayers.analysis.unseen_words import (
+from fairseq_outlayers.checkpoints.loading import Trained
+from fairseq_outlayers.checkpoints.unseen_words import (
     add_words,
     described_vector,
     read_descriptions,
