@@ -52,7 +52,8 @@ def test_every_module_of_the_mathematics_is_imported_and_none_of_fairseq(tmp_pat
                  "fairseq_outlayers.optim.row_gradients", "fairseq_outlayers.optim.tables"]
         for part in {PARTS}:
             package = importlib.import_module(f"fairseq_outlayers.{{part}}")
-            names += [m.name for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+            found = pkgutil.walk_packages(package.__path__, package.__name__ + ".")
+            names += [module.name for module in found]
         for name in names:
             importlib.import_module(name)
         loaded = {{name.partition(".")[0] for name in sys.modules}}
