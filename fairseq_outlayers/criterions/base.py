@@ -117,7 +117,18 @@ class SoftmaxCriterion(FairseqCriterion):
         """The softmax over all classes of the layer; arguments as in :meth:`training_loss`."""
         if layer.block_size is not None:
             return self._streamed_loss(layer, layer.block_size, hidden, targets, reduce)
-        scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
+        return self.loss_over(layer, hidden, targets, layer.class_bias(), reduce)
+
+    def loss_over(
+        self,
+        layer: OutputLayer,
+        hidden: Tensor,
+        targets: Tensor,
+        bias: Optional[Tensor],
+        reduce: bool,
+    ) -> Loss:
+        """The softmax over the layer's classes in use, with biases ``(V,)`` or none."""
+        scored = (layer.project(hidden), targets, layer.class_embeddings(), bias)
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
         if self.label_smoothing == 0:

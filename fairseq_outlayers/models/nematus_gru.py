@@ -5,17 +5,19 @@ source embedding below and any output layer on top.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Dict, Sequence
 
 import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from torch import Tensor
 
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
-from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.layers.initialization import Start, reset_parameters
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
@@ -43,6 +45,13 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     )
     embedding_dropout: float = field(
         default=0.0, metadata={"help": "dropout on source and target embeddings"}
+    )
+    init_square: ChoiceEnum(["orthogonal", "normal"]) = field(  # type: ignore[valid-type]
+        default="orthogonal",
+        metadata={
+            "help": "start of square matrices, each gate's for itself: orthogonal, as in Nematus, "
+            "or normal like the others; recurrent ones are orthogonal in any case"
+        },
     )
     init_std: float = field(
         default=0.0,
@@ -92,29 +101,53 @@ class NematusGRU(AttentionalModel):
 
     @classmethod
     def start(cls, cfg: Any) -> "NematusStart":
-        return NematusStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
+        std = start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START)
+        return NematusStart(std, cfg.init_square == "orthogonal")
+
+    def reset_parameters(self, cfg: Any) -> None:
+        start = self.start(cfg)
+        start.names = {id(parameter): name for name, parameter in self.named_parameters()}
+        reset_parameters(self, start)
 
 
 class NematusStart(Start):
-    """Normal weights, orthogonal recurrent matrices, biases of zero; the output layer as built.
+    """Nematus's start: square matrices orthogonal, others normal, biases of zero.
+
+    Nematus exempts the readout; an output layer keeps a start of its own.
 
     Args:
-        std: deviation of the normal weights.
+        std: of the normal ones.
+        orthogonal: else only the recurrent matrices are.
     """
 
     reaches_output = False
 
-    def __init__(self, std: float):
-        self.std = std
+    def __init__(self, std: float, orthogonal: bool):
+        self.std, self.orthogonal = std, orthogonal
+        self.names: Dict[int, str] = {}
+        """Of the parameters in the model, by ``id``."""
 
     def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
-        if "weight_hh" in name:
-            for gate in parameter.detach().chunk(3):
-                nn.init.orthogonal_(gate)
-        elif "bias" in name:
+        name = self.names[id(parameter)]
+        if "bias" in name:
             nn.init.zeros_(parameter)
-        else:
+            return
+        recurrent = "weight_hh" in name
+        if not recurrent:
             nn.init.normal_(parameter, std=self.std)
+        exempt = isinstance(owner, nn.Embedding) or "readout" in name
+        if recurrent or (self.orthogonal and not exempt):
+            for matrix in _separate_matrices(name, parameter.detach()):
+                if matrix.dim() == 2 and matrix.size(0) == matrix.size(1):
+                    nn.init.orthogonal_(matrix)
+
+
+def _separate_matrices(name: str, parameter: Tensor) -> Sequence[Tensor]:
+    """The matrices that Nematus draws for themselves, in one parameter of ours."""
+    if "second.weight_ih" in name:  # from the context: both gates at once, the candidate
+        size = len(parameter) // 3
+        return parameter.split([2 * size, size])
+    return parameter.chunk(3) if "weight_" in name else [parameter]
 
 
 # The models of Di Gangi & Federico (2017).

@@ -30,7 +30,8 @@ case $SEGMENTATION in
   *) die "SEGMENTATION=$SEGMENTATION: known are words and bpe" ;;
 esac
 
-GENERATE="--beam $BEAM --max-tokens 4000"
+# Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+GENERATE="--beam $BEAM --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
 if [[ $SEGMENTATION == bpe ]]; then GENERATE+=" --post-process subword_nmt"; fi
 ARM_OPTIONS=(--data "$BIN" --reference "$TOKENIZED/test.$TARGET"
   --raw-reference "$RAW/test_2016_flickr.$TARGET" --language "$TARGET" --lowercase)

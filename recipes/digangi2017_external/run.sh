@@ -6,6 +6,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 "$here/00_prepare.sh"
 # What there is gets reported, whatever failed before.
 status=0
+"$here/05_tune.sh" || status=$?
 "$here/10_arms.sh" || status=$?
 "$here/80_speed.sh" || status=$?
 "$here/90_report.sh"

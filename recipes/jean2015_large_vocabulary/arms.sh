@@ -2,7 +2,7 @@
 #
 #   ARMS="lv ..."               models to train, in this order (default: all of them)
 #   DECODINGS="lv.unk2 ..."     ways to decode them (default: all of them)
-#   TAU=2000 TAUS="1000 4000"   words of a partition: of all arms but lv_tauN, and those
+#   TAU=2000 TAUS="500 8000"    words of a partition: of all arms but those of a tauN, and of these
 #   FREQUENT="500 1000 ..."     K, and
 #   PER_WORD="0 1 10 20"        K', of the two curves
 #   DEFAULT_CHOICE=k2000.kp10   where the curves cross
@@ -10,13 +10,14 @@
 #   ENSEMBLE_OF="lv.frozen ..." arms whose two best checkpoints each are in ensembles
 #   ENSEMBLES="4 8"             how many checkpoints
 #
-# A model is one of MODELS or such a one .frozen; a decoding is MODEL.HOW: kN.kpN (K and K'), common,
+# A model is one of MODELS or such a one .frozen; lv_corrected_ANYTHING is lv_ANYTHING corrected by
+# the words' shares of the text (--partition-correction), and a model that does not say so is not; a decoding is MODEL.HOW: kN.kpN (K and K'), common,
 # unk0 to unk2 (the authors' numbers of their heuristics), nbest. lv.k2000.kp10.unk2 is an example.
 set -euo pipefail
 
 case $SETTING in
   multi30k)
-    : "${TAU:=2000}" "${TAUS:=1000 4000}" "${FREQUENT:=2000 500 1000 4000 8000}"
+    : "${TAU:=2000}" "${TAUS:=500 8000}" "${FREQUENT:=2000 500 1000 4000 8000}"
     : "${PER_WORD:=10 0 1 20}" "${DEFAULT_CHOICE:=k2000.kp10}"
     ;;
   paper)
@@ -26,8 +27,8 @@ case $SETTING in
 esac
 : "${CHOICE:=}" "${ENSEMBLES:=4 8}"
 read -ra TAUS <<<"$TAUS"
-LV=(lv "${TAUS[@]/#/lv_tau}" lv_authors lv_reshuffle)
-MODELS=(shortlist "${LV[@]}" full sampled sampled_uncorrected)
+MODELS=(shortlist lv lv_corrected lv_corrected_reshuffle sampled_log_uniform full lv_reshuffle
+  "${TAUS[@]/#/lv_tau}" "${TAUS[@]/#/lv_corrected_tau}" lv_authors sampled sampled_uncorrected)
 : "${ENSEMBLE_OF:=lv.frozen lv_reshuffle.frozen lv_tau${TAUS[-1]}.frozen lv_authors.frozen}"
 
 # Frozen only where something is compared with it, or made of it.

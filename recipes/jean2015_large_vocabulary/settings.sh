@@ -9,7 +9,8 @@
 #   SOURCE_SHORTLIST=0 SOURCE_LARGE=0    the same for source words
 #   EMBED HIDDEN MAXOUT  of the model
 #   SEEDS="1"            one run of every arm for each
-#   EPOCHS  FROZEN_EPOCHS  BATCH_SENTENCES  DROPOUT  LR  FROZEN_LR  CLIP      of training
+#   EPOCHS  FROZEN_EPOCHS  BATCH_SENTENCES  DROPOUT  LR  LAZY_LR  FROZEN_LR  CLIP     of training
+#   PATIENCE=2           epochs without a lower validation loss that end a training; -1: none do
 #   BEAM=12              of translating
 #   LEXICON_TABLE=FILE   a table of fast_align -p, instead of the built-in aligner's
 #   TIMING_ROUNDS=3  TIMING_SENTENCES=200    of step 80: times that each way to decode is measured,
@@ -30,15 +31,19 @@ case $SETTING in
     : "${SHORTLIST:=4000}" "${LARGE:=0}" "${SOURCE_SHORTLIST:=0}" "${SOURCE_LARGE:=0}"
     # An arm must take minutes: a tenth of the paper's width, Adam, half its batch.
     : "${EMBED:=96}" "${HIDDEN:=128}" "${MAXOUT:=64}" "${DROPOUT:=0.3}"
-    : "${EPOCHS:=5}" "${FROZEN_EPOCHS:=2}" "${BATCH_SENTENCES:=40}" "${LR:=0.002}"
-    : "${FROZEN_LR:=0.0005}"
+    : "${EPOCHS:=15}" "${PATIENCE:=2}" "${FROZEN_EPOCHS:=2}" "${BATCH_SENTENCES:=40}"
+    : "${LR:=0.002}" "${LAZY_LR:=$LR}" "${FROZEN_LR:=0.0005}"
     OPTIMIZER=(--optimizer adam)
+    # A weak model repeats itself up to whatever is allowed.
+    LONGEST="--max-len-a 1.2 --max-len-b 5"
     ;;
   paper)
     : "${SHORTLIST:=$([[ $TARGET == de ]] && echo 50000 || echo 30000)}" "${LARGE:=500000}"
     : "${SOURCE_SHORTLIST:=$SHORTLIST}" "${SOURCE_LARGE:=$LARGE}"
     : "${EMBED:=620}" "${HIDDEN:=1000}" "${MAXOUT:=500}" "${DROPOUT:=0}"
-    : "${EPOCHS:=10}" "${FROZEN_EPOCHS:=2}" "${BATCH_SENTENCES:=80}" "${LR:=1}" "${FROZEN_LR:=1}"
+    : "${EPOCHS:=10}" "${PATIENCE:=-1}" "${FROZEN_EPOCHS:=2}" "${BATCH_SENTENCES:=80}" "${LR:=1}"
+    : "${LAZY_LR:=0.001}" "${FROZEN_LR:=1}"
+    LONGEST="--max-len-a 3 --max-len-b 1" # the authors'
     OPTIMIZER=(--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6)
     WORK+=/paper.$SOURCE-$TARGET RESULTS+=/paper.$SOURCE-$TARGET LEDGER=$RESULTS/ledger.jsonl
     [[ -n $PARALLEL ]] || die "SETTING=paper: name in PARALLEL a folder with tokenised, cased" \
@@ -65,9 +70,8 @@ checkpoint_of() {
     { grep "/seed$SEED-" || true; } | head -n 1
 }
 
-# One sentence is never as long as three times its source, nor half of it: the authors' bounds.
-SEARCH="--task translation_outlayers --beam $BEAM --batch-size 32 --max-len-a 3 --max-len-b 1"
-SEARCH+=" --min-len-a 0.5"
+# No translation is shorter than half of its source: the authors' bound.
+SEARCH="--task translation_outlayers --beam $BEAM --batch-size 32 $LONGEST --min-len-a 0.5"
 
 # define_arm NAME: a model to train, or one to decode; sets WORDS, OPTIONS, ARM_OPTIONS, GENERATE.
 define_arm() {
@@ -94,16 +98,20 @@ define_arm() {
 
 # define_model MODEL: how it is trained; sets WORDS and OPTIONS.
 define_model() {
-  local epochs=$EPOCHS rate=$LR
+  local epochs=$EPOCHS rate=$LR optimizer=("${OPTIMIZER[@]}") model=${1%.frozen} correction=none
   if [[ $1 == *.frozen ]]; then epochs=$FROZEN_EPOCHS rate=$FROZEN_LR; fi
+  if [[ $model == sampled_log_uniform ]]; then optimizer=(--optimizer lazy_adam) rate=$LAZY_LR; fi
+  if [[ $model == lv_corrected* ]]; then correction=log_share model=lv${model#lv_corrected}; fi
   OPTIONS=(--task translation_outlayers --source-lang "$SOURCE" --target-lang "$TARGET"
     --arch rnnsearch --embed-dim "$EMBED" --hidden-size "$HIDDEN" --maxout-size "$MAXOUT"
-    --dropout "$DROPOUT" "${OPTIMIZER[@]}" --lr "$rate" --clip-norm "$CLIP"
+    --dropout "$DROPOUT" "${optimizer[@]}" --lr "$rate" --clip-norm "$CLIP"
     --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0
-    --batch-size "$BATCH_SENTENCES" --max-epoch "$epochs" --keep-best-checkpoints 2
+    --batch-size "$BATCH_SENTENCES" --max-epoch "$epochs" --patience "$PATIENCE"
+    --keep-best-checkpoints 2
     --log-interval 25 --num-workers 0)
-  local partitions=(--criterion partition_softmax --partition-size)
-  case ${1%.frozen} in
+  local partitions=(--criterion partition_softmax --partition-correction "$correction"
+    --partition-size)
+  case $model in
     shortlist)
       WORDS="the $SHORTLIST most frequent target words, all of them in every step"
       OPTIONS+=(--criterion full_softmax)
@@ -114,8 +122,8 @@ define_model() {
       ;;
     lv) WORDS="partitions of $TAU target words" && OPTIONS+=("${partitions[@]}" "$TAU") ;;
     lv_tau[0-9]*)
-      WORDS="partitions of ${1//[!0-9]/} target words"
-      OPTIONS+=("${partitions[@]}" "${1//[!0-9]/}")
+      WORDS="partitions of ${model#lv_tau} target words"
+      OPTIONS+=("${partitions[@]}" "${model#lv_tau}")
       ;;
     lv_authors)
       WORDS="partitions filled up to $TAU words with those of the one before, on both sides"
@@ -124,6 +132,10 @@ define_model() {
     lv_reshuffle)
       WORDS="partitions of $TAU target words, new ones in every epoch"
       OPTIONS+=("${partitions[@]}" "$TAU" --reshuffle-partitions)
+      ;;
+    sampled_log_uniform)
+      WORDS="$TAU words drawn by rank for every step, scores corrected by -log Q, lazy Adam"
+      OPTIONS+=(--criterion sampled_softmax --sampler log_uniform --num-sampled "$TAU")
       ;;
     sampled | sampled_uncorrected)
       WORDS="$TAU words drawn by frequency for every step, scores corrected by -log Q"
@@ -135,6 +147,7 @@ define_model() {
       ;;
     *) die "no model '$1'; known are ${MODELS[*]} (each with .frozen), lv_tauN, ensembleN" ;;
   esac
+  if [[ $correction != none ]]; then WORDS+="; scores corrected by the words' shares"; fi
   if [[ $1 == *.frozen ]]; then
     WORDS="${1%.frozen} tuned with embeddings and class vectors fixed"
     OPTIONS+=(--freeze-embeddings --finetune-from-model "$(checkpoint_of "${1%.frozen}")")
