@@ -5,24 +5,22 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers.analysis import (
+from fairseq_outlayers.commands import (
+    capacity,
+    checkpoint,
     echo_gains,
+    export,
     external_words,
     frequency_bins,
     neighbours,
     open_vocabulary,
+    options,
+    partition_correction,
+    partitions,
     principal_components,
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import (
-    capacity,
-    checkpoint,
-    export,
-    options,
-    partition_correction,
-)
-from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
 COMMANDS: Dict[str, Command] = {
@@ -30,7 +28,7 @@ COMMANDS: Dict[str, Command] = {
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint.COMMAND,
     "export": export.COMMAND,
-    "partitions": partition_report.COMMAND,
+    "partitions": partitions.COMMAND,
     "partition-correction": partition_correction.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,

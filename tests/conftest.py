@@ -15,7 +15,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
-from fairseq_outlayers.output_layers import OutputLayerConfig
+from fairseq_outlayers.options import OutputLayerConfig
 
 # A shell's background job ignores Ctrl-C, and all its children would with it, those included that
 # tests interrupt.

@@ -15,9 +15,10 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
-from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
-from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SamplerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.samplers import SAMPLERS
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 
 OURS = "fairseq_outlayers."
 
@@ -139,6 +140,7 @@ def _section(
     else:
         known = _stock_options(part, dataclass)
         rows = [a for a in _actions(part, dataclass) if a.dest not in known and a.option_strings]
+    rows = [action for action in rows if action.help != argparse.SUPPRESS]
     if rows:
         yield from TABLE
         yield from map(_row, rows)

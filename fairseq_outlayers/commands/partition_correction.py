@@ -14,7 +14,7 @@ from typing import Any, Dict, Optional
 import torch
 from fairseq import checkpoint_utils, utils
 
-from fairseq_outlayers.analysis import checkpoints
+from fairseq_outlayers.checkpoints import loading as checkpoints
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.batches import CORRECTION

@@ -1,16 +1,15 @@
 """Cross-entropy over the words of the partition that a batch belongs to."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any
 
-import torch
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.criterions.base import Loss
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.partitions.options import is_corrected
 
@@ -64,35 +63,13 @@ class PartitionSoftmax(FullSoftmax):
         criterion.corrected = is_corrected(cfg, task.cfg)
         return criterion
 
-    def losses(
+    def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
-    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
-        if layer.class_block is None:
-            return super().losses(layer, hidden, targets, reduce)
-        loss, nll = streamed_nll(
-            layer.project(hidden),
-            targets,
-            _blocks(layer, layer.class_block, hidden.device),
-            self.label_smoothing,
-            self.left_out,
-        )
-        return (loss.sum(), nll.sum(), {}) if reduce else (loss, nll, {})
-
-    def class_bias(self, layer: OutputLayer) -> Optional[Tensor]:
-        """Of the words in use, less the logarithm of their share if that is to be corrected."""
-        bias = super().class_bias(layer)
-        if not (self.training and self.corrected):
-            return bias
-        log_share = self.task.log_shares_in_use()
-        return -log_share if bias is None else bias - log_share
-
-    def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
-        if not self.training:
-            return {}
-        return {"scored_classes": scored_classes, "all_classes": all_classes}
-
-
-def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
-    for first in range(0, layer.num_classes, size):
-        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
-        yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))
+    ) -> Loss:
+        bias = layer.class_bias()
+        if self.corrected:
+            log_share = self.task.log_shares_in_use()
+            bias = -log_share if bias is None else bias - log_share
+        loss, nll, _ = self.loss_over(layer, hidden, targets, bias, reduce)
+        counts = {"scored_classes": layer.num_in_use, "all_classes": layer.num_classes}
+        return Loss(loss, nll, counts)

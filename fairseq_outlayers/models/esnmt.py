@@ -12,10 +12,9 @@ from fairseq_outlayers.models.rnmt_plus import (
     MakeLayer,
     RNMTPlusConfig,
     RNMTSkeleton,
-    init_range,
     trained_layers,
 )
-from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.options import register_size
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (
@@ -97,9 +96,9 @@ class EchoStateModel(RNMTSkeleton):
     cell = SIMPLE
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
+    def check_options(cls, cfg: Any) -> None:
         check_echo_options(cfg)
-        return super().build_model(cfg, task)
+        super().check_options(cfg)
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
@@ -118,7 +117,8 @@ class EchoStateModel(RNMTSkeleton):
         """A layer on a reservoir."""
         raise NotImplementedError
 
-    def freeze(self, cfg: Any) -> None:
+    def complete(self, cfg: Any) -> None:
+        """Freeze what is not to be trained, outside the recurrent layers."""
         release = RELEASES[cfg.release]
         tables = {"encoder.embed_tokens": self.encoder.embed_tokens}
         if self.decoder.embed_tokens is not self.encoder.embed_tokens:
@@ -130,7 +130,7 @@ class EchoStateModel(RNMTSkeleton):
         frozen = {} if release.embeddings else tables
         frozen |= {} if release.attention else attention
         for name, part in frozen.items():
-            freeze(part, name, cfg.reservoir_seed, init_range(cfg))
+            freeze(part, name, cfg.reservoir_seed, self.start(cfg).bound)
 
 
 @register_model("esnmt", dataclass=ESNMTConfig)
@@ -138,10 +138,10 @@ class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
+    def check_options(cls, cfg: Any) -> None:
         if not 0 < cfg.leak_rate <= 1:
             raise UserError(f"--leak-rate {cfg.leak_rate}: must be above 0 and at most 1")
-        return super().build_model(cfg, task)
+        super().check_options(cfg)
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:

@@ -7,15 +7,16 @@ import torch.nn as nn
 from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
-from fairseq_outlayers.patches import register_dictionaries
-from fairseq_outlayers.registry import changed_defaults, register_size
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
+from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
 
 # Small and medium models of the authors.
 PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
@@ -28,6 +29,9 @@ Defaults: Any = changed_defaults(
 
 @dataclass
 class SubwordLMConfig(Defaults):
+    # By the input, whatever the output layer is.
+    also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
+
     hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
     lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
     dropout: float = field(
@@ -83,8 +87,7 @@ class SubwordLM(FairseqLanguageModel):
         )
         model = cls(decoder)
         bound = start_spread(cfg.init_range, size, *PUBLISHED_STARTS)
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
+        reset_parameters(model, Uniform(bound))
         register_dictionaries(model, task)
         return model
 

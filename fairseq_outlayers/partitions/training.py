@@ -31,7 +31,6 @@ class PartitionedTraining(FairseqTask):
     target_dictionary: Any
     _working_set: Optional[WorkingSet] = None
     _batches: Optional[PartitionedBatches] = None
-    _active: Any = None
     _moments: Any = None
     _corrected = False
     _log_shares: Any = None
@@ -46,8 +45,8 @@ class PartitionedTraining(FairseqTask):
         """fairseq's, whose word vectors are not trained under ``--freeze-embeddings``."""
         model = super().build_model(cfg, from_checkpoint)
         if self.cfg.freeze_embeddings:
-            for _, table in [*target_tables(model), *source_tables(model)]:
-                table.requires_grad_(False)
+            for table in {**target_tables(model), **source_tables(model)}.values():
+                table.parameter.requires_grad_(False)
         return model
 
     def prepare_training(self, cfg: Any, model: Any) -> None:
@@ -158,8 +157,8 @@ class PartitionedTraining(FairseqTask):
         if self._working_set is not None:
             self._activate(sample, optimizer)
             self._working_set.show_rows()
-            targets = self._working_set.places("target", sample["target"])
-            sample = {**self._inputs_in_places(sample), "target": targets}
+            targets = self._working_set.to_local_ids("target", sample["target"])
+            sample = {**self._inputs_by_local_ids(sample), "target": targets}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
@@ -169,17 +168,16 @@ class PartitionedTraining(FairseqTask):
         numbers = np.unique(partitions.number_of[sample["id"].cpu().numpy()])
         assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"
         number = int(numbers[0])
-        if self._active is not None and self._active[0] is partitions and self._active[1] == number:
+        if self._working_set.is_active((partitions, number)):
             return
         if self._moments is not None:
             self._working_set.load_moments(self._moments)
             self._moments = None
         words = {side: words.of(number) for side, words in partitions.words.items()}
-        self._working_set.activate(words, optimizer.optimizer)
+        self._working_set.activate(words, optimizer.optimizer, (partitions, number))
         if self._corrected:
             table = next(iter(self._working_set.tables["target"].values())).parameter
             self._log_shares_in_use = self._log_shares[words["target"]].to(table)
-        self._active = (partitions, number)
 
     def log_shares_in_use(self) -> torch.Tensor:
         """Logarithm of the share of target tokens in whose partition a word is, ``(n,)``.
@@ -188,32 +186,27 @@ class PartitionedTraining(FairseqTask):
         """
         return self._log_shares_in_use
 
-    def _inputs_in_places(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """The batch with the places of what it reads among the words in use instead of ids."""
+    def _inputs_by_local_ids(self, sample: Dict[str, Any]) -> Dict[str, Any]:
+        """The batch with the local ids of what it reads."""
         assert self._working_set is not None
         inputs = sample["net_input"]
-        in_places = {
-            name: self._working_set.places(side, inputs[name]) for side, name in READ.items()
+        local = {
+            name: self._working_set.to_local_ids(side, inputs[name]) for side, name in READ.items()
         }
-        return {**sample, "net_input": {**inputs, **in_places}}
+        return {**sample, "net_input": {**inputs, **local}}
 
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
         """fairseq's step, with all words."""
-        if self._working_set is not None and str(self.cfg.table_device) == "model":
-            self._working_set.show_whole()
-        elif self._working_set is not None:
-            sample = self._read_some(self._working_set, sample)
+        if self._working_set is not None:
+            self._working_set.show_all(self._words_read(sample))
+            sample = self._inputs_by_local_ids(sample)  # its targets keep their ids
         return super().valid_step(sample, model, criterion)
 
-    def _read_some(self, working_set: WorkingSet, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """Put the words that a batch reads into the model; its targets keep their ids."""
-        self._active = None
+    def _words_read(self, sample: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+        """Ids of what a batch reads, on each side, special symbols included."""
         read = {side: sample["net_input"][name].flatten() for side, name in READ.items()}
         specials = torch.arange(self.target_dictionary.nspecial, device=sample["target"].device)
-        working_set.show_some(
-            {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
-        )
-        return self._inputs_in_places(sample)
+        return {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
 
     def get_checkpoint_dict(self) -> Dict[str, Any]:
         """What the optimizer keeps of the tables, for the checkpoint."""

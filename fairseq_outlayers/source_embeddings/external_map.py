@@ -6,7 +6,6 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, require_range
@@ -26,18 +25,26 @@ class ExternalConfig(SourceEmbedding.Config):
         default=False,
         metadata={"help": "read the whole table at the start for its checksum, not samples of it"},
     )
-    external_map: ChoiceEnum(["shared", "per_direction"]) = field(  # type: ignore[valid-type]
+    external_map: str = field(
         default="shared",
-        metadata={"help": "one map of external vectors, or one for each direction of the encoder"},
+        metadata={
+            "choices": ["shared", "per_direction"],
+            "help": "one map of external vectors, or one for each direction of the encoder",
+        },
     )
-    external_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
-        default="tanh", metadata={"help": "nonlinearity on the mapped external vectors"}
+    external_activation: str = field(
+        default="tanh",
+        metadata={
+            "choices": list(ACTIVATIONS),
+            "help": "nonlinearity on the mapped external vectors",
+        },
     )
-    external_unknown: ChoiceEnum(["mean", "mask"]) = field(  # type: ignore[valid-type]
+    external_unknown: str = field(
         default="mean",
         metadata={
+            "choices": ["mean", "mask"],
             "help": "words that the table does not know have the mean of all vectors (as in the "
-            "paper), or nothing in the place of a mapped vector"
+            "paper), or nothing in the place of a mapped vector",
         },
     )
     center_external: bool = field(
@@ -66,6 +73,10 @@ class Mapped(NamedTuple):
     left_out: Tensor  # padding, and unknown words if they are masked, (B, S)
 
 
+class VectorMap(nn.Linear):
+    """A map of given vectors: its weights stand for a table of embeddings."""
+
+
 class ExternalMap(nn.Module):
     """``m = f(W e + b)`` of the external vectors ``e`` (Di Gangi & Federico 2017, Sec. 3).
 
@@ -88,7 +99,7 @@ class ExternalMap(nn.Module):
         self.nonlinearity = ACTIVATIONS[config.external_activation]
         self.dropout = nn.Dropout(config.external_dropout)
         self.mapped_dropout = nn.Dropout(config.mapped_dropout)
-        self.maps = nn.ModuleList(nn.Linear(table.dimensions, embed_dim) for _ in range(maps))
+        self.maps = nn.ModuleList(VectorMap(table.dimensions, embed_dim) for _ in range(maps))
         table.register(self)
 
     @classmethod

@@ -61,7 +61,8 @@ define_arm() {
   esac
   OPTIONS=("${common[@]}" --arch luong_lstm --embed-dim "$DIM" --hidden-size "$DIM"
     --encoder-layers 1 --decoder-layers 1 --criterion full_softmax
-    --output-layer "$1" --joint-dim "$DIM")
+    --output-layer "$1")
+  if [[ $1 == joint ]]; then OPTIONS+=(--joint-dim "$DIM"); fi
 }
 
 case $DATA in

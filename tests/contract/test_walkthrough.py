@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn as nn
 
+from fairseq_outlayers.options import selection_config
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from fairseq_outlayers.registry import selection_config
 from tests.conftest import make_dictionary
 from tests.contract import test_output_layers
 
