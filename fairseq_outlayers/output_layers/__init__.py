@@ -60,7 +60,16 @@ def build_output_layer(
 __all__ = [
     "OUTPUT_LAYER",
     "OUTPUT_LAYERS",
+    "BilinearOutputLayer",
+    "ContextStructureOutputLayer",
+    "DeepResidualOutputLayer",
     "EmbeddingOutputLayer",
+    "ExternalJointOutputLayer",
+    "JointOutputLayer",
+    "LinearOutputLayer",
     "OutputLayer",
+    "OutputStructureOutputLayer",
+    "SubwordOutputLayer",
+    "TiedOutputLayer",
     "build_output_layer",
 ]

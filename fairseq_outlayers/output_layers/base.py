@@ -30,6 +30,8 @@ class OutputLayer(TableOwner, OwnStart, ABC):
         bias: whether every class has a bias of its own.
     """
 
+    bias: Optional[nn.Parameter]
+
     depends_on_words = False
     """Whether sizes alone do not say what the layer is, because it looks at the words."""
 

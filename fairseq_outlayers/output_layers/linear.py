@@ -19,6 +19,8 @@ class LinearOutputLayer(OutputLayer):
         bias: whether every class has a bias of its own.
     """
 
+    weight: nn.Parameter
+
     def __init__(self, num_classes: int, hidden_size: int, bias: bool = True):
         super().__init__(num_classes, bias)
         self.register_table("weight", nn.Parameter(torch.empty(num_classes, hidden_size)))

@@ -42,8 +42,13 @@ def build_sampler(config: Any, dictionary: Any, num_sampled: int) -> Sampler:
 __all__ = [
     "SAMPLER",
     "SAMPLERS",
+    "BatchNegativesSampler",
     "ClassSample",
+    "LogUniformSampler",
+    "ProposalFileSampler",
     "ProposalSampler",
     "Sampler",
+    "UniformSampler",
+    "UnigramSampler",
     "build_sampler",
 ]

@@ -21,6 +21,8 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         unknown_idx: id of ``<unk>``.
     """
 
+    weight: nn.Parameter
+
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int, unknown_idx: int):
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         self.unknown_idx = unknown_idx
@@ -39,7 +41,7 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
 
-    def reset_parameters(self, start: Optional[Start] = None) -> None:  # type: ignore[override]
+    def reset_parameters(self, start: Optional[Start] = None) -> None:
         if start is None:  # called by nn.Embedding when it is made
             nn.Embedding.reset_parameters(self)
             return

@@ -36,7 +36,7 @@ def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
             optimizer.prepare_model(cfg.optimizer, model)
         stock(self, cfg, task, model, *others, **named)
         criterion = others[0] if others else named.get("criterion")
-        if hasattr(criterion, "follow_updates"):
+        if criterion is not None and hasattr(criterion, "follow_updates"):
             criterion.follow_updates(self.get_num_updates)
 
     return __init__
