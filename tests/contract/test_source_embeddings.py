@@ -10,6 +10,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq_outlayers.encoders import transformer_source
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from tests.conftest import (
     TRANSLATION_ARCHITECTURES,
     configuration,
@@ -21,7 +22,9 @@ from tests.conftest import (
 
 INTERNAL = 12  # of the 17 symbols of the source dictionary
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
-EXTERNAL = [name for name in SOURCE_EMBEDDINGS if name != "internal"]
+EXTERNAL = [
+    name for name, entry in SOURCE_EMBEDDINGS.items() if issubclass(entry.Config, ExternalConfig)
+]
 TWO_DIRECTIONS = {
     arch: options
     for arch in TRANSLATION_ARCHITECTURES
@@ -46,7 +49,7 @@ def make(task, external_table):
     """Makes a model with a source embedding, ready to evaluate."""
 
     def build(arch, source_embedding, **options):
-        table = {} if source_embedding == "internal" else {"external_embeddings": external_table}
+        table = {"external_embeddings": external_table} if source_embedding in EXTERNAL else {}
         chosen = {"source_embedding": source_embedding, "internal_vocabulary": INTERNAL, **table}
         return make_model(arch, task, **{**chosen, **options}).eval()
 
