@@ -75,7 +75,9 @@ def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
     assert build.endswith("-r requirements/build.txt")
     assert "--no-binary fairseq-fixed" in fairseq
     assert fairseq.endswith("-r requirements/fairseq.txt")
-    files = [f"-r requirements/{name}.txt" for name in ("base", "dev", "embed", "report", "subword")]
+    files = [
+        f"-r requirements/{name}.txt" for name in ("base", "dev", "embed", "report", "subword")
+    ]
     assert tools.endswith(" ".join(files))
     assert ours.endswith("--no-deps --no-build-isolation --editable .")
     assert check == "pip -m pip check"
