@@ -6,7 +6,7 @@ entries are refused. ``options.py`` makes command-line options of it.
 """
 
 from dataclasses import Field, field, fields, make_dataclass
-from typing import Any, Container, Dict, Iterator, List, Sequence
+from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from fairseq_outlayers.errors import UserError
 
@@ -108,7 +108,7 @@ class Selection:
 
     def refuse_idle(self, config: Any) -> None:
         """Raise a ``UserError`` for the first option that only entries not selected have."""
-        for name in self.idle(config):
+        for name, _ in self.idle(config):
             value, flag = getattr(config, name), command_line_name(name)
             given = flag if value is True else f"{flag} {value}"
             raise UserError(
@@ -117,9 +117,16 @@ class Selection:
                 f"{', '.join(self.owners(name))}; choose one of them, or leave it out"
             )
 
-    def idle(self, config: Any) -> Iterator[str]:
-        """Names of the options that are given and that only entries not selected have."""
-        chosen, kind = getattr(config, self.option), class_of(config)
+    def idle(self, config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:
+        """Options that are given and that only entries not selected have.
+
+        Args:
+            config: of a model or a criterion.
+            kind: the dataclass with its defaults; by default the one that it was made of.
+        Yields:
+            The name and the default.
+        """
+        chosen, kind = getattr(config, self.option), kind or class_of(config)
         also_reads: Container[str] = getattr(kind, "also_reads", ())
         declared = getattr(kind, "__dataclass_fields__", {})
         for name, option in self.options().items():
@@ -128,7 +135,7 @@ class Selection:
             default = declared.get(name, option).default
             # A choice may be an enumeration or its name.
             if str(getattr(config, name)) != str(default):
-                yield name
+                yield name, default
 
 
 def class_of(config: Any) -> type:

@@ -26,6 +26,11 @@ class WithSourceEmbedding:
     """
 
     @classmethod
+    def is_bidirectional(cls, args: Any) -> bool:
+        """Whether the encoder reads in two directions: it has none."""
+        return False
+
+    @classmethod
     def build_model(cls, args: Any, task: Any) -> Any:
         complete_options(args)
         dictionary = task.source_dictionary

@@ -87,7 +87,8 @@ def test_what_needs_no_fairseq_does_not_import_it(folder):
 def test_analysis_reads_and_commands_print():
     for path in (PACKAGE / "analysis").rglob("*.py"):
         text = path.read_text("utf-8")
-        assert "argparse" not in text and "print(" not in text, path
+        assert "argparse" not in text, path
+        assert "print(" not in text, path
         assert not re.search(r"torch\.save|\.write\(|\.write_text\(|open\([^)]*[\"']w", text), path
 
 
