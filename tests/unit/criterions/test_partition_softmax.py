@@ -114,7 +114,7 @@ def converged(correction, bias=True):
         for number, (text, states) in enumerate(zip(texts, contexts, strict=True)):
             layer.in_use = torch.from_numpy(words.of(number))
             targets = torch.searchsorted(layer.in_use, torch.from_numpy(text))
-            total = total + criterion.losses(layer, states, targets, True)[0]
+            total = total + criterion.training_loss(layer, states, targets, True).loss
         (total / 100).backward()
         return total / 100
 
