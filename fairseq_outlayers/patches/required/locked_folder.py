@@ -46,9 +46,9 @@ def _saves_locally(options: Any) -> bool:
     """Whether checkpoints go into a folder that there is; ``fairseq-train`` has made it before."""
     folder = options.save_dir
     return (
-        not options.no_save
+        os.path.isdir(folder)
+        and not options.no_save
         and not PathManager.path_requires_pathmanager(folder)
-        and os.path.isdir(folder)
     )
 
 

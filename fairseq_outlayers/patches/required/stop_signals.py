@@ -31,25 +31,16 @@ LEAVING = "_outlayers_leaves_after_save"
 
 def apply() -> None:
     """Replace the functions that begin training, take a step and save."""
-    replace_once(checkpoint_utils, "load_checkpoint", _listening)
     replace_once(checkpoint_utils, "save_checkpoint", _leaving_if_asked)
-    replace_once(Trainer, "get_train_iterator", _remembered)
+    replace_once(Trainer, "get_train_iterator", _listening)
     replace_once(Trainer, "_aggregate_logging_outputs", _with_votes)
     replace_once(Trainer, "train_step", _then_stopping)
 
 
 def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
-        signals.listen(several_processes=trainer.data_parallel_world_size > 1)
-        return stock(cfg, trainer, **passthrough_args)
-
-    return load_checkpoint
-
-
-def _remembered(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
+        signals.listen(several_processes=self.data_parallel_world_size > 1)
         iterator = stock(self, *args, **kwargs)
         setattr(self, ITERATOR, iterator)
         return iterator

@@ -1,5 +1,6 @@
 """One run in a save folder, whoever dies how."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -45,7 +46,8 @@ def hold(tmp_path):
 
     yield start
     for process in started:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
