@@ -180,7 +180,7 @@ class Translator(TrainedModels):
             candidates=None if allowed is None else symbols(target, allowed),
         )
 
-    def _batch(self, pairs: List[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
+    def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
         """As fairseq collates it: sources padded on the left, targets on the right."""
         pad, eos = self.task.source_dictionary.pad(), self.task.source_dictionary.eos()
         left = bool(getattr(self.task.cfg, "left_pad_source", True))
