@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-import training_log
+from recipes.lab import training_log
 
 
 class Usage(NamedTuple):

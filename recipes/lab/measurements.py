@@ -1,11 +1,9 @@
 """Writes what was measured, and what the figures depend on, into a file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import ledger
-import scoring
+from recipes.lab import ledger, scoring
 
 # When a program starts: the checkout may change while it measures.
 COMMIT = ledger.commit()
@@ -17,7 +15,6 @@ def write(output: Path, rows: list[dict], **settings: Any) -> None:
     It is written whole or not at all.
     """
     origin = {"commit": COMMIT, "machine": ledger.machine(), "versions": ledger.versions()}
-    facts = {**settings, **origin, "rows": rows}
     output.parent.mkdir(parents=True, exist_ok=True)
-    scoring.write_lines(output, json.dumps(facts, indent=2).split("\n"))
+    scoring.write_json(output, {**settings, **origin, "rows": rows}, ascii_only=True)
     print(output)

@@ -1,10 +1,14 @@
 """From the output of fairseq-generate to BLEU and chrF."""
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sacrebleu.metrics import BLEU, CHRF
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU
+
 
 # D- lines are H- lines after fairseq's own undoing of BPE or tokenisation, if it was asked for.
 HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
@@ -27,6 +31,12 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     temporary = path.with_name(path.name + ".partial")
     temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     temporary.replace(path)
+
+
+def write_json(path: Path, facts: object, ascii_only: bool = False) -> None:
+    """Write facts for programs, whole or not at all."""
+    text = json.dumps(facts, indent=2, ensure_ascii=ascii_only)
+    write_lines(path, text.split("\n"))
 
 
 def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
@@ -92,8 +102,10 @@ def detokenize(lines: Sequence[str], language: str) -> list[str]:
     return [undo.detokenize(line.split()) for line in lines]
 
 
-def bleu_metric(tokenised: bool, lowercase: bool = False) -> BLEU:
+def bleu_metric(tokenised: bool, lowercase: bool = False) -> "BLEU":
     """sacreBLEU for text that is tokenised already, or for plain text (tokenised as 13a)."""
+    from sacrebleu.metrics import BLEU
+
     # force silences the warning that the text looks tokenised: it is, and we say so.
     return BLEU(tokenize="none" if tokenised else "13a", lowercase=lowercase, force=True)
 
@@ -114,6 +126,8 @@ def score(
     Raises:
         ValueError: if there are not as many hypotheses as references, or none.
     """
+    from sacrebleu.metrics import CHRF
+
     if len(hypotheses) != len(references) or not references:
         raise ValueError(f"{len(hypotheses)} hypotheses, {len(references)} references")
     bleu, chrf = bleu_metric(tokenised, lowercase), CHRF(lowercase=lowercase)

@@ -12,8 +12,9 @@ import json
 import math
 from pathlib import Path
 
-import ledger
-import scoring
+from recipes.lab import ledger, scoring
+from recipes.lab.arms import TranslationTest
+from recipes.lab.settings import UserError
 
 FOLDER = "translations"
 HYPOTHESES = "test.tokenised.hyp"
@@ -29,8 +30,10 @@ def kept_file(results: Path, entry: dict) -> Path:
     return results / FOLDER / f"{entry['arm']}.seed{entry['seed']}.{entry['key']}.hyp"
 
 
-def keep(results: Path, entry: dict, run: Path, references: list[str]) -> None:
+def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
     """Copy the hypotheses of a run folder, if they are those that the line tells of."""
+    note_references(results, entry["setting"]["references"], test)
+    references = scoring.read_lines(Path(test.reference))
     if not (run / HYPOTHESES).exists():
         return
     target, lines = kept_file(results, entry), scoring.read_lines(run / HYPOTHESES)
@@ -48,19 +51,17 @@ def keep(results: Path, entry: dict, run: Path, references: list[str]) -> None:
     print(f"  {target}")
 
 
-def note_references(
-    results: Path, fingerprint: str, tokenised: Path, plain: Path | None, language: str
-) -> None:
+def note_references(results: Path, fingerprint: str, test: TranslationTest) -> None:
     """Remember the files of references.
 
     Args:
         results: the ledger's folder.
         fingerprint: of the files together, as the setting of an arm has it.
-        language: of the target, by which plain text is made from tokens.
+        test: with the files and the language, by which plain text is made from tokens.
     """
-    place = {"tokenised": _from_checkout(tokenised), "language": language}
-    if plain:
-        place["plain"] = _from_checkout(plain)
+    place = {"language": test.language, "tokenised": _from_checkout(test.reference)}
+    if test.raw_reference:
+        place["plain"] = _from_checkout(test.raw_reference)
     file = results / FOLDER / "references.json"
     with ledger.locked(file.parent):
         known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
@@ -87,7 +88,7 @@ def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
     Args:
         kind: "tokenised" or "plain".
     Raises:
-        ValueError: if there are not as many as the ledger line says.
+        UserError: if there are not as many as the ledger line says.
     """
     kept, references = _kept(entry, HYPOTHESES), find(entry, f"test.{kind}.ref")
     language = _places(entry).get("language")
@@ -99,7 +100,7 @@ def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
     texts = scoring.detokenize(hypotheses, language) if detokenise else hypotheses
     found = texts, scoring.read_lines(references)
     if not len(found[0]) == len(found[1]) == expected:
-        raise ValueError(
+        raise UserError(
             f"{path} has {len(found[0])} lines and {references.name} {len(found[1])}, "
             f"but the ledger says {expected} sentences; run the arm again with FORCE=1"
         )
@@ -128,6 +129,6 @@ def _places(entry: dict) -> dict[str, str]:
     return places if here and ledger.fingerprint(files) == fingerprint else {}
 
 
-def _from_checkout(path: Path) -> str:
-    path = path.resolve()
+def _from_checkout(file: str) -> str:
+    path = Path(file).resolve()
     return str(path.relative_to(ledger.ROOT) if path.is_relative_to(ledger.ROOT) else path)

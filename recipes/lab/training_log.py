@@ -47,7 +47,10 @@ def summarise(path: Path) -> dict:
     Returns:
         parameters: of the whole model, tied ones once.
         train_tokens_per_second: target tokens (end of sentence counted), median over epochs.
-        train_seconds: inside training steps, over all attempts as far as checkpoints saw them.
+        train_seconds: inside training steps, summed over the epochs of all attempts; an epoch that
+            was repeated after an interruption counts once, as the model does. fairseq starts
+            ``train_train_wall`` anew in every epoch and rounds it.
+        train_seconds_epochs: how many epochs were summed; lines without it have the last one's.
         sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
         A figure that the log does not hold is None.
@@ -72,12 +75,14 @@ def summarise(path: Path) -> dict:
     last = epochs[max(epochs)] if epochs else {}
     speeds = [values["train_wps"] for values in epochs.values() if "train_wps" in values]
     shares = [v["train_sampled_share"] for v in epochs.values() if "train_sampled_share" in v]
+    seconds = [v["train_train_wall"] for v in epochs.values() if "train_train_wall" in v]
     known = [value for value in perplexities if not math.isnan(value)]
     updates = last.get("train_num_updates")
     return {
         "parameters": parameters,
         "train_tokens_per_second": median(speeds) if speeds else None,
-        "train_seconds": last.get("train_train_wall"),
+        "train_seconds": sum(seconds) if seconds else None,
+        "train_seconds_epochs": len(seconds),
         "sampled_share": mean(shares) if shares else None,
         "epochs": max(epochs) if epochs else 0,
         "updates": int(updates) if updates is not None else None,

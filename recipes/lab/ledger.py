@@ -16,7 +16,10 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from recipes.lab.settings import ROOT, UserError
+
+ARM, TUNING = KINDS = ("arm", "tuning")
+LAST_EPOCH = "last_epoch_seconds"
 PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq-outlayers", "sacrebleu")
 
 
@@ -41,7 +44,7 @@ def read(ledger: Path) -> list[dict]:
     Returns:
         The lines as they stand, and under "results" the ledger's folder.
     Raises:
-        ValueError: if a line is not a JSON object, with the number of the line.
+        UserError: if a line is not a JSON object, with the number of the line.
     """
     if not ledger.exists():
         return []
@@ -50,20 +53,34 @@ def read(ledger: Path) -> list[dict]:
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{ledger}:{number}: not JSON ({error}); mend or remove it") from error
+            raise UserError(f"{ledger}:{number}: not JSON ({error}); mend or remove it") from error
         if not isinstance(entry, dict):
-            raise ValueError(f"{ledger}:{number}: not a JSON object; mend or remove it")
-        entries.append(entry | {"results": str(ledger.parent)})
+            raise UserError(f"{ledger}:{number}: not a JSON object; mend or remove it")
+        entries.append(_marked(entry) | {"results": str(ledger.parent)})
     return entries
 
 
-def find(ledger: Path, arm: str, setting: dict, seed: int) -> dict | None:
+def _marked(entry: dict) -> dict:
+    """Lines from before the epochs were summed: their seconds are those of the last epoch."""
+    figures = entry.get("figures", {})
+    if "train_seconds" not in figures or "train_seconds_epochs" in figures:
+        return entry
+    renamed = {LAST_EPOCH if k == "train_seconds" else k: v for k, v in figures.items()}
+    return entry | {"figures": renamed}
+
+
+def find(ledger: Path, arm: str, setting: dict, seed: int, kind: str = ARM) -> dict | None:
     """The newest line of that arm with that setting and seed, or None if it was never run."""
-    key = setting_key(setting)
+    wanted = (arm, setting_key(setting), seed, kind)
     for entry in reversed(read(ledger)):
-        if (entry["arm"], entry["key"], entry["seed"]) == (arm, key, seed):
+        if (entry["arm"], entry["key"], entry["seed"], kind_of(entry)) == wanted:
             return entry
     return None
+
+
+def kind_of(entry: dict) -> str:
+    """ "arm", or "tuning": a run that a setting was chosen by, scored in validation alone."""
+    return entry.get("kind", ARM)
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """Scores an arm of a language model: the perplexity of a word, by fairseq-eval-lm."""
 
-import argparse
 import re
 import shlex
 from pathlib import Path
 
-import process
-import scoring
+from recipes.lab import process, scoring
+from recipes.lab.arms import PerplexityTest
 
 SPLITS = ("valid", "test")
 # The perplexity is printed with two digits; the loss, in bits a word, has more.
@@ -15,20 +14,10 @@ TOKENS = re.compile(r"Evaluated ([\d,]+) tokens")
 
 
 class Perplexity:
-    """What makes an arm of a language model.
+    """The validation and the test text, evaluated."""
 
-    Args:
-        arguments: the command line of arm.py.
-    """
-
-    def __init__(self, arguments: argparse.Namespace):
-        self.options = shlex.split(arguments.evaluate)
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Options of its own."""
-        group = parser.add_argument_group("perplexity")
-        group.add_argument("--evaluate", default="", help="options for fairseq-eval-lm")
+    def __init__(self, test: PerplexityTest):
+        self.options = shlex.split(test.evaluate)
 
     def setting(self) -> dict:
         """What of it decides what an arm is."""
@@ -36,16 +25,8 @@ class Perplexity:
 
     def commands(self, common: list[str]) -> dict[str, list[str]]:
         """The commands to run, by the name that they have in the ledger."""
-        return {
-            f"evaluate_{split}_command": [
-                "fairseq-eval-lm",
-                *common,
-                "--gen-subset",
-                split,
-                *self.options,
-            ]
-            for split in SPLITS
-        }
+        command = ["fairseq-eval-lm", *common, "--gen-subset"]
+        return {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
         """Perplexity and number of words of every split, and what the last one cost."""

@@ -1,0 +1,74 @@
+"""The report of a recipe: its tables, the verdicts on its paper's claims, and its figures."""
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recipes.lab import claims, figures, ledger, scoring, table
+from recipes.lab.arms import Recipe
+from recipes.lab.runs import Runs
+from recipes.lab.settings import UserError
+
+
+@dataclass
+class Findings:
+    """What a paper's ``claims.py`` makes of the runs.
+
+    Attributes:
+        notes: said below the verdicts.
+        more: lines of further tables.
+        facts: for claims.json.
+        charts: figures by the name of their file.
+    """
+
+    title: str
+    claims: Sequence[claims.Claim]
+    notes: Sequence[str] = ()
+    more: Sequence[str] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+    charts: Mapping[str, figures.Chart] = field(default_factory=dict)
+
+
+def write(recipe: Recipe) -> list[Path]:
+    """Write everything beside the ledger and print the tables and verdicts.
+
+    Raises:
+        UserError: if nothing was run.
+    """
+    entries = ledger.read(recipe.ledger)
+    if not entries:
+        raise UserError(f"{recipe.ledger} is missing or empty: run an arm first")
+    folder, files = recipe.ledger.parent, []
+    for one in recipe.tables():
+        print(f"\n== {one.title}")
+        files += table.write(
+            entries, folder / one.name, one.title, one.arms, recipe.seeds, one.only, one.compare
+        )
+    if importlib.util.find_spec(f"recipes.{recipe.name}.claims"):
+        print("\n== claims")
+        module = importlib.import_module(f"recipes.{recipe.name}.claims")
+        files += write_findings(module.find(recipe, Runs(entries, module.FORM)), recipe)
+    print("\n".join(map(str, files)))
+    return files
+
+
+def write_findings(found: Findings, recipe: Recipe) -> list[Path]:
+    """Write claims.md, claims.json and the figures; print the verdicts."""
+    folder = recipe.ledger.parent
+    known = Runs.by_setting(ledger.read(recipe.ledger))
+    missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
+    notes = [*found.notes, *claims.NOTES, f"Arms not run: {', '.join(missing) or 'none'}."]
+    lines = [*claims.markdown(found.title, found.claims, notes), *found.more]
+    files = [folder / "claims.md", folder / "claims.json"]
+    scoring.write_lines(files[0], "\n".join(lines).rstrip("\n").split("\n"))
+    facts = {**found.facts, "claims": claims.as_json(found.claims), "not_run": missing}
+    scoring.write_json(files[1], facts)
+    for claim in found.claims:
+        print(f"  {claim.number}. {claim.verdict:13} {claim.text}")
+    try:
+        files += figures.draw(dict(found.charts), folder)
+    except ImportError:
+        print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
+    return files
