@@ -1,7 +1,7 @@
 """The arms of Assylbekov & Takhanov (2018): DATA.MODEL[.OPTION...], as in ptb.morphsum_re_rw.
 
-DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times as many);
-        any folder of TEXTS, such as wikitext2, fr, es, de, cs, ru
+DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times
+        as many); any folder of TEXTS, such as wikitext2, fr, es, de, cs, ru
 MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or letters of
         what is tied: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
 OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, drawn by rank (the
@@ -10,57 +10,27 @@ OPTION  medium: the paper's medium size; sampled: 20% of the classes in training
 
 import re
 
-from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table
+from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
 from recipes.lab.settings import UserError
 
 # Every claim of the paper needs some of these; the first answer the main ones.
-MAIN = [
-    "word_re",
-    "morphsum_re_rw",
-    "word_original",
-    "morphsum_original",
-    "morphsum_rw",
-    "morphsum_none",
-    "morphsum_re",
-    "sylconcat_original",
-    "sylconcat_re_rw",
-    "sylconcat_rw",
-    "sylconcat_none",
-    "sylconcat_re",
-    "charcnn_original",
-    "charcnn_re",
-    "charcnn_re_rw",
-    "charcnn_rw",
-    "charcnn_none",
-]
-# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1 (proj,
-# cnn) goes with the units here ...
-LAYERS = [
-    "morphsum_E1",
-    "morphsum_E2",
-    "morphsum_1",
-    "sylconcat_EP",
-    "sylconcat_EP1",
-    "sylconcat_EP2",
-    "sylconcat_1",
-    "sylconcat_12",
-    "charcnn_EC",
-    "charcnn_EC1",
-    "charcnn_EC2",
-    "charcnn_1",
-    "charcnn_12",
-]
+MAIN = names("""
+    word_re morphsum_re_rw word_original morphsum_original morphsum_rw morphsum_none morphsum_re
+    sylconcat_original sylconcat_re_rw sylconcat_rw sylconcat_none sylconcat_re charcnn_original
+    charcnn_re charcnn_re_rw charcnn_rw charcnn_none
+""")
+# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1
+# (proj, cnn) goes with the units here ...
+LAYERS = names("""
+    morphsum_E1 morphsum_E2 morphsum_1
+    sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1 sylconcat_12
+    charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1 charcnn_12
+""")
 # ... and is tied or free by itself here. The paper does not tell which of the two it means.
-LAYERS_APART = [
-    "sylconcat_E1",
-    "sylconcat_E2",
-    "sylconcat_E12",
-    "sylconcat_P1",
-    "charcnn_E1",
-    "charcnn_E2",
-    "charcnn_E12",
-    "charcnn_C1",
-]
+LAYERS_APART = names("""
+    sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
+    charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1
+""")
 MEDIUM = ("word_original", "word_re", "morphsum_original", "morphsum_re_rw")
 PRESETS = ("original", "none", "re", "rw", "re_rw")
 TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}

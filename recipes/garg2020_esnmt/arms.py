@@ -1,6 +1,6 @@
 """The arms of Garg et al. (2020), by priority; the report tests the others against the first."""
 
-from recipes.lab.arms import Arm, Recipe, TranslationTest
+from recipes.lab.arms import Arm, Recipe, TranslationTest, names
 
 # By name, or by its beginning for the arms that end in a value: words, architecture, and options
 # beside the width ({value} stands for the value).
@@ -38,33 +38,14 @@ ARMS = {
 
 # Main table, ladder (its rows "attention" and "all" are esnmt_lstm and rnmt_plus), scale of the
 # inputs, fixed radii, width, sparsity, beyond the paper.
-BY_PRIORITY = [
-    "rnmt_plus",
-    "esnmt",
-    "esnmt_lstm",
-    "esnmt_faithful",
-    "esnmt_lstm_faithful",
-    "release_softmax",
-    "release_embeddings",
-    "release_decoder",
-    "release_encoder",
-    "gamma_1",
-    "gamma_0.1",
-    "fan_in_0.3",
-    "fan_in_3",
-    "fan_in_10",
-    "radius_0.9",
-    "radius_0.1",
-    "radius_2.0",
-    "esnmt_wide",
-    "esnmt_lstm_wide",
-    "sparsity_0",
-    "sparsity_0.75",
-    "leak_0.5",
-    "scales_per_gate",
-    "transformer",
-    "transformer_frozen",
-]
+BY_PRIORITY = names("""
+    rnmt_plus esnmt esnmt_lstm esnmt_faithful esnmt_lstm_faithful
+    release_softmax release_embeddings release_decoder release_encoder
+    gamma_1 gamma_0.1 fan_in_0.3 fan_in_3 fan_in_10
+    radius_0.9 radius_0.1 radius_2.0
+    esnmt_wide esnmt_lstm_wide sparsity_0 sparsity_0.75 leak_0.5 scales_per_gate
+    transformer transformer_frozen
+""")
 
 
 class Garg2020(Recipe):

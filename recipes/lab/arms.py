@@ -95,6 +95,11 @@ class Table:
     compare: bool = True
 
 
+def names(text: str) -> tuple[str, ...]:
+    """The words of a text that may have several lines."""
+    return tuple(text.split())
+
+
 class Recipe:
     """An experiment: a subclass declares its settings and what the names of its arms mean.
 
