@@ -5,9 +5,9 @@ PyTorch and Python. fairseq itself would import ``models/`` and ``tasks/`` of a 
 neither criterions nor optimizers and learning-rate schedules.
 """
 
-from fairseq_outlayers import compat
+from fairseq_outlayers import patches
 
-compat.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
+patches.apply()  # before the rest: the mends must be in place when fairseq's parts are looked up
 
 from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
 

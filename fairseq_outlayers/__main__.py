@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers import capacity, checkpoint_report, options
-from fairseq_outlayers.command import Command
-from fairseq_outlayers.evaluation import (
+from fairseq_outlayers.analysis import (
     external_words,
     frequency_bins,
     neighbours,
@@ -16,12 +14,14 @@ from fairseq_outlayers.evaluation import (
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.partitions import report as partition_report
+from fairseq_outlayers.commands import capacity, checkpoint, options
+from fairseq_outlayers.commands import partitions as partition_report
+from fairseq_outlayers.commands.base import Command
 
 COMMANDS: Dict[str, Command] = {
     "options": options.COMMAND,
     "capacity": capacity.COMMAND,
-    "checkpoint": checkpoint_report.COMMAND,
+    "checkpoint": checkpoint.COMMAND,
     "partitions": partition_report.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,

@@ -7,8 +7,8 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from fairseq_outlayers.decoding.candidate_file import Translations
 from fairseq_outlayers.errors import UserError, refuse_idle
+from fairseq_outlayers.formats.candidate_file import Translations
 from fairseq_outlayers.registry import lookup
 
 RENEWAL_SENTENCES = 100  # how long the common list lives, as in the authors' code

@@ -14,17 +14,17 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
-from fairseq_outlayers.modules.echo_options import (
+from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
+from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
+from fairseq_outlayers.reservoirs.options import (
     LEARNED,
     RELEASES,
     check_echo_options,
     make_scales,
 )
-from fairseq_outlayers.modules.echo_state import EchoStateLayer
-from fairseq_outlayers.modules.frozen_lstm import FrozenLSTM
-from fairseq_outlayers.modules.regenerated import freeze
-from fairseq_outlayers.modules.reservoir import INPUT_NORMS, Reservoir
-from fairseq_outlayers.registry import register_size
+from fairseq_outlayers.reservoirs.regenerated import freeze
+from fairseq_outlayers.reservoirs.reservoir import INPUT_NORMS, Reservoir
 
 
 @dataclass

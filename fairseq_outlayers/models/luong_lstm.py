@@ -11,14 +11,14 @@ from typing import Any, Tuple
 import torch.nn as nn
 from fairseq.models import register_model
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder
+from fairseq_outlayers.decoders.luong import LuongDecoder
+from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.attentional_model import AttentionalModel
-from fairseq_outlayers.modules.input_feeding_decoder import InputFeedingDecoder
-from fairseq_outlayers.modules.left_padded_lstm import LeftPaddedLSTM
-from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
-from fairseq_outlayers.modules.luong_decoder import LuongDecoder
+from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
+from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,

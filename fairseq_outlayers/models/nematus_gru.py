@@ -10,15 +10,15 @@ from typing import Any
 import torch.nn as nn
 from fairseq.models import register_model
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
+from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
+from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
-from fairseq_outlayers.modules.additive_attention import AdditiveAttention
-from fairseq_outlayers.modules.attentional_model import AttentionalModel
-from fairseq_outlayers.modules.conditional_gru import ConditionalGRU
-from fairseq_outlayers.modules.gru_encoder import GRUEncoder
-from fairseq_outlayers.modules.left_padded_gru import LeftPaddedGRU
-from fairseq_outlayers.modules.nematus_decoder import DeepReadout, NematusDecoder
+from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
+from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
 

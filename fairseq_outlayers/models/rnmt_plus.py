@@ -10,16 +10,16 @@ from typing import Any, Callable, Tuple
 import torch.nn as nn
 from fairseq.models import register_model
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.decoders.rnmt import RNMTDecoder
+from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.attentional_model import AttentionalModel
-from fairseq_outlayers.modules.layer_norm_lstm import LayerNormLSTM
-from fairseq_outlayers.modules.lstm_encoder import LSTMEncoder
-from fairseq_outlayers.modules.multi_head_additive_attention import MultiHeadAdditiveAttention
-from fairseq_outlayers.modules.recurrent_layer import RecurrentLayer
-from fairseq_outlayers.modules.rnmt_decoder import RNMTDecoder
-from fairseq_outlayers.modules.rnmt_stacks import DecoderStack, EncoderStack
+from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
+from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
+from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
+from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
+from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,

@@ -10,16 +10,16 @@ from typing import Any
 import torch.nn as nn
 from fairseq.models import register_model
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
+from fairseq_outlayers.decoders.rnnsearch import MaxoutReadout, RNNsearchDecoder
+from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
-from fairseq_outlayers.modules.additive_attention import AdditiveAttention
-from fairseq_outlayers.modules.attentional_gru import AttentionalGRU
-from fairseq_outlayers.modules.attentional_model import AttentionalModel
-from fairseq_outlayers.modules.gated_unit import BidirectionalGatedUnits, GatedUnit
-from fairseq_outlayers.modules.gru_encoder import GRUEncoder
-from fairseq_outlayers.modules.rnnsearch_decoder import MaxoutReadout, RNNsearchDecoder
+from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
+from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
 
 

@@ -7,13 +7,13 @@ import torch.nn as nn
 from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
-from fairseq_outlayers.modules.recurrent_decoder import RecurrentDecoder
-from fairseq_outlayers.modules.variational_dropout import VariationalLSTM
+from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
+from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import changed_defaults, register_size
 
 Defaults: Any = changed_defaults(

@@ -19,11 +19,11 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerDecoderBase, TransformerModel
 from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerLanguageModelConfig
 
-from fairseq_outlayers.compat import register_dictionaries
+from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.frozen_transformer_layers import FrozenLayersConfig, freeze_layers
-from fairseq_outlayers.modules.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.patches import register_dictionaries
+from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_layers
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig
 
 

@@ -13,11 +13,11 @@ from omegaconf import II
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.table_rows import is_row_sparse
 from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
+from fairseq_outlayers.tables.rows import is_row_sparse
 
 logger = logging.getLogger(__name__)
 

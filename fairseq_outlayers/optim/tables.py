@@ -4,8 +4,8 @@ from typing import Iterator, List
 
 import torch.nn as nn
 
-from fairseq_outlayers.modules.table_rows import is_row_sparse, mark_row_sparse
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tables.rows import is_row_sparse, mark_row_sparse
 
 
 def make_row_sparse(model: nn.Module) -> List[str]:

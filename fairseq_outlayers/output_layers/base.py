@@ -11,7 +11,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.table_rows import all_rows, table_rows
+from fairseq_outlayers.tables.rows import all_rows, table_rows
 
 
 class OutputLayer(nn.Module, ABC):

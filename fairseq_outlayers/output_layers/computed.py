@@ -5,15 +5,15 @@ from typing import Optional
 
 from torch import Tensor
 
-from fairseq_outlayers.modules.kept_at_inference import KeptAtInference
+from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
 from fairseq_outlayers.output_layers.base import OutputLayer
 
 
-class ComputedOutputLayer(KeptAtInference, OutputLayer):
+class ComputedOutputLayer(CachedAtInference, OutputLayer):
     """An output layer whose class embeddings are a function of parameters.
 
     With gradients they are computed at every call, so once a batch; without, and outside training,
-    those of all classes are kept (``modules/kept_at_inference.py``).
+    those of all classes are kept (``layers/cached_at_inference.py``).
     """
 
     @abstractmethod
@@ -23,4 +23,4 @@ class ComputedOutputLayer(KeptAtInference, OutputLayer):
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         if ids is not None:
             return self.encode_classes(ids)
-        return self.kept(lambda: self.encode_classes(None))
+        return self.cached(lambda: self.encode_classes(None))

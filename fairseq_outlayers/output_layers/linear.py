@@ -6,8 +6,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.modules.table_rows import all_rows, table_rows
 from fairseq_outlayers.output_layers.base import OutputLayer
+from fairseq_outlayers.tables.rows import all_rows, table_rows
 
 
 class LinearOutputLayer(OutputLayer):

@@ -7,10 +7,10 @@ import torch.nn as nn
 from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding, ComposedWords
+from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
+from fairseq_outlayers.compositions.units import units_of_dictionary
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding, ComposedWords
-from fairseq_outlayers.modules.subword_composition import COMPOSITIONS
-from fairseq_outlayers.modules.subword_units import units_of_dictionary
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer

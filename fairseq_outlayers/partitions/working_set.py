@@ -9,8 +9,8 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.active_rows import ActiveRows, Moments
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tables.active_rows import ActiveRows, Moments
 
 
 class WorkingSet:

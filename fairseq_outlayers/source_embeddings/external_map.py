@@ -10,7 +10,7 @@ from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.external_table import ExternalTable
+from fairseq_outlayers.formats.external_table import ExternalTable
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 
 ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": lambda x: x}

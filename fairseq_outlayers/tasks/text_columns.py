@@ -7,8 +7,8 @@ import torch
 from fairseq.data import FairseqDataset, iterators
 from torch import Tensor
 
+from fairseq_outlayers.decoders.carried_state import CarriedState
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.carried_state import CarriedState
 
 
 class TokenStream(FairseqDataset):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_outlayers.evaluation.frequency_bins import Bins, bins_by_count
-from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics, MeteorParameters
+from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
+from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics, MeteorParameters
 from recipes.lab.claims import NOT_RUN, Part, measured
 from recipes.lab.resampling import Metric
 from recipes.lab.runs import Runs, Score

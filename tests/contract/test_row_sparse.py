@@ -7,10 +7,10 @@ import torch
 from fairseq.criterions import CRITERION_REGISTRY
 
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
-from fairseq_outlayers.modules.table_rows import is_row_sparse
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.tables.rows import is_row_sparse
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,

@@ -7,8 +7,8 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from fairseq.models.transformer import TransformerModel
 
+from fairseq_outlayers.encoders import transformer_source
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules import transformer_source
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_dictionary, make_model
 

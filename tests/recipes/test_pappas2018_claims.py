@@ -7,7 +7,7 @@ import pytest
 
 import ledger
 import scoring
-from fairseq_outlayers.evaluation.meteor import PARAMETERS, MatchStatistics
+from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics
 from pappas2018_joint import claims, figures, frequency_bins, summarise
 from pappas2018_joint.axes import Arms, Axes
 from recorded_runs import Runs

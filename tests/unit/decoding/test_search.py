@@ -13,11 +13,11 @@ from fairseq.ngram_repeat_block import NGramRepeatBlock
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from fairseq_outlayers.decoding.candidate_file import Translations
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.candidate_file import Translations
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
 from tests.unit.decoding.conftest import NUM_TARGET

@@ -7,9 +7,9 @@ from fairseq.logging import metrics
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.frozen_layer import FrozenLayer
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from tests.conftest import make_batch, make_model, make_task
-from tests.unit.modules.test_recurrent_layers import naive_step
+from tests.unit.reservoirs.test_recurrent_layers import naive_step
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 ARCHITECTURES = ["rnmt_plus", "esnmt", "esnmt_lstm"]

@@ -9,8 +9,8 @@ from fairseq.data import Dictionary, TruncatedDictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.sequence_generator import SequenceGenerator
 
+from fairseq_outlayers.decoders.carried_state import CarriedState
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.carried_state import CarriedState
 from tests.conftest import make_language_batch
 
 SPECIALS = 4

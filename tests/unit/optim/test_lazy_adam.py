@@ -8,9 +8,9 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.table_rows import is_row_sparse
 from fairseq_outlayers.optim.lazy_adam import LazyAdam, LazyAdamConfig
 from fairseq_outlayers.optim.tables import make_row_sparse
+from fairseq_outlayers.tables.rows import is_row_sparse
 from tests.conftest import make_model
 
 

@@ -61,7 +61,7 @@ def test_in_training_they_are_computed_even_without_gradients(layer):
             {"table": torch.full((4, 2), 3.0), "bias": torch.zeros(4)}
         ),
         lambda layer: layer.train() and layer.table.data.fill_(3) is not None and layer.eval(),
-        lambda layer: (layer.table.data.fill_(3), layer.forget()),
+        lambda layer: (layer.table.data.fill_(3), layer.invalidate()),
         lambda layer: (layer.table.data.fill_(3), layer.double()),
     ],
     ids=["load", "train", "forget", "move"],
@@ -85,4 +85,4 @@ def test_a_whole_model_that_is_loaded_makes_them_computed_anew(layer):
 def test_some_classes_are_computed_alone(layer):
     with torch.no_grad():
         assert layer.class_embeddings(torch.tensor([1, 2])).shape == (2, 2)
-    assert layer._kept is None
+    assert layer._cached is None

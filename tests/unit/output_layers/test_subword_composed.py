@@ -5,8 +5,8 @@ import torch
 import torch.nn as nn
 from fairseq.data import Dictionary
 
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.modules.composed_embedding import ComposedEmbedding
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.subword_composed import compose_words, tied_layers

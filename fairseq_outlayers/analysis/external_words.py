@@ -1,0 +1,163 @@
+"""What a model with external vectors knows of a text, and what it makes of words known to one side.
+
+Di Gangi & Federico (2017), tables 3 to 5: words unknown to the internal vocabulary, to the external
+table, to both; unknown symbols in translations; sentences with a word that one side alone knows.
+"""
+
+import argparse
+from typing import Dict, Iterator, List, NamedTuple, Sequence
+
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_outlayers.analysis.text_files import lines, markdown_table, parallel_lines
+from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.external_table import ExternalTable
+
+SIDES = ("internal", "external", "both")
+
+
+class Knowledge(NamedTuple):
+    """Who knows a word: the model's own vocabulary, the external table."""
+
+    internal: bool
+    external: bool
+
+
+class SourceWords:
+    """What is known of source words.
+
+    Args:
+        dictionary: the source dictionary.
+        internal_vocabulary: how many of its symbols have embeddings of the model's own.
+        table: external vectors.
+    """
+
+    def __init__(self, dictionary: Dictionary, internal_vocabulary: int, table: ExternalTable):
+        self.dictionary = dictionary
+        self.internal_vocabulary = internal_vocabulary
+        self.table = table
+        self._known: Dict[str, Knowledge] = {}
+
+    def knowledge(self, word: str) -> Knowledge:
+        """Who knows ``word``. A word with the shared vector of unknown ones is not known."""
+        if word not in self._known:
+            id = self.dictionary.index(word)
+            listed = id != self.dictionary.unk()
+            vector = self.table.vectors(torch.tensor([id]))
+            self._known[word] = Knowledge(
+                listed and id < self.internal_vocabulary,
+                listed and not bool(self.table.is_unknown(vector)),
+            )
+        return self._known[word]
+
+    def missing(self, word: str) -> List[str]:
+        """Those of ``SIDES`` to which a word is unknown."""
+        known = self.knowledge(word)
+        lacks = (not known.internal, not known.external, not any(known))
+        return [side for side, lacking in zip(SIDES, lacks, strict=True) if lacking]
+
+
+class Amount(NamedTuple):
+    """How often words of a kind occur, and how many different ones do."""
+
+    tokens: int
+    types: int
+
+
+def unknown_words(sentences: Sequence[List[str]], words: SourceWords) -> Dict[str, Amount]:
+    """Words of a text that each of ``SIDES`` does not know (table 3)."""
+    found: Dict[str, List[str]] = {side: [] for side in SIDES}
+    for sentence in sentences:
+        for word in sentence:
+            for side in words.missing(word):
+                found[side].append(word)
+    return {side: Amount(len(tokens), len(set(tokens))) for side, tokens in found.items()}
+
+
+def unknown_symbols(translations: Sequence[List[str]], symbol: str = "<unk>") -> Amount:
+    """Unknown symbols in translations (table 4), and sentences that have one."""
+    counts = [translation.count(symbol) for translation in translations]
+    return Amount(sum(counts), sum(count > 0 for count in counts))
+
+
+class OneSided(NamedTuple):
+    """A sentence with a word that one side alone knows."""
+
+    number: int
+    word: str
+    unknown_to: str
+
+
+def one_sided(sentences: Sequence[List[str]], words: SourceWords) -> Iterator[OneSided]:
+    """Sentences for table 5, the first such word of each."""
+    for number, sentence in enumerate(sentences):
+        for word in sentence:
+            missing = words.missing(word)
+            if len(missing) == 1:
+                yield OneSided(number, word, missing[0])
+                break
+
+
+def report(
+    source: Sequence[List[str]],
+    words: SourceWords,
+    translations: Dict[str, List[List[str]]],
+    examples: int,
+) -> Iterator[str]:
+    """The three tables in Markdown."""
+    unknown = [(side, *amount) for side, amount in unknown_words(source, words).items()]
+    yield markdown_table([("source words unknown to", "tokens", "types"), *unknown])
+    if translations:
+        yield ""
+        symbols = [(name, *unknown_symbols(found)) for name, found in translations.items()]
+        heading = ("translation", "unknown symbols", "sentences with one")
+        yield markdown_table([heading, *symbols])
+    for side in SIDES[:2] if translations else ():
+        found = [example for example in one_sided(source, words) if example.unknown_to == side]
+        yield ""
+        yield f"{len(found)} sentences have a word unknown to the {side} side alone."
+        for number, word, _ in found[:examples]:
+            yield ""
+            yield f"- line {number + 1}, **{word}**: {' '.join(source[number])}"
+            for name, sentences in translations.items():
+                yield f"  - {name}: {' '.join(sentences[number])}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dictionary", required=True, metavar="FILE", help="dict.SOURCE.txt")
+    parser.add_argument("--internal-vocabulary", required=True, type=int, metavar="N")
+    parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
+    parser.add_argument(
+        "--translations", nargs="*", default=[], metavar="NAME=FILE", help="the reference, too"
+    )
+    parser.add_argument("--examples", type=int, default=5, metavar="N", help="of each kind")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the tables of a text and its translations."""
+    dictionary = Dictionary.load(options.dictionary)
+    table = ExternalTable(options.external_embeddings, dictionary)
+    source = list(lines(options.source))
+    translations = {}
+    for pair in options.translations:
+        name, separator, path = pair.partition("=")
+        if not separator:
+            raise UserError(f"--translations {pair}: must be NAME=FILE")
+        translations[name] = parallel_lines(options.source, path)
+    words = SourceWords(dictionary, options.internal_vocabulary, table)
+    print("\n".join(report(source, words, translations, options.examples)))
+
+
+COMMAND = Command(
+    summary="Count the words of a text that a model with external vectors knows, and show examples",
+    example="--dictionary data-bin/dict.en.txt --internal-vocabulary 8000 "
+    "--external-embeddings table.npy --source test.en --translations reference=test.de mix=mix.hyp",
+    add_arguments=add_arguments,
+    run=run,
+)
+
+if __name__ == "__main__":
+    COMMAND.main("fairseq_outlayers.analysis.external_words")

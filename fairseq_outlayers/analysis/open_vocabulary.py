@@ -1,0 +1,174 @@
+"""Perplexity of a text with words that training has not seen, each scored as itself.
+
+A model that composes its class embeddings has a vector for every word whose units it knows. The
+unseen words of the text become classes beside those of the dictionary; each gets the mean bias of
+the dictionary's rarest words. Words with a unit that the model does not know stay <unk>. This goes
+beyond Assylbekov & Takhanov (2018), and its perplexity does not compare with that of a closed
+vocabulary: the three groups of words are therefore reported apart.
+
+Characters need no preparation. For morphs and syllables, put the words of the text into the table:
+data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column.
+"""
+
+import argparse
+import itertools
+import math
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.analysis import checkpoints
+from fairseq_outlayers.analysis.text_files import lines, markdown_table
+from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions.units import PADDING, find_table, mark_ends
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+
+WINDOW = 100
+GROUPS = ("known", "composed", "<unk>")
+
+
+class OpenVocabulary(NamedTuple):
+    """A dictionary's words, then those that are composed: vectors, biases, and ids by word.
+
+    Attributes:
+        input_vectors: ``(V + U, d)``.
+        class_embeddings: ``(V + U, D)``.
+        class_bias: ``(V + U,)``.
+        ids: of the ``U`` new words, from ``V`` on.
+    """
+
+    input_vectors: Tensor
+    class_embeddings: Tensor
+    class_bias: Optional[Tensor]
+    ids: Dict[str, int]
+
+
+def unit_rows(decoder: Any, words: Sequence[str]) -> Dict[str, List[int]]:
+    """Ids of the units of each word that consists of units that the model knows, short words first.
+
+    Words that have more units than any in training are left out where their number is fixed.
+    """
+    composed = decoder.embed_tokens.words
+    kind, units = composed.composition.kind, composed.units
+    numbers = {symbol: number for number, symbol in enumerate(units.symbols, start=1)}
+    _, pieces = find_table(decoder.dictionary, kind)
+    if kind == "characters":
+        pieces = {word: mark_ends(pieces.get(word, list(word))) for word in words}
+    most = composed.composition.most_units or math.inf
+    rows = {
+        word: [numbers[unit] for unit in pieces[word]]
+        for word in words
+        if word in pieces and len(pieces[word]) <= most and numbers.keys() >= set(pieces[word])
+    }
+    return dict(sorted(rows.items(), key=lambda row: width(row[1], units.longest)))
+
+
+def width(row: Sequence[int], longest: int) -> int:
+    """How many units a word is filled up to: as in training, but if it is longer than all there."""
+    return max(longest, len(row))
+
+
+def unit_tables(rows: Iterable[List[int]], longest: int) -> Iterator[Tensor]:
+    """Rows of equal width together, ``(N, L)`` each, filled up; padding may count in a vector."""
+    for size, group in itertools.groupby(rows, lambda row: width(row, longest)):
+        yield torch.tensor([row + [PADDING] * (size - len(row)) for row in group])
+
+
+@torch.no_grad()
+def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
+    """Compose what can be composed of some words that the dictionary lacks.
+
+    Raises:
+        UserError: if the model does not compose its words at both ends.
+    """
+    embedding, output = decoder.embed_tokens, decoder.output_projection
+    if not isinstance(embedding, ComposedEmbedding) or not isinstance(output, SubwordOutputLayer):
+        raise UserError(
+            "this model has a vector of its own for every word, so it has none for others: give "
+            "one whose input and output are composed (not --composition word, not --tie original)"
+        )
+    rows = unit_rows(decoder, words)
+    inputs, classes, bias = embedding.all_words(), output.class_embeddings(), output.class_bias()
+    layers: Any = embedding.parts
+    for ids in unit_tables(rows.values(), embedding.words.units.longest):
+        inputs = torch.cat([inputs, embedding.words.compose(layers, ids)])
+        classes = torch.cat([classes, output.compose_rows(ids)])
+    if bias is not None:
+        bias = torch.cat([bias, rarest_bias(decoder.dictionary, bias).expand(len(rows))])
+    first = len(decoder.dictionary)
+    return OpenVocabulary(inputs, classes, bias, {w: first + n for n, w in enumerate(rows)})
+
+
+def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
+    """The mean bias of the words that training has seen least often."""
+    words = checkpoints.real_words(dictionary)
+    counts = torch.tensor(dictionary.count)[words]
+    return bias[words][counts == counts.min()].mean()
+
+
+@torch.no_grad()
+def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary) -> Tensor:
+    """Nats of every token after those before it, ``(N,)``.
+
+    Args:
+        tokens: ids in the open vocabulary, ``(N,)``.
+    """
+    output, state, losses = decoder.output_projection, None, []
+    before = torch.cat([tokens.new_tensor([decoder.dictionary.eos()]), tokens[:-1]])
+    for source, target in zip(before.split(WINDOW), tokens.split(WINDOW), strict=True):
+        hidden, state = decoder.lstm(F.embedding(source, words.input_vectors)[None], state)
+        logits = F.linear(output.project(hidden[0]), words.class_embeddings, words.class_bias)
+        losses.append(F.cross_entropy(logits, target, reduction="none"))
+    return torch.cat(losses)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT")
+    parser.add_argument(
+        "--text",
+        required=True,
+        metavar="FILE",
+        help="split into words as for training; the table of morphs or syllables must have them "
+        "(data_prep/build_subword_table.py --also-words-of FILE)",
+    )
+    checkpoints.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the perplexities of the known, the composed and the remaining words of a text."""
+    decoder = checkpoints.load(options.checkpoint, options.data).model.decoder
+    dictionary = decoder.dictionary
+    text = [word for line in lines(options.text) for word in [*line, dictionary.eos_word]]
+    if not text:
+        raise UserError(f"{options.text}: an empty text has no perplexity")
+    unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
+    words = open_vocabulary(decoder, unseen)
+    tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
+    losses = negative_log_likelihoods(decoder, tokens, words).double()
+    members = (
+        (tokens < len(dictionary)) & (tokens != dictionary.unk()),
+        tokens >= len(dictionary),
+        tokens == dictionary.unk(),
+    )
+    rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
+    for name, chosen in zip(GROUPS, members, strict=True):
+        types = len({word for word, here in zip(text, chosen.tolist(), strict=True) if here})
+        shown = f"{math.exp(losses[chosen].mean().item()):,.2f}" if chosen.any() else "-"
+        rows.append((name, types, int(chosen.sum()), shown))
+    rows.append(("all", len(set(text)), len(text), f"{math.exp(losses.mean().item()):,.2f}"))
+    print(markdown_table(rows))
+
+
+COMMAND = Command(
+    summary="Print the perplexity of a text whose unseen words are scored as themselves",
+    example="run/checkpoint_best.pt --text test.txt",
+    add_arguments=add_arguments,
+    run=run,
+)
+
+if __name__ == "__main__":
+    COMMAND.main("fairseq_outlayers.analysis.open_vocabulary")

@@ -1,0 +1,74 @@
+"""How many dimensions the input and the output vectors of words really use.
+
+Principal component analysis of the vectors of all words: the number of components that keep a share
+of the variance (Assylbekov & Takhanov 2018, Sec. 6).
+"""
+
+from typing import Dict, Iterator
+
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.analysis import checkpoints
+from fairseq_outlayers.analysis.study import Finding, study_command
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+
+SHARES = (0.5, 0.8, 0.9, 0.95)
+
+
+def explained_variance(vectors: Tensor) -> Tensor:
+    """The share of the variance that the first 1, 2, ... components keep.
+
+    Args:
+        vectors: ``(N, d)``.
+    Returns:
+        ``(min(N, d),)``, growing to 1.
+    """
+    centred = vectors.double() - vectors.double().mean(0)
+    variances = torch.linalg.svdvals(centred) ** 2
+    return variances.cumsum(0) / variances.sum()
+
+
+def components_needed(explained: Tensor, share: float) -> int:
+    """The smallest number of components that keep at least ``share`` of the variance."""
+    # A share that is reached exactly must not be missed by rounding.
+    return int((explained < share - 1e-9).sum()) + 1
+
+
+@torch.no_grad()
+def sides(trained: checkpoints.Trained) -> Dict[str, Tensor]:
+    """The vectors of the dictionary at the input and at the output, ``(V, d)`` each.
+
+    Where a projection makes the composed rows of the output as narrow as the hidden states, they
+    are given before it too: behind it, no more components than the states have can be needed.
+    """
+    found = {"input": trained.input_vectors(), "output": trained.output_vectors()}
+    output = trained.output_layer
+    if isinstance(output, SubwordOutputLayer) and output.projection is not None:
+        found["output before projection"] = output.words(output.layers())
+    return found
+
+
+def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+    """How many components the vectors of all words need at each side."""
+    for side, vectors in sides(trained).items():
+        explained = explained_variance(vectors[trained.words()])
+        needed = {heading(share): components_needed(explained, share) for share in SHARES}
+        facts = {"side": side, "dimensions": vectors.size(1), **needed}
+        yield Finding(facts, (range(1, len(explained) + 1), explained.tolist()))
+
+
+def heading(share: float) -> str:
+    """Of the column with the number of components for a share of the variance."""
+    return f"components for {share:.0%}"
+
+
+COMMAND = study_command(
+    study,
+    axes=("principal components", "share of the variance"),
+    summary="Count the principal components that the input and the output vectors of words use",
+    example="run/checkpoint_best.pt --plot pca.svg",
+)
+
+if __name__ == "__main__":
+    COMMAND.main("fairseq_outlayers.analysis.principal_components")

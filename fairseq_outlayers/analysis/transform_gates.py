@@ -1,0 +1,83 @@
+"""How much the highway layers of a composed word vector transform, and how much they let pass.
+
+The transform gates over all words of the dictionary and all dimensions, for the layers at the input
+and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.
+"""
+
+from typing import Any, Dict, Iterator, Tuple
+
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.analysis import checkpoints
+from fairseq_outlayers.analysis.study import Finding, study_command
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions.subword_composition import HIGHWAYS
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+
+BINS = 50
+
+
+@torch.no_grad()
+def gates(composition: Any, layers: Any, ids: Tensor) -> Dict[str, Tensor]:
+    """Transform gates of each highway layer.
+
+    Args:
+        composition: computes word vectors from ``layers``.
+        layers: by name.
+        ids: units of the words, ``(N, L)``.
+    Returns:
+        ``(N, D)`` a layer.
+    """
+    vectors, found = composition.combine(layers, composition.prepare(ids)), {}
+    for name in HIGHWAYS:
+        found[name] = layers[name].transform_gate(vectors)
+        vectors = layers[name](vectors)
+    return found
+
+
+def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
+    """Where word vectors are composed: the side, its words, its layers; one side if all is tied.
+
+    Raises:
+        UserError: if they are composed nowhere.
+    """
+    embedding, output = decoder.embed_tokens, decoder.output_projection
+    composed = isinstance(embedding, ComposedEmbedding)
+    free = isinstance(output, SubwordOutputLayer) and len(output.parts) > 0
+    if composed:
+        tied = isinstance(output, SubwordOutputLayer) and not free
+        yield "both" if tied else "input", embedding.words, embedding.parts
+    if free:
+        yield "output", output.words, output.layers()
+    if not composed and not free:
+        raise UserError("this model composes no word vectors, so it has no transform gates")
+
+
+def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+    """Of every highway layer: how far its gates are open, and how they are distributed."""
+    centres = [(number + 0.5) / BINS for number in range(BINS)]
+    for side, words, layers in sides(trained.model.decoder):
+        found = gates(words.composition, layers, words.ids[trained.words()])
+        for name, values in found.items():
+            facts = {
+                "side": side,
+                "layer": name,
+                "mean": values.mean().item(),
+                "median": values.median().item(),
+                "share over 0.5": values.gt(0.5).double().mean().item(),
+            }
+            density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
+            yield Finding(facts, (centres, density.tolist()))
+
+
+COMMAND = study_command(
+    study,
+    axes=("transform gate", "density"),
+    summary="Say how far the transform gates of composed word vectors are open",
+    example="run/checkpoint_best.pt --plot gates.svg",
+)
+
+if __name__ == "__main__":
+    COMMAND.main("fairseq_outlayers.analysis.transform_gates")

@@ -1,0 +1,1 @@
+"""What ``python -m fairseq_outlayers NAME`` runs."""

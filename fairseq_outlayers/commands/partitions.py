@@ -1,0 +1,105 @@
+"""How a corpus falls into partitions, before anything is trained."""
+
+import argparse
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from fairseq.data import Dictionary, data_utils
+
+from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
+from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
+from fairseq_outlayers.partitions.plan import Words, partition
+
+
+def partition_report(options: argparse.Namespace) -> str:
+    """A table in plain text: partitions, and words and sentences of each.
+
+    Raises:
+        UserError: if the data or the sizes are wrong.
+    """
+    pairs, dictionaries = _load(options)
+    config = PartitionConfig(
+        partition_size=options.partition_size,
+        partition_mode=options.partition_mode,
+        source_partition_size=options.source_partition_size,
+    )
+    limits = partition_limits(config, len(dictionaries["source"]), len(dictionaries["target"]))
+    if not limits:
+        raise UserError("--partition-size must be 1 or more")
+    order = np.arange(len(pairs.tgt_sizes))
+    if options.reshuffle_partitions:
+        order = reshuffled(order, options.seed, epoch=1)
+    sides = {
+        side: corpus_side(pairs, dictionaries[side], side, limit) for side, limit in limits.items()
+    }
+    began = time.perf_counter()
+    bounds = partition(list(sides.values()), order)
+    seconds = time.perf_counter() - began
+    tokens = int(sum(side.text.starts[-1] for side in sides.values()))
+    lines = [
+        f"{len(bounds) - 1:,} partitions of {len(order):,} sentence pairs "
+        f"({tokens:,} tokens scanned in {seconds:.2f} s)",
+        f"  {'':22} {'least':>10} {'median':>10} {'most':>10}",
+        _row("sentences", np.diff(bounds)),
+    ]
+    for name, side in sides.items():
+        words = Words(side, order, bounds, keep_full=options.partition_mode == "authors")
+        sizes = [len(words.of(number)) for number in range(len(bounds) - 1)]
+        lines.append(_row(f"{name} words trained", np.asarray(sizes)))
+        lines.append(f"    of {side.num_words:,} in the dictionary, {side.limit:,} at most")
+    return "\n".join(lines) + "\n"
+
+
+def _row(title: str, numbers: np.ndarray) -> str:
+    least, middle, most = (int(f(numbers)) for f in (np.min, np.median, np.max))
+    return f"  {title:22} {least:>10,} {middle:>10,} {most:>10,}"
+
+
+def _load(options: argparse.Namespace) -> Any:
+    """The training data that fairseq-preprocess made, and its dictionaries."""
+    source, target = options.source_lang, options.target_lang
+    if source is None or target is None:
+        source, target = data_utils.infer_language_pair(str(options.data))
+    if source is None or target is None:
+        raise UserError(
+            f"{options.data}: found no train.XX-YY.* of fairseq-preprocess; name the folder that "
+            "it made, or the languages in --source-lang and --target-lang"
+        )
+    pairs, dictionaries = SimpleNamespace(), {}
+    sides = {"source": (source, "src"), "target": (target, "tgt")}
+    for side, (language, short) in sides.items():
+        path = options.data / f"dict.{language}.txt"
+        if not path.is_file():
+            raise UserError(f"{path}: there is no such file")
+        dictionaries[side] = Dictionary.load(str(path))
+        prefix = options.data / f"train.{source}-{target}.{language}"
+        text = data_utils.load_indexed_dataset(str(prefix), dictionaries[side])
+        if text is None:
+            raise UserError(f"{prefix}: there is no binarized text")
+        setattr(pairs, short, text)
+        setattr(pairs, f"{short}_sizes", text.sizes)
+    return pairs, dictionaries
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", type=Path, metavar="DATA", help="made by fairseq-preprocess")
+    parser.add_argument("--partition-size", type=int, required=True)
+    parser.add_argument("--partition-mode", choices=["paper", "authors"], default="paper")
+    parser.add_argument("--source-partition-size", type=int, default=0)
+    parser.add_argument("--reshuffle-partitions", action="store_true", help="as in epoch 1")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--source-lang")
+    parser.add_argument("--target-lang")
+
+
+COMMAND = Command(
+    summary="Say into which partitions --partition-size divides a corpus",
+    example="data-bin --partition-size 15000",
+    add_arguments=_add_arguments,
+    run=lambda options: print(partition_report(options), end=""),
+)

@@ -1,0 +1,1 @@
+"""Vectors of words composed from those of their characters, syllables or morphs."""

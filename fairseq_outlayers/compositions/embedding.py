@@ -1,0 +1,109 @@
+"""Input embeddings that are composed from subword units."""
+
+from typing import Any, Mapping, Optional, Tuple
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.compositions.subword_composition import Composition, Parts
+from fairseq_outlayers.compositions.units import WordUnits
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
+
+WORDS_AT_A_TIME = 4096  # composed at inference, where nothing is kept for a backward pass
+
+
+class ComposedWords(nn.Module):
+    """The units of every word, and how vectors are composed from them; without parameters.
+
+    A checkpoint holds a checksum of the units instead of the units, which the table beside the
+    dictionary has. Loading raises a :class:`UserError` if it was trained with other units.
+
+    Args:
+        composition: computes vectors from units.
+        units: of the dictionary's words.
+    """
+
+    ids: Tensor
+    units_version: Tensor
+
+    def __init__(self, composition: Composition, units: WordUnits):
+        super().__init__()
+        self.composition = composition
+        self.units = units
+        self._prepared: Optional[Tuple[Tensor, Any]] = None
+        self.register_buffer("ids", units.ids, persistent=False)
+        # fairseq's moving average leaves integers alone whose names have "version" in them.
+        self.register_buffer("units_version", torch.tensor(units.fingerprint()))
+
+    def forward(self, parts: Parts, words: Optional[Tensor] = None) -> Tensor:
+        """Vectors of ``words``, ``(*words.shape, D)``, or of all, ``(V, D)``.
+
+        Args:
+            parts: the layers by name, of the input or of the output.
+            words: ids in the dictionary, of any shape; None for all.
+        """
+        ids = self.ids if words is None else self.ids[words.flatten()]
+        if not torch.is_grad_enabled():
+            chunks = ids.split(WORDS_AT_A_TIME)
+            vectors = torch.cat([self.compose(parts, chunk) for chunk in chunks])
+        elif words is None:
+            vectors = self.composition.compose(parts, self._all_prepared())
+        else:
+            vectors = self.compose(parts, ids)
+        return vectors if words is None else vectors.view(*words.shape, vectors.size(1))
+
+    def compose(self, parts: Parts, ids: Tensor) -> Tensor:
+        """Vectors, ``(N, D)``, of any words by the ids of their units, ``(N, L)``."""
+        return self.composition.compose(parts, self.composition.prepare(ids))
+
+    def _all_prepared(self) -> Any:
+        # Moving to another device makes new ids.
+        if self._prepared is None or self._prepared[0] is not self.ids:
+            self._prepared = (self.ids, self.composition.prepare(self.ids))
+        return self._prepared[1]
+
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        found = state_dict.get(f"{prefix}units_version")
+        if found is not None and int(found) != int(self.units_version):
+            raise UserError(
+                f"the {self.composition.kind} of the words are not those that the checkpoint was "
+                f"trained with: put the {self.composition.kind}.*.txt of the training beside the "
+                "dictionary, in the data folder"
+            )
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+class ComposedEmbedding(CachedAtInference):
+    """Takes the place of a table of word embeddings: ``HW2(HW1(x))``, ``x`` from a word's units.
+
+    In training every distinct word of a batch is composed once. At inference the vectors of all
+    words are kept.
+
+    Args:
+        words: the units of every word.
+    """
+
+    words: ComposedWords
+
+    def __init__(self, words: ComposedWords):
+        super().__init__()
+        composition = words.composition
+        self.words = words
+        self.parts = nn.ModuleDict(composition.build_parts(composition.all_parts()))
+        self.embedding_dim = composition.output_size
+
+    def forward(self, words: Tensor) -> Tensor:
+        """``(*words.shape) -> (*words.shape, D)``."""
+        if self.may_change():
+            distinct, positions = words.unique(return_inverse=True)
+            return F.embedding(positions, self.words(self.parts, distinct))
+        return F.embedding(words, self.all_words())
+
+    def all_words(self) -> Tensor:
+        """Vectors of the whole dictionary, ``(V, D)``."""
+        return self.cached(lambda: self.words(self.parts))

@@ -1,0 +1,150 @@
+"""Which subword units each word of a dictionary has: read from a table, or its characters."""
+
+import zlib
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.dictionary_file import file_of
+
+PADDING = 0  # the id that fills rows up; units count from 1
+# Around the characters of a word (Kim et al. 2016): a filter can then tell a prefix from an infix.
+WORD_START, WORD_END = "<w>", "</w>"
+
+
+class WordUnits(NamedTuple):
+    """The units of every word of a dictionary, in its order.
+
+    Attributes:
+        ids: ``(V, L)``, units from 1 to ``num_units``, filled up with ``PADDING``.
+        symbols: the unit of id ``i`` is ``symbols[i - 1]``.
+    """
+
+    ids: Tensor
+    symbols: List[str]
+
+    @property
+    def num_units(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def longest(self) -> int:
+        """``L``, the units of the longest word."""
+        return self.ids.size(1)
+
+    def fingerprint(self) -> int:
+        """Checksum of all that is in it, in 32 bits."""
+        checksum = zlib.crc32("\n".join(self.symbols).encode("utf-8", "surrogatepass"))
+        return zlib.crc32(self.ids.numpy().tobytes(), checksum)
+
+
+def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
+    """The units of a dictionary's words: the table beside the dictionary, where there is one.
+
+    Characters need no table. fairseq's specials are one unit each.
+
+    Args:
+        dictionary: the target dictionary; ``dict.de.txt`` has its table in ``morphs.de.txt``.
+        kind: "characters", "syllables" or "morphs".
+    Raises:
+        UserError: if there is no table, or it is another dictionary's, or damaged.
+    """
+    words = dictionary.symbols[dictionary.nspecial :]
+    path, table = find_table(dictionary, kind)
+    if path is not None:
+        _check_covers(table, words, path, file_of(dictionary))
+    elif kind == "characters":
+        table = {word: list(word) for word in words}
+    else:
+        read_from = file_of(dictionary)
+        where = "the dictionary was not read from a file"
+        if read_from:
+            where = f"{table_path(read_from, kind)}: no such file"
+        raise UserError(
+            f"{where}, so the {kind} of its words are not known; make the table with "
+            f"python data_prep/build_subword_table.py {read_from or 'DICT'} --units {kind}"
+        )
+    rows = [[word] for word in dictionary.symbols[: dictionary.nspecial]]
+    rows += [table[word] for word in words]
+    if kind == "characters":
+        rows = [mark_ends(row) for row in rows]
+    return number_units(rows)
+
+
+def table_path(dictionary_file: str, kind: str) -> Path:
+    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
+    path = Path(dictionary_file)
+    return path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
+
+
+def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, List[str]]]:
+    """The table beside a dictionary and what it says; None and nothing if there is none."""
+    read_from = file_of(dictionary)
+    path = table_path(read_from, kind) if read_from else None
+    if path is None or not path.exists():
+        return None, {}
+    return path, read_table(path)
+
+
+def mark_ends(characters: List[str]) -> List[str]:
+    """The characters of a word between the marks of its start and its end."""
+    return [WORD_START, *characters, WORD_END]
+
+
+def number_units(rows: Iterable[List[str]]) -> WordUnits:
+    """Number units in the order of their first appearance."""
+    numbers: Dict[str, int] = {}
+    numbered = [[numbers.setdefault(unit, len(numbers) + 1) for unit in row] for row in rows]
+    longest = max(map(len, numbered))
+    filled = [units + [PADDING] * (longest - len(units)) for units in numbered]
+    return WordUnits(torch.tensor(filled), list(numbers))
+
+
+def read_table(path: Path) -> Dict[str, List[str]]:
+    """What ``data_prep/build_subword_table.py`` wrote: a word, a tab, its units.
+
+    Raises:
+        UserError: if a word has no units, or stands there twice, or the file is not UTF-8.
+    """
+    try:
+        return _read_rows(path)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: not UTF-8 text ({error.reason}); build the table again with "
+            "data_prep/build_subword_table.py"
+        ) from error
+
+
+def _read_rows(path: Path) -> Dict[str, List[str]]:
+    table: Dict[str, List[str]] = {}
+    # An editor may have added a byte order mark, and a carriage return to every last unit.
+    with open(path, encoding="utf-8-sig", newline="\n") as lines:
+        for number, line in enumerate(lines, start=1):
+            word, _, units = line.removesuffix("\n").removesuffix("\r").partition("\t")
+            if not all(units.split(" ")):
+                raise UserError(
+                    f"{path}:{number}: the word {word!r} has no units, or an empty one; build the "
+                    "table again with data_prep/build_subword_table.py"
+                )
+            if word in table:
+                raise UserError(
+                    f"{path}:{number}: the word {word!r} was there before; build the table again "
+                    "with data_prep/build_subword_table.py"
+                )
+            table[word] = units.split(" ")
+    return table
+
+
+def _check_covers(
+    table: Dict[str, List[str]], words: List[str], path: Path, dictionary_file: Optional[str]
+) -> None:
+    missing = [word for word in words if word not in table]
+    if missing:
+        raise UserError(
+            f"{path}: lacks {len(missing):,} of the {len(words):,} words of {dictionary_file} "
+            f"(the first: {missing[0]!r}), so it is the table of another dictionary; build it "
+            "again with data_prep/build_subword_table.py"
+        )

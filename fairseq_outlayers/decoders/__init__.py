@@ -1,0 +1,1 @@
+"""Decoders and their recurrences, under any output layer."""

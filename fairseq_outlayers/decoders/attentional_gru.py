@@ -1,0 +1,58 @@
+"""The recurrence of RNNsearch: attention by the state before, then one transition."""
+
+from typing import Dict, List
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.decoders.conditional_gru import Steps
+from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.recurrent.gated_unit import GatedUnit, gated_step
+from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
+
+
+class AttentionalGRU(nn.Module):
+    """``c_t = ATT(z_{t-1})``, ``z_t = GRU(z_{t-1}, E y_t, c_t)`` (Bahdanau et al. 2015, App. A.2).
+
+    What predicts ``y_t`` is ``z_{t-1}``, which has read ``y_{t-1}``, and ``c_t``, so a target
+    position begins with the transition by the word before it and by the context of the position
+    before; the first position of a sentence has neither. The GRU is a ``GatedUnit``.
+
+    Args:
+        input_size: size of the embeddings ``E y``.
+        hidden_size: size ``H`` of the states ``z``.
+        attention: makes the contexts.
+        context_size: size ``C`` of the contexts.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, attention: AdditiveAttention, context_size: int
+    ):
+        super().__init__()
+        self.unit = GatedUnit(input_size, hidden_size)
+        self.context = nn.Linear(context_size, 3 * hidden_size, bias=False)
+        self.attention = attention
+
+    def forward(self, inputs: Tensor, before: Dict[str, Tensor], attend: AttentionStep) -> Steps:
+        """Run over a stretch of target positions.
+
+        Args:
+            inputs: embeddings of the words before them, ``(B, T, input_size)``.
+            before: ``"state"``, ``(B, H)``, of the position before the first, and ``"context"``,
+                ``(B, C)``, unless the first begins the sentence: its word is then ignored.
+            attend: ``attention.over(...)`` of this batch's source.
+        Returns:
+            ``z_{t-1}``, ``c_t`` and the attention's weights for every position ``t``.
+        """
+        step, from_context = gated_step(self.unit.recurrent), StepwiseLinear(self.context.weight)
+        state, context = before["state"], before.get("context")
+        made: Dict[str, List[Tensor]] = {name: [] for name in Steps._fields}
+        for from_word in self.unit.input(inputs).unbind(1):
+            if context is not None:
+                state = step(from_word + from_context(context), state)
+            context, weights = attend(state)
+            for name, tensor in zip(Steps._fields, (state, context, weights), strict=True):
+                made[name].append(tensor)
+        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values()))

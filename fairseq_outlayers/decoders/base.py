@@ -1,0 +1,68 @@
+"""What recurrent decoders with attention have in common, whatever their recurrence is."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Dict, Optional, Tuple
+
+import torch.nn as nn
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor
+
+from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
+from fairseq_outlayers.output_layers import OutputLayer
+
+
+class AttentionalDecoder(FairseqIncrementalDecoder, ABC):
+    """Embeddings, a recurrence with attention, and an output layer.
+
+    A subclass sets ``output_projection``, and keeps what beam search needs as tensors ``(B, ...)``
+    by name under the key ``"state"``.
+
+    Args:
+        dictionary: the target dictionary.
+        embedding: ``(V, d)``.
+    """
+
+    output_projection: OutputLayer
+
+    def __init__(self, dictionary: Any, embedding: nn.Embedding):
+        super().__init__(dictionary)
+        self.embed_tokens = embedding
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Optional[Any] = None,
+        incremental_state: Optional[Dict[str, Any]] = None,
+        features_only: bool = False,
+    ) -> Tuple[Tensor, Dict[str, Any]]:
+        """Logits ``(B, T, V)``, or states ``(B, T, H)`` with ``features_only``; and attention.
+
+        With ``incremental_state`` only the last position of ``prev_output_tokens`` is computed.
+        """
+        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        return features if features_only else self.output_layer(features), extra
+
+    @abstractmethod
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Optional[Any] = None,
+        incremental_state: Optional[Dict[str, Any]] = None,
+    ) -> Tuple[Tensor, Dict[str, Any]]:
+        """What the output layer scores, ``(B, T, H)``, and ``{"attn": [(B, T, S)]}``."""
+
+    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
+        """Logits ``(..., V)`` from states ``(..., H)``."""
+        return self.output_projection(features)
+
+    def reorder_incremental_state(
+        self, incremental_state: Dict[str, Any], new_order: Tensor
+    ) -> None:
+        """Rows of the cached state in another order, ``(B',)``, for beam search."""
+        cached = self.get_incremental_state(incremental_state, "state")
+        if cached is not None:
+            reordered = {name: value.index_select(0, new_order) for name, value in cached.items()}
+            self.set_incremental_state(incremental_state, "state", reordered)
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS

@@ -1,0 +1,77 @@
+"""The recurrence of Nematus: two GRU transitions with attention between them."""
+
+from typing import Dict, List, NamedTuple
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
+
+
+class Steps(NamedTuple):
+    """What the recurrence makes of a stretch of target positions."""
+
+    states: Tensor  # s_t, (B, T, H)
+    contexts: Tensor  # c_t, (B, T, C)
+    attention: Tensor  # (B, T, S)
+
+
+class ConditionalGRU(nn.Module):
+    """``s'_t = GRU_1(y_{t-1}, s_{t-1})``, ``c_t = ATT(s'_t)``, ``s_t = GRU_2(c_t, s'_t)``.
+
+    Sennrich et al. (2017), Sec. 3.1.
+
+    Args:
+        input_size: size of the embeddings ``y``.
+        hidden_size: size ``H`` of the states.
+        attention: makes the contexts.
+        context_size: size ``C`` of the contexts.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, attention: AdditiveAttention, context_size: int
+    ):
+        super().__init__()
+        self.first = nn.GRUCell(input_size, hidden_size)
+        self.second = nn.GRUCell(context_size, hidden_size)
+        self.attention = attention
+
+    def forward(self, inputs: Tensor, before: Dict[str, Tensor], attend: AttentionStep) -> Steps:
+        """Run over a stretch of target positions.
+
+        Args:
+            inputs: embeddings, ``(B, T, input_size)``.
+            before: ``"state"``, ``(B, H)``, before the first of them.
+            attend: ``attention.over(...)`` of this batch's source.
+        """
+        # What the embeddings add to the gates does not depend on the state: all steps at once.
+        input_gates = F.linear(inputs, self.first.weight_ih, self.first.bias_ih)
+        from_state = StepwiseLinear(self.first.weight_hh)
+        from_middle = StepwiseLinear(self.second.weight_hh)
+        from_context = StepwiseLinear(self.second.weight_ih)
+        state = before["state"]
+        made: Dict[str, List[Tensor]] = {name: [] for name in Steps._fields}
+        for gates in input_gates.unbind(1):
+            middle = gru_cell(gates, from_state(state) + self.first.bias_hh, state)
+            context, weights = attend(middle)
+            state = gru_cell(
+                from_context(context) + self.second.bias_ih,
+                from_middle(middle) + self.second.bias_hh,
+                middle,
+            )
+            for name, tensor in zip(Steps._fields, (state, context, weights), strict=True):
+                made[name].append(tensor)
+        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values()))
+
+
+def gru_cell(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
+    """The next state ``(B, H)`` from pre-activations ``(B, 3H)`` in the order r, z, n."""
+    input_reset, input_update, input_candidate = from_input.chunk(3, dim=1)
+    reset, update, candidate = from_state.chunk(3, dim=1)
+    reset, update = torch.sigmoid(input_reset + reset), torch.sigmoid(input_update + update)
+    candidate = torch.tanh(input_candidate + reset * candidate)
+    return candidate + update * (state - candidate)

@@ -1,0 +1,97 @@
+"""A recurrent language model under an output layer."""
+
+from typing import Any, Dict, Optional, Tuple
+
+import torch.nn as nn
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor
+
+from fairseq_outlayers.decoders.carried_state import CarriedState
+from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
+from fairseq_outlayers.output_layers import OutputLayer
+
+MAX_POSITIONS = 1_000_000  # an LSTM has no limit of its own; fairseq asks for a number
+
+
+class RecurrentDecoder(FairseqIncrementalDecoder):
+    """Embeddings, LSTM layers, an output layer.
+
+    Args:
+        dictionary: of the words read and predicted.
+        embedding: word ids to vectors.
+        lstm: layers over the vectors.
+        output_projection: scores classes from the last layer's states.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embedding: nn.Module,
+        lstm: VariationalLSTM,
+        output_projection: OutputLayer,
+    ):
+        super().__init__(dictionary)
+        self.embed_tokens = embedding
+        self.lstm = lstm
+        self.output_projection = output_projection
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        src_lengths: Optional[Tensor] = None,
+        incremental_state: Optional[Dict[str, Any]] = None,
+        carried: Optional[CarriedState] = None,
+        features_only: bool = False,
+        encoder_out: None = None,
+    ) -> Tuple[Tensor, Dict[str, Any]]:
+        """Logits ``(B, T, V)``, or states ``(B, T, H)`` with ``features_only``.
+
+        Args:
+            prev_output_tokens: the words before those to be predicted, ``(B, T)``.
+            src_lengths: is ignored: padding can only follow the words of a row.
+            incremental_state: of beam search; only the last position is computed then.
+            carried: the state to start from, which the state at the end replaces. Without one,
+                rows start from zeros.
+            encoder_out: None; fairseq's beam search names it, and asks for attention in return.
+        """
+        features, extra = self.extract_features(
+            prev_output_tokens, incremental_state=incremental_state, carried=carried
+        )
+        return features if features_only else self.output_layer(features), extra
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: None = None,
+        incremental_state: Optional[Dict[str, Any]] = None,
+        carried: Optional[CarriedState] = None,
+    ) -> Tuple[Tensor, Dict[str, Any]]:
+        """States of the last layer, ``(B, T, H)``."""
+        state = None if carried is None else carried.of(self)
+        if incremental_state is not None:
+            cached = self.get_incremental_state(incremental_state, "state")
+            if cached is not None:
+                state = cached["state"]
+                prev_output_tokens = prev_output_tokens[:, -1:]
+        features, state = self.lstm(self.embed_tokens(prev_output_tokens), state)
+        if incremental_state is not None:
+            self.set_incremental_state(incremental_state, "state", {"state": state})
+        if carried is not None:
+            carried.carry(state, self)
+        return features, {"attn": None}
+
+    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
+        """Logits ``(..., V)`` from states ``(..., H)``."""
+        return self.output_projection(features)
+
+    def reorder_incremental_state(
+        self, incremental_state: Dict[str, Any], new_order: Tensor
+    ) -> None:
+        """Rows of the cached state in another order, ``(B',)``, for beam search."""
+        cached = self.get_incremental_state(incremental_state, "state")
+        if cached is not None:
+            reordered = {"state": cached["state"].index_select(2, new_order)}
+            self.set_incremental_state(incremental_state, "state", reordered)
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS

@@ -1,0 +1,63 @@
+"""An attentional LSTM decoder with input feeding under an output layer."""
+
+from typing import Any, Dict, Optional, Tuple
+
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.decoders.base import AttentionalDecoder
+from fairseq_outlayers.decoders.input_feeding import DecoderState, InputFeedingDecoder
+from fairseq_outlayers.encoders.lstm import EncoderOut
+from fairseq_outlayers.output_layers import OutputLayer
+
+
+class LuongDecoder(AttentionalDecoder):
+    """Input-feeding LSTM decoder under an output layer.
+
+    Args:
+        dictionary: the target dictionary.
+        embedding: ``(V, d)``.
+        recurrence: the LSTM layers with their attention.
+        output_projection: scores classes from the attentional state.
+        dropout: on the embeddings.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embedding: nn.Embedding,
+        recurrence: InputFeedingDecoder,
+        output_projection: OutputLayer,
+        dropout: float = 0.0,
+    ):
+        super().__init__(dictionary, embedding)
+        self.dropout = nn.Dropout(dropout)
+        self.recurrence = recurrence
+        self.output_projection = output_projection
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Optional[EncoderOut] = None,
+        incremental_state: Optional[Dict[str, Any]] = None,
+    ) -> Tuple[Tensor, Dict[str, Any]]:
+        """Attentional states ``(B, T, H)`` and ``{"attn": [(B, T, S)]}``."""
+        assert encoder_out is not None
+        attention = self.recurrence.attention
+        cached = None
+        if incremental_state is not None:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+            cached = self.get_incremental_state(incremental_state, "state")
+        if cached is None:
+            keys = attention.keys(encoder_out.states)
+            feed = encoder_out.states.new_zeros(encoder_out.hiddens[-1].shape)
+            state = DecoderState(encoder_out.hiddens, encoder_out.cells, feed)
+        else:
+            keys, state = cached["keys"], DecoderState.from_tensors(cached)
+        attend = attention.over(keys, encoder_out.states, encoder_out.padding_mask)
+        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
+        features, weights, state = self.recurrence(embedded, state, attend)
+        if incremental_state is not None:
+            cached = {"keys": keys, **state.as_tensors()}
+            self.set_incremental_state(incremental_state, "state", cached)
+        return features, {"attn": [weights]}

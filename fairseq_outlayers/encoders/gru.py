@@ -1,0 +1,67 @@
+"""A bidirectional GRU encoder for batches padded on either side."""
+
+from typing import Any, NamedTuple, Optional
+
+import torch.nn as nn
+from fairseq.models import FairseqEncoder
+from torch import Tensor
+
+from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
+from fairseq_outlayers.layers.padding import padding_first, take_positions
+from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+
+class GRUEncoderOut(NamedTuple):
+    """Encoder states in the order of the source tokens, both directions joined."""
+
+    states: Tensor  # (B, S, 2H)
+    padding_mask: Tensor  # True where padded, (B, S)
+
+
+class GRUEncoder(FairseqEncoder):
+    """Embeddings and one bidirectional GRU layer over the source.
+
+    Args:
+        dictionary: the source dictionary.
+        embedding: vectors of source words.
+        gru: the layer, over left-padded batches, called as a ``LeftPaddedGRU``.
+        embedding_dropout: on the embeddings.
+        dropout: on the states.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embedding: SourceEmbedding,
+        gru: nn.Module,
+        embedding_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ):
+        super().__init__(dictionary)
+        self.embed_tokens = embedding
+        self.gru = gru
+        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> GRUEncoderOut:
+        """Encode a batch of token ids, ``(B, S)``, padded on either side."""
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        if not padding_mask[:, -1].any():
+            return GRUEncoderOut(self._states(src_tokens, padding_mask), padding_mask)
+        # The GRU wants the padding in front; attention wants the order of the tokens given.
+        order = padding_first(padding_mask)
+        states = self._states(src_tokens.gather(1, order), padding_mask.gather(1, order))
+        return GRUEncoderOut(take_positions(states, order.argsort(1)), padding_mask)
+
+    def _states(self, ids: Tensor, padding_mask: Tensor) -> Tensor:
+        inputs = backward_inputs = self.embedding_dropout(self.embed_tokens(ids))
+        if self.embed_tokens.directions_differ:
+            backward_inputs = self.embedding_dropout(self.embed_tokens(ids, direction=1))
+        return self.dropout(self.gru(inputs, backward_inputs, padding_mask))
+
+    def reorder_encoder_out(self, encoder_out: GRUEncoderOut, new_order: Tensor) -> GRUEncoderOut:
+        """Rows of the batch in another order, ``(B',)``, for beam search."""
+        return GRUEncoderOut(*(tensor.index_select(0, new_order) for tensor in encoder_out))
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS

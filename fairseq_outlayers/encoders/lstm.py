@@ -1,0 +1,78 @@
+"""An LSTM encoder for batches padded on either side."""
+
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+import torch.nn as nn
+from fairseq.models import FairseqEncoder
+from torch import Tensor
+
+from fairseq_outlayers.layers.padding import padding_first, take_positions
+from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
+
+
+class EncoderOut(NamedTuple):
+    """Encoder states in the order of the source tokens, and each layer's final state."""
+
+    states: Tensor  # (B, S, H)
+    padding_mask: Tensor  # True where padded, (B, S)
+    hiddens: List[Tensor]  # a layer each, (B, H)
+    cells: List[Tensor]  # a layer each, (B, H)
+
+
+class LSTMEncoder(FairseqEncoder):
+    """Embeddings and LSTM layers over the source.
+
+    Args:
+        dictionary: the source dictionary.
+        embedding: vectors of source words.
+        lstm: layers over left-padded batches, called as a ``LeftPaddedLSTM``.
+        dropout: on the embeddings.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embedding: SourceEmbedding,
+        lstm: nn.Module,
+        dropout: float = 0.0,
+    ):
+        super().__init__(dictionary)
+        self.dropout = nn.Dropout(dropout)
+        self.embed_tokens = embedding
+        self.lstm = lstm
+
+    def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> EncoderOut:
+        """Encode a batch of token ids, ``(B, S)``, padded on either side."""
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        if not padding_mask[:, -1].any():
+            states, hiddens, cells = self._encode(src_tokens, padding_mask)
+            return EncoderOut(states, padding_mask, hiddens, cells)
+        # The LSTM wants the padding in front; attention wants the order of the tokens given.
+        order = padding_first(padding_mask)
+        states, hiddens, cells = self._encode(
+            src_tokens.gather(1, order), padding_mask.gather(1, order)
+        )
+        return EncoderOut(take_positions(states, order.argsort(1)), padding_mask, hiddens, cells)
+
+    def _encode(
+        self, ids: Tensor, padding_mask: Tensor
+    ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+        embedded = self.dropout(self.embed_tokens(ids))
+        if not self.embed_tokens.directions_differ:
+            return self.lstm(embedded, padding_mask)
+        backwards = self.dropout(self.embed_tokens(ids, direction=1))
+        return self.lstm(embedded, padding_mask, backwards)
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """Rows of the batch in another order, ``(B',)``, for beam search."""
+        return EncoderOut(
+            encoder_out.states.index_select(0, new_order),
+            encoder_out.padding_mask.index_select(0, new_order),
+            [hidden.index_select(0, new_order) for hidden in encoder_out.hiddens],
+            [cell.index_select(0, new_order) for cell in encoder_out.cells],
+        )
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS

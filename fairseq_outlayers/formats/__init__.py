@@ -1,0 +1,1 @@
+"""Files that one part writes and another reads."""

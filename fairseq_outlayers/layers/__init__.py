@@ -1,0 +1,1 @@
+"""Layers that the models share; nothing here knows of output layers."""

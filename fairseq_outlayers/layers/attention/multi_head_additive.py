@@ -1,0 +1,60 @@
+"""Multi-head additive attention over encoder states."""
+
+from typing import Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
+
+
+class MultiHeadAdditiveAttention(nn.Module):
+    """``score_n = v_n . tanh(W_q h + W_k s)_n``; context ``W_o [sum_s a_n s_n]_n`` (RNMT+).
+
+    The subscript ``n`` takes the features of head ``n``; the values are the encoder states.
+
+    Args:
+        hidden_size: ``H``, of the decoder states, the encoder states and the context.
+        heads: how many; they divide ``H``.
+    """
+
+    def __init__(self, hidden_size: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.key = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.output = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.score = nn.Parameter(torch.empty(hidden_size))
+        nn.init.uniform_(self.score, -(hidden_size**-0.5), hidden_size**-0.5)
+
+    def keys(self, source: Tensor) -> Tensor:
+        """``W_k s``, made once a sentence: ``(B, S, H) -> (B, S, H)``."""
+        return self.key(source)
+
+    def over(self, keys: Tensor, source: Tensor, padding_mask: Tensor) -> AttentionStep:
+        """The attention step of one batch: query ``(B, H)`` -> context ``(B, H)``, ``(B, S)``.
+
+        Args:
+            keys: ``keys(source)``, ``(B, S, H)``.
+            source: encoder states, ``(B, S, H)``.
+            padding_mask: True where padded, ``(B, S)``.
+        """
+        batch, length, size = source.shape
+        heads = source.view(batch, length, self.heads, -1).permute(0, 2, 3, 1)
+        to_values = StepwiseLinear(heads.flatten(0, 1))  # (B heads, H / heads, S)
+        to_query, to_context = (StepwiseLinear(m.weight) for m in (self.query, self.output))
+        # One product for all heads: row n is v_n in the features of head n and 0 elsewhere.
+        of_head = torch.block_diag(*self.score.view(self.heads, -1).unbind()).t().to(keys.dtype)
+        padding = torch.zeros_like(keys[..., :1]).masked_fill(
+            padding_mask.unsqueeze(-1), float("-inf")
+        )
+
+        def step(hidden: Tensor) -> Tuple[Tensor, Tensor]:
+            scores = torch.tanh(keys + to_query(hidden).unsqueeze(1)) @ of_head + padding
+            weights = torch.softmax(scores, dim=1)  # (B, S, heads)
+            attended = to_values(weights.transpose(1, 2).reshape(-1, length))
+            return to_context(attended.view(batch, size)), weights.mean(-1)
+
+        return step

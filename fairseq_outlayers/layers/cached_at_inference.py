@@ -1,0 +1,47 @@
+"""A table computed from parameters, cached at inference."""
+
+from typing import Any, Callable, Optional
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+
+class CachedAtInference(nn.Module):
+    """Mix-in for modules that compute a table from their parameters.
+
+    With gradients, or in training, the table is computed at every call. Otherwise it is cached
+    until the module is trained, loaded or moved. Code that changes parameters in place in between
+    must call :meth:`invalidate`.
+    """
+
+    _cached: Optional[Tensor] = None
+
+    def cached(self, compute: Callable[[], Tensor]) -> Tensor:
+        """What ``compute`` returns, or returned before."""
+        if self.may_change():
+            return compute()
+        if self._cached is None:
+            self._cached = compute()
+        return self._cached
+
+    def may_change(self) -> bool:
+        """Whether the table is wanted for training, and must not be cached."""
+        return self.training or torch.is_grad_enabled()
+
+    def invalidate(self) -> None:
+        """Compute the table anew at the next call."""
+        self._cached = None
+
+    def train(self, mode: bool = True) -> Any:
+        if mode:
+            self.invalidate()
+        return super().train(mode)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        self.invalidate()
+        return super()._apply(fn, recurse)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self.invalidate()
+        super()._load_from_state_dict(*args, **kwargs)

@@ -1,0 +1,103 @@
+"""LSTM layers over left-padded batches, on PyTorch's fused kernel, without packing."""
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.layers.padding import reversal, take_positions
+
+# Closes the input, forget and output gates to exactly 0 in every floating-point type.
+CLOSED = -1e4
+
+
+class LeftPaddedLSTM(nn.Module):
+    """A stack of LSTM layers whose states are exactly zero until the first real token.
+
+    One more input, 1 where padded and 0 elsewhere, shuts the input, forget and output gates, so a
+    batch needs neither packing nor a mask, and the last time step holds every sentence's final
+    state. Packing costs more than twice as much as the recurrence itself.
+
+    Args:
+        input_size: size of the inputs.
+        hidden_size: size of the outputs; with ``bidirectional`` each direction has half of it.
+        num_layers: layers.
+        dropout: between layers, not after the last.
+        bidirectional: whether a second direction reads every layer's input backwards.
+    Raises:
+        ValueError: if ``hidden_size`` is odd and ``bidirectional``.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+    ):
+        super().__init__()
+        directions = 2 if bidirectional else 1
+        if hidden_size % directions:
+            raise ValueError(f"hidden size {hidden_size} cannot be halved for two directions")
+        self.dropout = nn.Dropout(dropout)
+        # Used for their parameters alone: `_run` calls the kernel with one more input column.
+        self.layers = nn.ModuleList(
+            nn.ModuleList(
+                nn.LSTM(input_size if layer == 0 else hidden_size, hidden_size // directions)
+                for _ in range(directions)
+            )
+            for layer in range(num_layers)
+        )
+
+    def forward(
+        self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
+    ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+        """Run all layers.
+
+        Args:
+            inputs: ``(B, S, input_size)``, left-padded.
+            padding_mask: True where padded, ``(B, S)``.
+            backward_inputs: what the backward direction reads instead, in the same order.
+        Returns:
+            The last layer's states, ``(B, S, hidden_size)``, zero where padded; and for every
+            layer the final hidden state and the final cell, ``(B, hidden_size)`` each.
+        """
+        states, hiddens, cells = inputs, [], []
+        layers: List[Any] = list(self.layers)
+        backwards = reversal(padding_mask) if len(layers[0]) == 2 else None
+        for depth, directions in enumerate(layers):
+            if depth > 0:
+                states = self.dropout(states)
+            runs = [_run(directions[0], states, padding_mask)]
+            if backwards is not None:
+                below = states if depth or backward_inputs is None else backward_inputs
+                output, hidden, cell = _run(
+                    directions[1], take_positions(below, backwards), padding_mask
+                )
+                runs.append((take_positions(output, backwards), hidden, cell))
+            outputs, final_hiddens, final_cells = zip(*runs, strict=True)
+            states = torch.cat(outputs, dim=-1)
+            hiddens.append(torch.cat(final_hiddens, dim=-1))
+            cells.append(torch.cat(final_cells, dim=-1))
+        return states, hiddens, cells
+
+
+def _run(lstm: Any, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """One layer in one direction: states ``(B, S, H)``, final hidden and cell ``(B, H)``."""
+    size = lstm.hidden_size
+    gate_of_padding = inputs.new_full((4 * size, 1), CLOSED)
+    gate_of_padding[2 * size : 3 * size] = 0.0  # the candidate: kept finite, its gate is shut
+    weights = [
+        torch.cat([lstm.weight_ih_l0, gate_of_padding], dim=1),
+        lstm.weight_hh_l0,
+        lstm.bias_ih_l0,
+        lstm.bias_hh_l0,
+    ]
+    flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
+    start = inputs.new_zeros(1, inputs.size(0), size)
+    states, hidden, cell = torch.lstm(
+        flagged.transpose(0, 1), (start, start), weights, True, 1, 0.0, lstm.training, False, False
+    )
+    return states.transpose(0, 1), hidden[0], cell[0]

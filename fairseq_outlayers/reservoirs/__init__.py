@@ -1,0 +1,1 @@
+"""Frozen random layers that a seed regenerates, their scales and their statistics."""

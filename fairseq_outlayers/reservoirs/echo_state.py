@@ -1,0 +1,128 @@
+"""The simple echo state layer, with a backward pass of its own."""
+
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
+from fairseq_outlayers.reservoirs.reservoir import Reservoir
+from fairseq_outlayers.reservoirs.scale import Scale
+
+
+class EchoStateLayer(FrozenLayer):
+    """``h_t = (1 - a) h_{t-1} + a tanh(rho Wr h_{t-1} + gamma Wi x_t)`` (Garg et al. 2020, eq. 2).
+
+    Args:
+        reservoir: the frozen matrices ``Wr`` and ``Wi``.
+        radius: ``rho``.
+        gamma: scale of the inputs.
+        leak_rate: ``a``; 1 in the paper.
+    """
+
+    def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, leak_rate: float = 1.0):
+        super().__init__(reservoir, radius, gamma, state_size=1)
+        self.leak_rate = leak_rate
+
+    def steps(self, inputs: Tensor) -> Step:
+        drive = self.drive(inputs)
+
+        def step(position: int, rest: Optional[Tensor], state: State) -> State:
+            hidden = state[0]
+            new = torch.tanh(drive(position, rest, hidden))
+            return (new if self.leak_rate == 1.0 else torch.lerp(hidden, new, self.leak_rate),)
+
+        return step
+
+    def forward(
+        self,
+        inputs: Tensor,
+        state: Optional[State] = None,
+        padding: Optional[Tensor] = None,
+        reverse: bool = False,
+    ) -> Tuple[Tensor, State]:
+        inputs = self.in_autocast_type(inputs)
+        start = self.start(inputs)[0] if state is None else state[0].to(inputs.dtype)
+        matrices = self.reservoir.recurrent, self.reservoir.input
+        scales = self.radius.value, self.gamma.value
+        given = (tensor.to(inputs.dtype) for tensor in (*scales, *matrices))
+        states = _EchoStates.apply(inputs, start, *given, self.leak_rate, reverse)
+        if reverse and padding is not None:
+            # Read last, behind the sentence: no real position has seen these states.
+            states = states.masked_fill(padding, 0.0)
+        return states, (states[0 if reverse else -1],)
+
+
+class _EchoStates(torch.autograd.Function):
+    """All states of a sequence; keeps inputs and states, and makes no gradient of a matrix."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        inputs: Tensor,
+        start: Tensor,
+        radius: Tensor,
+        gamma: Tensor,
+        recurrent: Tensor,
+        from_input: Tensor,
+        leak: float,
+        reverse: bool,
+    ) -> Tensor:
+        states = _driven(inputs, from_input, gamma)
+        to_drive = (recurrent * radius).t()
+        hidden = start
+        for position in positions_in_order(len(inputs), reverse):
+            # The drive becomes the state in place.
+            new = states[position].addmm_(hidden, to_drive).tanh_()
+            hidden = new if leak == 1.0 else new.mul_(leak).add_(hidden, alpha=1.0 - leak)
+        ctx.save_for_backward(inputs, start, radius, gamma, recurrent, from_input, states)
+        ctx.leak, ctx.reverse = leak, reverse
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
+        inputs, start, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
+        leak = ctx.leak
+        if leak == 1.0:
+            of_drive = torch.empty_like(states)
+        else:  # what the inputs drive; then the gradients, in its place
+            of_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
+        wide = at_least_single(states.dtype)
+        of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
+        # From the state read last to the one read first.
+        for position in positions_in_order(len(inputs), not ctx.reverse):
+            before = position + 1 if ctx.reverse else position - 1
+            previous = states[before] if 0 <= before < len(states) else start
+            new = states[position]
+            if leak != 1.0:
+                # Computed again: a difference of states would have lost digits of a small leak.
+                new = of_drive[position].addmm(previous, to_drive).tanh_()
+            of_new = torch.add(gradient[position], of_hidden)
+            drive = torch.mul(of_new, leak, out=of_drive[position])
+            drive.addcmul_(drive * new, new, value=-1.0)  # (1 - tanh^2)
+            through = drive @ recurrent
+            of_radius += (through * previous).sum(dtype=wide)
+            of_hidden = through.mul_(radius)
+            if leak != 1.0:
+                of_hidden.add_(of_new, alpha=1.0 - leak)
+        through = of_drive @ from_input
+        of_gamma = (through * inputs).sum(dtype=wide).to(gamma).reshape(gamma.shape)
+        of_radius = of_radius.to(radius)
+        return through.mul_(gamma), of_hidden, of_radius, of_gamma, None, None, None, None
+
+
+def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:
+    return (inputs @ from_input.t()).mul_(gamma)
+
+
+def at_least_single(dtype: torch.dtype) -> torch.dtype:
+    """Of sums over many positions, which half precision would stop growing."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def positions_in_order(length: int, reverse: bool) -> range:
+    """The positions of a sequence as they are read."""
+    return range(length - 1, -1, -1) if reverse else range(length)

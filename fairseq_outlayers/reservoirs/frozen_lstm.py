@@ -1,0 +1,168 @@
+"""The echo state layer with LSTM cells, with a backward pass of its own."""
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from fairseq_outlayers.decoders.input_feeding import lstm_cell
+from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
+from fairseq_outlayers.reservoirs.echo_state import at_least_single, positions_in_order
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
+from fairseq_outlayers.reservoirs.reservoir import Reservoir
+from fairseq_outlayers.reservoirs.scale import Scale, fold, scaled
+
+through_sigmoid, through_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
+
+
+class FrozenLSTM(FrozenLayer):
+    """An LSTM without biases whose gates are ``rho Wr_g h_{t-1} + gamma Wi_g x_t``, both frozen.
+
+    Sequences run on PyTorch's kernel with the scales multiplied into its weights.
+
+    Args:
+        reservoir: the frozen matrices, 4 gates in the order i, f, g, o.
+        radius: ``rho``, one or one for each gate.
+        gamma: scale of the inputs, likewise.
+    """
+
+    def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale):
+        super().__init__(reservoir, radius, gamma, state_size=2)
+
+    def steps(self, inputs: Tensor) -> Step:
+        drive = self.drive(inputs)
+
+        def step(position: int, rest: Optional[Tensor], state: State) -> State:
+            hidden, cell = state
+            return lstm_cell(drive(position, rest, hidden), cell)
+
+        return step
+
+    def forward(
+        self,
+        inputs: Tensor,
+        state: Optional[State] = None,
+        padding: Optional[Tensor] = None,
+        reverse: bool = False,
+    ) -> Tuple[Tensor, State]:
+        if len(inputs) == 1:  # scaling the weights would cost more than the step
+            return super().forward(inputs, state, padding, reverse)
+        inputs = self.in_autocast_type(inputs)
+        start = self.start(inputs) if state is None else state
+        matrices = self.reservoir.recurrent, self.reservoir.input
+        scales = self.radius.value, self.gamma.value
+        given = (tensor.to(inputs.dtype) for tensor in (*start, *scales, *matrices))
+        states, cell = _LSTMStates.apply(inputs, *given, reverse)
+        if reverse and padding is not None:
+            # Read last, behind the sentence: no real position has seen these states.
+            states = states.masked_fill(padding, 0.0)
+        return states, (states[0 if reverse else -1], cell)
+
+
+class _LSTMStates(torch.autograd.Function):
+    """All states of a sequence; keeps inputs and states, and makes no gradient of a matrix.
+
+    The backward pass of PyTorch's kernel would need all gates and cells. Here they are computed
+    again; because the states are known, the gates of all steps are one product.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        inputs: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        radius: Tensor,
+        gamma: Tensor,
+        recurrent: Tensor,
+        from_input: Tensor,
+        reverse: bool,
+    ) -> Tuple[Tensor, Tensor]:
+        weights = [fold(gamma, from_input), fold(radius, recurrent)]
+        start = [hidden.unsqueeze(0), cell.unsqueeze(0)]
+        read = inputs.flip(0) if reverse else inputs
+        states, _, last = torch.lstm(read, start, weights, False, 1, 0.0, False, False, False)
+        if reverse:
+            states = states.flip(0)
+        ctx.save_for_backward(inputs, hidden, cell, radius, gamma, recurrent, from_input, states)
+        ctx.reverse = reverse
+        return states, last[0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_states: Tensor, of_cell: Tensor) -> Tuple[Optional[Tensor], ...]:
+        inputs, hidden, cell, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
+        start, matrix = hidden.unsqueeze(0), fold(radius, recurrent)
+        before = torch.cat([states[1:], start] if ctx.reverse else [start, states[:-1]])
+        parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
+        steps = _gates_and_cells(parts, (radius, gamma), cell, ctx.reverse)
+        wide = at_least_single(states.dtype)
+        of_radius, of_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
+        of_hidden = torch.zeros_like(hidden)
+        # From the state read last to the one read first.
+        for position in positions_in_order(len(inputs), not ctx.reverse):
+            of_hidden = of_hidden + of_states[position]
+            of_gates, of_cell = _through_cell(*steps.pop(), of_hidden, of_cell)
+            of_radius += _by_gate(of_gates * parts[0][position], radius)
+            of_gamma += _by_gate(of_gates * parts[1][position], gamma)
+            of_hidden = of_gates @ matrix
+            parts[1][position] = of_gates  # in the place of what is not needed any more
+        of_inputs = parts[1] @ fold(gamma, from_input)
+        of_scales = of_radius.to(radius), of_gamma.to(gamma)
+        return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
+
+
+def _gates_and_cells(
+    parts: Tuple[Tensor, Tensor], scales: Tuple[Tensor, Tensor], cell: Tensor, reverse: bool
+) -> List[Tuple[Tensor, Tensor, Tensor]]:
+    """What the kernel went through, in the order of reading.
+
+    Args:
+        parts: of the pre-activations, before they are scaled, ``(T, B, 4 H)`` each.
+        scales: of these parts.
+        cell: at the start.
+    Returns:
+        Gates ``(B, 4 H)``, and the cell before and after, for each position.
+    """
+    steps = []
+    for position in positions_in_order(len(parts[0]), reverse):
+        terms = (scaled(scale, part[position]) for scale, part in zip(scales, parts, strict=True))
+        gates = torch.add(*terms)
+        i, f, g, o = gates.chunk(4, dim=1)
+        for gate in (i, f, o):
+            gate.sigmoid_()
+        before, cell = cell, torch.addcmul(f * cell, i, g.tanh_())
+        steps.append((gates, before, cell))
+    return steps
+
+
+def _through_cell(
+    gates: Tensor, before: Tensor, after: Tensor, of_hidden: Tensor, of_cell: Tensor
+) -> Tuple[Tensor, Tensor]:
+    """Gradients of the pre-activations ``(B, 4 H)`` and of the cell before.
+
+    Args:
+        gates: ``(B, 4 H)``.
+        before: the cell that they met.
+        after: the cell that they made.
+        of_hidden: the gradient of the state.
+        of_cell: that of the cell after, as far as later positions used it.
+    """
+    i, f, g, o = gates.chunk(4, dim=1)
+    shown = torch.tanh(after)
+    of_cell = of_cell + through_tanh(of_hidden * o, shown)
+    of_gates = [
+        through_sigmoid(of_cell * g, i),
+        through_sigmoid(of_cell * before, f),
+        through_tanh(of_cell * i, g),
+        through_sigmoid(of_hidden * shown, o),
+    ]
+    return torch.cat(of_gates, dim=1), of_cell * f
+
+
+def _by_gate(products: Tensor, scale: Tensor) -> Tensor:
+    """Sums of ``(B, 4 H)`` over what each factor in ``scale`` multiplies."""
+    wide = at_least_single(products.dtype)
+    return products.unflatten(1, (len(scale), -1)).sum((0, 2), dtype=wide)

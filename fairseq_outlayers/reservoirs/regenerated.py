@@ -1,0 +1,129 @@
+"""Frozen weights that a checkpoint does not hold, because a seed brings them back.
+
+A module's frozen weights are buffers that are not saved. What is saved is a :class:`Version`: the
+seed and a checksum, compared when a checkpoint is loaded. It is an integer buffer whose name
+contains "version": fairseq's moving average leaves such names alone, and half precision leaves
+integers alone.
+"""
+
+import zlib
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
+
+import numpy as np
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.reservoirs.random_stream import uniform
+
+VERSION = "regenerated_version"
+
+
+class Version(NamedTuple):
+    """What a checkpoint says of one module's regenerated weights."""
+
+    seed: int
+    elements: int  # how many weights are regenerated
+    checksum: int
+    radii: Tuple[int, ...] = ()  # of a reservoir, in units of 2^-32
+
+    def as_tensor(self) -> Tensor:
+        return torch.tensor([self.seed, self.elements, self.checksum, *self.radii])
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor) -> "Version":
+        seed, elements, checksum, *radii = tensor.tolist()
+        return cls(seed, elements, checksum, tuple(radii))
+
+
+def version_of(seed: int, tensors: Iterable[Tensor], radii: Tuple[int, ...] = ()) -> Version:
+    """The version of some float32 tensors on the CPU."""
+    elements = checksum = 0
+    for tensor in tensors:
+        elements += tensor.numel()
+        checksum = zlib.crc32(tensor.numpy().astype("<f4", copy=False).tobytes(), checksum)
+    return Version(seed, elements, checksum, radii)
+
+
+def check(name: str, found: Version, own: Version) -> None:
+    """Compare what a checkpoint was trained with and what is there now.
+
+    Raises:
+        UserError: if they differ; it names the module and the seed, and says what to do.
+    """
+    if found.seed != own.seed:
+        raise UserError(
+            f"{name}: the checkpoint was trained with the frozen weights of --reservoir-seed "
+            f"{found.seed}, and {own.seed} is given: pass --reservoir-seed {found.seed}"
+        )
+    if found.elements != own.elements:
+        raise UserError(
+            f"{name}: the checkpoint was trained with {found.elements:,} frozen weights, and the "
+            f"model has {own.elements:,}: pass the architecture and the sizes (--hidden-size, "
+            "--embed-dim and so on) that it was trained with"
+        )
+    if found != own:
+        raise UserError(
+            f"{name}: the frozen weights regenerated from --reservoir-seed {own.seed} are not "
+            f"those that the checkpoint was trained with (checksum {own.checksum:08x}, trained "
+            f"with {found.checksum:08x}): pass the --reservoir-sparsity, --input-norm and "
+            "--init-range of the training; if they are the same, the checkpoint is damaged"
+        )
+
+
+def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = None) -> None:
+    """Replace all parameters of a module by frozen random weights.
+
+    Biases become 0, factors of layer norms 1, the row of padding 0, all else uniform.
+
+    Args:
+        module: keeps its class and its ``forward``.
+        name: of the module within the model; it and the seed decide the weights.
+        seed: of the frozen stream.
+        bound: of the uniform weights; by default Glorot's, for matrices.
+    """
+    tensors = []
+    for path, parameter in list(module.named_parameters()):
+        owner_path, _, leaf = path.rpartition(".")
+        owner = module.get_submodule(owner_path)
+        value = _initial(owner, leaf, parameter)
+        if value is None:
+            drawn = uniform(seed, f"{name}.{path}", tuple(parameter.shape))
+            limit = _glorot(parameter) if bound is None else bound
+            value = torch.from_numpy((limit * drawn).astype(np.float32))
+        if isinstance(owner, nn.Embedding) and owner.padding_idx is not None:
+            value[owner.padding_idx] = 0.0
+        delattr(owner, leaf)
+        owner.register_buffer(leaf, value, persistent=False)
+        tensors.append(value)
+    module.register_buffer(VERSION, version_of(seed, tensors).as_tensor())
+    module.register_load_state_dict_pre_hook(_Comparison(name))
+
+
+def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]:
+    """The value of what is not random."""
+    if leaf.endswith("bias"):
+        return torch.zeros(parameter.shape)
+    # Not every layer norm is torch's: with apex installed, fairseq takes that one's on a GPU.
+    return torch.ones(parameter.shape) if hasattr(owner, "normalized_shape") else None
+
+
+def _glorot(parameter: Tensor) -> float:
+    rows, columns = parameter.shape
+    return (6 / (rows + columns)) ** 0.5
+
+
+class _Comparison:
+    """The hook that runs before a frozen module is loaded."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(
+        self, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
+    ) -> None:
+        # Not there: a strict load says so itself, and the moving average leaves it out.
+        if prefix + VERSION in state_dict:
+            found = Version.from_tensor(state_dict[prefix + VERSION])
+            check(self.name, found, Version.from_tensor(module.get_buffer(VERSION)))

@@ -1,0 +1,53 @@
+"""Frozen random layers between the trained ones of a Transformer."""
+
+from dataclasses import dataclass, field
+from typing import Any, List
+
+from fairseq.dataclass import FairseqDataclass
+
+from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.reservoirs.regenerated import freeze
+
+
+@dataclass
+class FrozenLayersConfig(FairseqDataclass):
+    frozen_encoder_layers: str = field(
+        default="",
+        metadata={
+            "help": "encoder layers, counted from 0, whose weights are random, never trained and "
+            "not saved: 1,3 for the second and the fourth"
+        },
+    )
+    frozen_decoder_layers: str = field(default="", metadata={"help": "the same for the decoder"})
+    reservoir_seed: int = field(
+        default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
+    )
+
+
+def freeze_layers(model: Any, args: Any) -> None:
+    """Freeze the layers that the options name (Garg et al. 2020, Sec. 6; Shen et al. 2021).
+
+    Args:
+        model: a Transformer of fairseq's.
+        args: perhaps with the fields of ``FrozenLayersConfig``; checkpoints older than these lack
+            them.
+    Raises:
+        UserError: if there is no such layer.
+    """
+    for side in ("encoder", "decoder"):
+        option = f"frozen_{side}_layers"
+        layers = getattr(model, side).layers
+        for number in _numbers(getattr(args, option, ""), len(layers), option):
+            require_range(args, "reservoir_seed", at_least=0, below=2**32)
+            freeze(layers[number], f"{side}.layers.{number}", args.reservoir_seed)
+
+
+def _numbers(text: str, count: int, option: str) -> List[int]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if not (word.isdecimal() and int(word) < count):
+            raise UserError(
+                f"--{option.replace('_', '-')} {text}: '{word}' is no layer; there are {count}, "
+                "counted from 0"
+            )
+    return sorted({int(word) for word in words})

@@ -1,0 +1,81 @@
+"""What a checkpoint is said to hold, and that it holds no more."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from fairseq_outlayers.commands.checkpoint import checkpoint_report
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_dictionary, make_model, make_task
+
+WIDE = {"embed_dim": 128, "hidden_size": 128, "attention_heads": 4}
+
+
+def save(model, path):
+    """A checkpoint with Adam's moments, as fairseq's trainer makes it."""
+    parameters = list(model.parameters())
+    optimizer = torch.optim.Adam(parameters)
+    sum(parameter.sum() for parameter in parameters).backward()
+    optimizer.step()
+    state = {"model": model.state_dict(), "last_optimizer_state": optimizer.state_dict()}
+    torch.save(state, path)
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def figures(report, title):
+    number, megabytes = re.search(rf"{title} +([\d,]+) +([\d,.]+) MB", report).groups()
+    return int(number.replace(",", "")), float(megabytes.replace(",", ""))
+
+
+def test_a_checkpoint_is_as_large_as_its_trained_parameters_and_their_moments(tmp_path):
+    model = make_model("esnmt_lstm", make_task(900, 1100), **WIDE).float()
+    path = tmp_path / "checkpoint.pt"
+    trained = save(model, path)
+    assert path.stat().st_size <= 1.01 * trained * 4 * (1 + 2)
+    report = checkpoint_report(path)
+    regenerated = 4 * 128 * (2 * (256 + 384 + 384) + (384 + 384 + 384))
+    assert figures(report, "weights in the file") == (trained, round(trained * 4 / 1e6, 1))
+    assert figures(report, "regenerated from seed 1, not in the file")[0] == regenerated
+    assert figures(report, "optimizer state")[0] >= 2 * trained
+    share = 100 * regenerated / (trained + regenerated)
+    assert f"regenerated: {share:.1f}%" in report
+
+
+def test_nearly_half_of_the_papers_model_is_regenerated(tmp_path, monkeypatch):
+    # Without looking for eigenvalues: 72 matrices of 512 x 512 take several seconds.
+    monkeypatch.setattr(
+        "fairseq_outlayers.reservoirs.reservoir.spectral_radius", lambda matrix: 1.0
+    )
+    task = make_task()
+    task.source_dictionary = task.target_dictionary = make_dictionary(32_000 - 4)
+    sizes = {"embed_dim": 512, "hidden_size": 512, "attention_heads": 4}
+    model = make_model("esnmt_lstm", task, **sizes, encoder_layers=6, decoder_layers=6)
+    path = tmp_path / "checkpoint.pt"
+    torch.save({"model": model.float().state_dict()}, path)
+    report = checkpoint_report(path)
+    assert figures(report, "regenerated from seed 1, not in the file") == (54_525_952, 218.1)
+    assert "regenerated: 44.9%" in report
+
+
+def test_a_model_without_frozen_weights_has_nothing_regenerated(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    save(make_model("rnmt_plus", make_task()), path)
+    assert "regenerated: 0.0%" in checkpoint_report(path)
+    assert "not in the file" not in checkpoint_report(path)
+
+
+def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"none.pt: there is no such file"):
+        checkpoint_report(tmp_path / "none.pt")
+    path = tmp_path / "other.pt"
+    torch.save({"weights": 1}, path)
+    with pytest.raises(UserError, match=r"other.pt: .*no 'model'"):
+        checkpoint_report(path)
+    path.write_text("text")
+    command = [sys.executable, "-m", "fairseq_outlayers", "checkpoint", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr == f"error: {path}: this is no checkpoint, it cannot be read\n"

@@ -1,0 +1,158 @@
+"""Compositions against loops over units, with padding that must not count."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
+from fairseq_outlayers.compositions.units import number_units
+
+WORDS = [["un", "believ", "able"], ["able"], ["believ", "er", "s", "un"], ["s", "s"]]
+SIZES = SimpleNamespace(
+    unit_dim=3, highway_dim=4, char_widths=5, char_filters=2, mask_char_padding=False
+)
+
+
+def make(name, rows=WORDS, **sizes):
+    """A composition with random layers, and the units of some words."""
+    torch.manual_seed(0)
+    units = number_units(rows)
+    config = SimpleNamespace(**{**vars(SIZES), **sizes})
+    composition = COMPOSITIONS[name].build(config, units, hidden_size=6)
+    parts = composition.build_parts(composition.all_parts())
+    for part in parts.values():
+        part.double()
+        for parameter in part.parameters():
+            torch.nn.init.normal_(parameter)
+    return composition, parts, units.ids
+
+
+def combine(composition, parts, ids):
+    return composition.combine(parts, composition.prepare(ids))
+
+
+def compose(composition, parts, ids):
+    return composition.compose(parts, composition.prepare(ids))
+
+
+def test_units_are_numbered_from_one_and_rows_are_filled_up_with_zeros():
+    units = number_units(WORDS)
+    assert units.ids.tolist() == [[1, 2, 3, 0], [3, 0, 0, 0], [2, 4, 5, 1], [5, 5, 0, 0]]
+    assert units.symbols == ["un", "believ", "able", "er", "s"]
+    assert (units.num_units, units.longest) == (5, 4)
+
+
+def test_morphsum_adds_up_the_vectors_of_the_units():
+    composition, parts, ids = make("morphsum")
+    weight = parts["emb"].weight
+    for row, combined in zip(ids, combine(composition, parts, ids), strict=True):
+        expected = sum(weight[unit - 1] for unit in row if unit)
+        torch.testing.assert_close(combined, expected)
+
+
+def test_sylconcat_projects_the_vectors_side_by_side():
+    composition, parts, ids = make("sylconcat")
+    weight, projection = parts["emb"].weight, parts["proj"].weight
+    for row, combined in zip(ids, combine(composition, parts, ids), strict=True):
+        expected = sum(
+            projection[:, 3 * place : 3 * place + 3] @ weight[unit - 1]
+            for place, unit in enumerate(row)
+            if unit
+        )
+        torch.testing.assert_close(combined, expected)
+
+
+def naive_charcnn(parts, row, masked):
+    """Triple loop: filters, windows, positions within a window; padding is a zero vector."""
+    vectors = [parts["emb"].weight[unit - 1] if unit else torch.zeros(3).double() for unit in row]
+    length = int((row != 0).sum())
+    features = []
+    for width, convolution in enumerate(parts["cnn"].convolutions, start=1):
+        for kernel, bias in zip(convolution.weight, convolution.bias, strict=True):
+            responses = []
+            for start in range(len(vectors) - width + 1):
+                if masked and start > 0 and start + width > length:
+                    continue
+                response = bias.clone()
+                for offset in range(width):
+                    response = response + kernel[:, offset] @ vectors[start + offset]
+                responses.append(torch.tanh(response))
+            features.append(max(responses))
+    return torch.stack(features)
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["as in the paper", "masked"])
+def test_charcnn_equals_the_triple_loop(masked):
+    rows = [list("<s>word<e>"), list("<s>a<e>"), list("abcdef")]
+    composition, parts, ids = make("charcnn", rows, mask_char_padding=masked)
+    combined = combine(composition, parts, ids)
+    assert combined.shape == (3, sum([2, 4, 6, 8, 10]))
+    naive = torch.stack([naive_charcnn(parts, row, masked) for row in ids])
+    torch.testing.assert_close(combined, naive)
+    weights = [*parts["emb"].parameters(), *parts["cnn"].parameters()]
+    upstream = torch.randn_like(naive)
+    for found, expected in zip(
+        torch.autograd.grad(combined, weights, upstream),
+        torch.autograd.grad(naive, weights, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, expected)
+
+
+def test_charcnn_in_half_precision():
+    composition, parts, ids = make("charcnn", [list("<word>"), list("<a>")])
+    expected = combine(composition, parts, ids)
+    for part in parts.values():
+        part.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        combined = combine(composition, parts, ids)
+    combined.sum().backward()
+    torch.testing.assert_close(combined.double(), expected, atol=0.03, rtol=0.03)
+
+
+def test_words_shorter_than_the_widest_filter_have_features():
+    composition, parts, ids = make("charcnn", [["a", "b"], ["c"]], mask_char_padding=True)
+    assert combine(composition, parts, ids).shape == (2, 2 + 4 + 6 + 8 + 10)
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_no_words_have_no_vectors(name):
+    composition, parts, ids = make(name)
+    nothing = compose(composition, parts, ids[:0])
+    nothing.sum().backward()
+    assert nothing.shape == (0, composition.output_size)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("morphsum", {}), ("sylconcat", {}), ("charcnn", {"mask_char_padding": 1})]
+)
+def test_more_padding_changes_no_vector(name, sizes):
+    composition, parts, ids = make(name, **sizes)
+    expected = compose(composition, parts, ids)
+    if name == "sylconcat":  # its projection has a place for every unit that a word can have
+        weight = parts["proj"].weight
+        parts["proj"].weight = torch.nn.Parameter(F.pad(weight, (0, 6), value=7.0))
+    padded = compose(composition, parts, F.pad(ids, (0, 2)))
+    torch.testing.assert_close(padded, expected)
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_two_highway_layers_follow(name):
+    composition, parts, ids = make(name)
+    combined = combine(composition, parts, ids)
+    expected = parts["hw2"](parts["hw1"](combined))
+    torch.testing.assert_close(compose(composition, parts, ids), expected)
+    assert combined.size(1) == composition.output_size
+
+
+def test_the_sizes_of_the_paper_are_the_defaults():
+    zeros = {"unit_dim": 0, "highway_dim": 0, "char_widths": 6, "char_filters": 25}
+    sizes = {}
+    for name in COMPOSITIONS:
+        composition, parts, _ = make(name, **zeros)
+        sizes[name] = (parts["emb"].weight.size(1), composition.output_size)
+    assert sizes == {"charcnn": (15, 525), "sylconcat": (50, 6), "morphsum": (6, 6)}
+    medium, _, _ = make("charcnn", char_widths=7, char_filters=50, unit_dim=15)
+    assert medium.output_size == 1100

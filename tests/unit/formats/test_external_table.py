@@ -1,0 +1,109 @@
+"""Tables of external vectors: what is read, and what is refused."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.external_table import ExternalTable
+from tests.conftest import make_dictionary, make_model, write_external_table
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_vectors_are_the_rows_of_the_file(tmp_path, dtype):
+    dictionary = make_dictionary(9)
+    rows = np.random.RandomState(0).randn(13, 3).astype(dtype)
+    table = ExternalTable(write_external_table(tmp_path / "t.npy", dictionary, rows), dictionary)
+    ids = torch.tensor([[4, 12], [0, 4]])
+    assert torch.equal(table.vectors(ids), torch.from_numpy(rows[ids.numpy()]))
+    assert table.dimensions == 3
+    assert copy.deepcopy(table) is table
+
+
+def resident_kilobytes(path):
+    """What of a mapped file is in this process's memory."""
+    blocks = Path("/proc/self/smaps").read_text().split(str(path))[1:]
+    return sum(int(re.search(r"Rss: +(\d+) kB", block)[1]) for block in blocks)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux's /proc")
+def test_memory_is_that_of_the_rows_asked_for_not_of_the_table(tmp_path):
+    dictionary = make_dictionary(99_996)
+    rows = np.zeros((100_000, 128), np.float32)  # 51 MB
+    path = write_external_table(tmp_path / "large.npy", dictionary, rows)
+    table = ExternalTable(path, dictionary)
+    for rows_read in (100, 50_000):
+        found = table.vectors(torch.arange(rows_read))
+        assert found.shape == (rows_read, 128)
+        # Without giving pages back, 50,000 rows leave 25 MB mapped.
+        assert resident_kilobytes(path) < 1_000
+
+
+def damage(path, position):
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_table_is_refused(tmp_path, task, external_table):
+    path, dictionary = Path(external_table), task.source_dictionary
+    whole = path.read_bytes()
+    damage(path, 130)
+    with pytest.raises(UserError, match=r"table.npy: differs after byte 128 from what was written"):
+        ExternalTable(external_table, dictionary)
+    path.write_bytes(whole)
+    damage(path, 400)  # between the blocks that are read at every start
+    ExternalTable(external_table, dictionary)
+    with pytest.raises(UserError, match="differs somewhere"):
+        ExternalTable(external_table, dictionary, checks_all=True)
+    path.write_bytes(whole[:-7])
+    with pytest.raises(UserError, match=r"461 bytes, but 468 were written"):
+        ExternalTable(external_table, dictionary)
+
+
+def test_a_table_of_another_dictionary_is_refused(task, external_table):
+    other = make_dictionary(13)
+    other.symbols[7], other.symbols[8] = other.symbols[8], other.symbols[7]
+    with pytest.raises(UserError, match=r"another dictionary .both have 17 symbols"):
+        ExternalTable(external_table, other)
+    with pytest.raises(UserError, match=r"17 rows, 24 symbols.*--padding-factor 1"):
+        ExternalTable(external_table, make_dictionary(20))
+
+
+@pytest.mark.parametrize("missing", ["table.npy", "table.npy.json"])
+def test_a_missing_file_is_named_with_a_way_to_give_another(task, external_table, missing):
+    (Path(external_table).parent / missing).unlink()
+    with pytest.raises(UserError, match=f"{missing}: no such file.*--model-overrides"):
+        ExternalTable(external_table, task.source_dictionary)
+
+
+def test_a_file_that_is_no_table_is_refused(task, external_table):
+    sidecar = Path(f"{external_table}.json")
+    facts = json.loads(sidecar.read_text())
+    sidecar.write_text("{}")
+    with pytest.raises(UserError, match=r"table.npy.json: is damaged .'rows'"):
+        ExternalTable(external_table, task.source_dictionary)
+    facts["blocks"] = {}
+    sidecar.write_text(json.dumps(facts))
+    Path(external_table).write_bytes(b"x" * facts["bytes"])
+    with pytest.raises(UserError, match=r"table.npy: is no NumPy file"):
+        ExternalTable(external_table, task.source_dictionary)
+
+
+def test_a_checkpoint_refuses_another_table(tmp_path, task, external_table):
+    options = {"source_embedding": "mix_sum"}
+    state = make_model("nematus_gru", task, external_embeddings=external_table, **options)
+    state = state.state_dict()
+    rows = np.load(external_table)
+    rows[5] += 1
+    other = write_external_table(tmp_path / "other.npy", task.source_dictionary, rows)
+    model = make_model("nematus_gru", task, external_embeddings=other, **options)
+    with pytest.raises(UserError, match=r"other.npy: is not the table.*17 rows with CRC-32"):
+        model.load_state_dict(state)
+    # The state of a moving average has no integers in it.
+    model.load_state_dict({k: v for k, v in state.items() if "table_version" not in k})

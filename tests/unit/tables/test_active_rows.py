@@ -1,0 +1,125 @@
+"""Rows in a small parameter against the whole table under the same optimizer."""
+
+import pytest
+import torch
+import torch.nn as nn
+
+from fairseq_outlayers.tables.active_rows import ActiveRows
+from fairseq_outlayers.tables.rows import all_rows
+
+V, D, MOST = 12, 3, 6
+OPTIMIZERS = {
+    "adam": lambda p: torch.optim.Adam([p], lr=0.1),
+    "adadelta": lambda p: torch.optim.Adadelta([p], lr=1.0, rho=0.95),
+    "adagrad": lambda p: torch.optim.Adagrad([p], lr=0.1, initial_accumulator_value=0.5),
+    "momentum": lambda p: torch.optim.SGD([p], lr=0.1, momentum=0.9),
+}
+STEPS = [[0, 1, 2, 5], [0, 1, 2, 5], [0, 3, 4, 5, 8, 11], [0, 1, 2, 5], [0, 7]]
+
+
+def start(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def gradient(step, table):
+    """Of a made-up loss, for every row of the whole table."""
+    return torch.sin(table.detach() + step)
+
+
+def whole_table(make_optimizer, shape):
+    """The reference: the whole table is updated, then all rows not in use are put back."""
+    table = nn.Parameter(start(*shape))
+    optimizer = make_optimizer(table)
+    for step, ids in enumerate(STEPS):
+        others = torch.tensor(sorted(set(range(V)) - set(ids)))
+        before = table.detach()[others].clone()
+        kept = {k: s[others].clone() for k, s in optimizer.state[table].items() if s.dim() > 0}
+        table.grad = torch.zeros_like(table).index_copy(
+            0, torch.tensor(ids), gradient(step, table)[ids]
+        )
+        optimizer.step()
+        with torch.no_grad():
+            table[others] = before
+            for key, state in optimizer.state[table].items():
+                if state.dim() > 0:
+                    state[others] = kept.get(key, torch.zeros_like(before))
+    return table.detach(), {k: s for k, s in optimizer.state[table].items() if s.dim() > 0}
+
+
+def by_rows(make_optimizer, shape):
+    parameter = nn.Parameter(start(*shape))
+    rows = ActiveRows(parameter, MOST)
+    optimizer = make_optimizer(parameter)
+    for step, ids in enumerate(STEPS):
+        rows.activate(torch.tensor(ids), optimizer)
+        parameter.grad = torch.zeros_like(parameter)
+        parameter.grad[: len(ids)] = gradient(step, all_rows(parameter))
+        optimizer.step()
+        parameter.grad = None
+    rows.put_back(optimizer)
+    return rows, optimizer
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("shape", [(V, D), (V,)])
+def test_rows_and_moments_are_as_if_the_other_rows_had_stood_still(name, shape):
+    table, moments = whole_table(OPTIMIZERS[name], shape)
+    rows, _ = by_rows(OPTIMIZERS[name], shape)
+    assert rows.parameter.shape == (MOST, *shape[1:])
+    torch.testing.assert_close(rows.table, table, rtol=1e-12, atol=1e-12)
+    assert set(rows.moments) == set(moments)
+    for key, expected in moments.items():
+        torch.testing.assert_close(rows.moments[key], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_never_in_use_stay_as_they_are_bit_for_bit():
+    rows, _ = by_rows(OPTIMIZERS["adam"], (V, D))
+    never = sorted(set(range(V)) - set().union(*STEPS))
+    assert never
+    assert torch.equal(rows.table[never], start(V, D)[never])
+    assert not torch.equal(rows.table[[3]], start(V, D)[[3]])
+
+
+def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
+    rows, optimizer = by_rows(OPTIMIZERS["adam"], (V, D))
+    in_use = all_rows(rows.parameter).detach().clone()
+    rows.show_whole(optimizer)
+    assert torch.equal(all_rows(rows.parameter), rows.table)
+    assert torch.equal(rows.parameter[STEPS[-1]], in_use)
+    rows.show_rows()
+    assert torch.equal(all_rows(rows.parameter), in_use)
+
+
+def test_rows_change_only_between_updates():
+    rows, optimizer = by_rows(OPTIMIZERS["adam"], (V, D))
+    rows.parameter.grad = torch.zeros_like(rows.parameter)
+    with pytest.raises(AssertionError, match="within an update"):
+        rows.activate(torch.tensor([0, 1]), optimizer)
+
+
+def test_moments_of_an_optimizer_that_was_reset_are_not_taken_up_again():
+    rows, _ = by_rows(OPTIMIZERS["adam"], (V, D))
+    new = OPTIMIZERS["adam"](rows.parameter)
+    rows.activate(torch.tensor(STEPS[0]), new)
+    assert rows.moments == {}
+
+
+def test_a_model_moved_after_loading_takes_its_table_and_moments_along():
+    rows, _ = by_rows(OPTIMIZERS["adam"], (V, D))
+    rows.load(rows.table.clone())
+    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    optimizer = OPTIMIZERS["adam"](rows.parameter)
+    optimizer.state[rows.parameter] = {
+        name: torch.zeros_like(rows.parameter) for name in rows.moments
+    }
+    rows.activate(torch.tensor(STEPS[0]), optimizer)
+    assert rows.moments
+    for tensor in (rows.table, *rows.moments.values()):
+        assert tensor.device.type == "meta"
+
+
+def test_tables_kept_elsewhere_stay_there_when_the_model_moves():
+    rows = ActiveRows(nn.Parameter(start(V, D)), MOST, torch.device("cpu"))
+    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    rows.activate(torch.tensor(STEPS[0]), None)
+    assert rows.table.device.type == "cpu"
