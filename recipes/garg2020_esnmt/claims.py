@@ -1,4 +1,4 @@
-"""The seven claims of Garg et al. (2020) as inequalities, and the paper's figures. BLEU is tokenised."""
+"""The seven claims of Garg et al. (2020) as inequalities."""
 
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """The models of Jean et al. (2015), and the ways to decode them.
 
-A model is one of `Jean2015.models`, or such a one ``.frozen``; a decoding is MODEL.HOW: kN.kpN (K and
-K'), common, unk0 to unk2 (the authors' numbers of their heuristics), nbest, as in
+A model is one of `Jean2015.models`, or such a one ``.frozen``; a decoding is MODEL.HOW: kN.kpN (K
+and K'), common, unk0 to unk2 (the authors' numbers of their heuristics), nbest, as in
 ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
 """
 
@@ -38,8 +38,8 @@ MODELS = {
                   "--criterion full_softmax"),
     "lv": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
     "lv_tau": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
-    "lv_authors": ("partitions filled up to {tau} words with those of the one before, on both sides",
-                   PARTITIONS + " {tau} --partition-mode authors"),
+    "lv_authors": ("partitions filled up to {tau} words with those of the one before, "
+                   "on both sides", PARTITIONS + " {tau} --partition-mode authors"),
     "lv_reshuffle": ("partitions of {tau} target words, new ones in every epoch",
                      PARTITIONS + " {tau} --reshuffle-partitions"),
     "full": ("all target words, all of them in every step", "--criterion full_softmax"),

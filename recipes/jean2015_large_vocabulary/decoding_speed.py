@@ -1,7 +1,8 @@
 """Seconds that a word takes to translate, by ways to decode that take turns on one machine.
 
-The search is timed by fairseq-generate's own clock; words are those written, the end of the sentence
-counted. One sentence at a time, as in the paper: what a sentence costs, not how well a batch fits.
+The search is timed by fairseq-generate's own clock; words are those written, the end of the
+sentence counted. One sentence at a time, as in the paper: what a sentence costs, not how well a
+batch fits.
 """
 
 import re

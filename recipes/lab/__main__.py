@@ -1,4 +1,4 @@
-"""What the steps of recipes call: ``python -m recipes.lab COMMAND RECIPE ...``, from the checkout."""
+"""What recipes' steps call: ``python -m recipes.lab COMMAND RECIPE ...`` from the checkout."""
 
 import argparse
 import contextlib
@@ -52,7 +52,7 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
 def run(recipe: Recipe, options: argparse.Namespace) -> int:
     """Train, score and record arms, with every seed; first those that go on from no other."""
     from recipes.lab import run_arm
-    from recipes.lab.ledger import KINDS, TUNING
+    from recipes.lab.ledger import KINDS
 
     if options.names is None:
         options.names = recipe.arms()
@@ -71,9 +71,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
             if arm.goes_on_from and not arm.train[-1]:
                 raise run_arm.NotHere(f"not started, for it goes on from {arm.goes_on_from}")
             # One broken arm must not cost the others.
-            if not run_arm.execute(
-                run_arm.Run(arm, seed, place, TUNING if arm.tuning else kind), force
-            ):
+            if not run_arm.execute(run_arm.Run(arm, seed, place, kind), force):
                 failed.append(name)
         except run_arm.NotHere as why:
             print(f"  {why}")
@@ -152,9 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     parser.add_argument("recipe", help="a folder in recipes/")
     parser.add_argument("names", nargs="*", help="what it is about, such as arms")
-    parser.add_argument(
-        "--these", action="store_true", help="the names alone, even if there are none"
-    )
+    parser.add_argument("--these", action="store_true", help="these names, even if there are none")
     parser.add_argument("--names", dest="names_too", action="store_true")
     parser.add_argument("--all-seeds", action="store_true")
     options = parser.parse_intermixed_args(arguments)

@@ -1,11 +1,11 @@
 """Is a paper's claim true here? Inequalities, judged by intervals over seeds and test sentences.
 
-A claim is some inequalities, written down before any arm was run. Each is about a figure that has an
-interval, and it
+A claim is some inequalities, written down before any arm was run. Each is about a figure that has
+an interval, and it
 
 - *holds* if the whole interval is where the inequality says,
 - *fails* if the whole interval is outside,
-- finds *no difference* if the interval contains the limit and nothing further than a margin from it,
+- finds *no difference* if the interval contains the limit and nothing further than a margin away,
 - is *undecided* otherwise, and always with one seed, however large the difference: before
   convergence two seeds of one arm have differed by 8 BLEU.
 """
@@ -27,9 +27,9 @@ NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
     " seeds as well; figures without sentences (perplexities, gates, components) are resampled over"
     " seeds alone, and two or three seeds make such an interval too narrow rather than too wide.",
-    f"Undecided: one seed, or the interval contains the limit. {SAME.capitalize()}: it does, and lies"
-    f" within {MARGIN} points ({CLOSE:.0%} of other figures) of it. ≈ holds if the interval is within"
-    " that margin.",
+    f"Undecided: one seed, or the interval contains the limit. {SAME.capitalize()}: it does, and"
+    f" lies within {MARGIN} points ({CLOSE:.0%} of other figures) of it. ≈ holds if the interval is"
+    " within that margin.",
 )
 
 

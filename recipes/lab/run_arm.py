@@ -1,8 +1,8 @@
 """Runs one arm: train, score on the test set, add a line to the ledger.
 
 An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
-Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside the
-ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
+Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside
+the ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
 """
 
 import json
@@ -25,7 +25,7 @@ USER_DIR = ledger.ROOT / "fairseq_outlayers"
 
 
 class Tuning:
-    """Scores a run that a setting is chosen by: validation perplexity says it, no set is touched."""
+    """Scores a run that a setting is chosen by: its validation perplexity is all there is."""
 
     def setting(self) -> dict:
         """What of it decides what an arm is."""
@@ -75,8 +75,9 @@ class Run:
     """
 
     def __init__(self, arm: Arm, seed: int, place: Place, kind: str = ARM):
-        self.arm, self.seed, self.place, self.kind = arm, seed, place, kind
-        self.score = Tuning() if kind == TUNING else SCORES[type(arm.test)](arm.test)
+        self.arm, self.seed, self.place = arm, seed, place
+        self.kind = TUNING if arm.tuning else kind
+        self.score = Tuning() if self.kind == TUNING else SCORES[type(arm.test)](arm.test)
         self.parents = self._parents()
         self.setting = {**self._made_from(), **self.score.setting()}
         self.key = ledger.setting_key(self.setting)
