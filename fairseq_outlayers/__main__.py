@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Dict, List, Optional
 
 from fairseq_outlayers.analysis import (
+    echo_gains,
     external_words,
     frequency_bins,
     neighbours,
@@ -26,6 +27,7 @@ COMMANDS: Dict[str, Command] = {
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,
+    "echo-gain": echo_gains.COMMAND,
     "external-words": external_words.COMMAND,
     "open-vocabulary": open_vocabulary.COMMAND,
     "principal-components": principal_components.COMMAND,

@@ -4,7 +4,6 @@ The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose fina
 decoder, general attention, input feeding, and any output layer on the attentional state.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, Tuple
 
@@ -16,6 +15,7 @@ from fairseq_outlayers.decoders.luong import LuongDecoder
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.patches import register_dictionaries
@@ -30,7 +30,7 @@ from fairseq_outlayers.source_embeddings import (
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.
-REFERENCE_RANGE, REFERENCE_SIZE = 0.1, 512
+PUBLISHED_START = PublishedStart(0.1, 512)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class LuongLSTM(AttentionalModel):
             LSTMEncoder(source, source_embedding, lstm, cfg.embedding_dropout),
             LuongDecoder(target, target_embedding, recurrence, output_layer, cfg.embedding_dropout),
         )
-        bound = cfg.init_range or REFERENCE_RANGE * math.sqrt(REFERENCE_SIZE / size)
+        bound = start_spread(cfg.init_range, size, PUBLISHED_START)
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -bound, bound)
         source_embedding.zero_padding()

@@ -16,11 +16,14 @@ from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+
+PUBLISHED_START = PublishedStart(0.01, 500)
 
 
 @dataclass
@@ -42,8 +45,12 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=0.0, metadata={"help": "dropout on source and target embeddings"}
     )
     init_std: float = field(
-        default=0.01,
-        metadata={"help": "weights start normal with this deviation; recurrent ones orthogonal"},
+        default=0.0,
+        metadata={
+            "help": "weights that do not start orthogonal are normal with this deviation; 0: the "
+            "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
+            "others so that products keep their variance (0.02 at 128)"
+        },
     )
 
 
@@ -63,7 +70,7 @@ class NematusGRU(AttentionalModel):
         for option in ("attention_size", "init_std"):
             require_range(cfg, option, at_least=0)
         model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, cfg.init_std)
+        _initialize(model, start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
         register_dictionaries(model, task)
         return model
 

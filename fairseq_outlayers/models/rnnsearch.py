@@ -16,11 +16,14 @@ from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+
+PUBLISHED_START = PublishedStart(0.01, 1000)
 
 
 @dataclass
@@ -49,7 +52,8 @@ class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=0.01,
         metadata={
             "help": "weights start normal with this deviation, the attention's with a tenth of it; "
-            "recurrent ones orthogonal"
+            "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
+            "--hidden-size of 1000, and at others so that products keep their variance"
         },
     )
 
@@ -71,7 +75,7 @@ class RNNsearch(AttentionalModel):
         for option in ("attention_size", "init_std"):
             require_range(cfg, option, at_least=0)
         model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, cfg.init_std)
+        _initialize(model, start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
         register_dictionaries(model, task)
         return model
 

@@ -11,10 +11,14 @@ from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
 from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.registry import changed_defaults, register_size
+
+# Small and medium models of the authors.
+PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
 
 Defaults: Any = changed_defaults(
     "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
@@ -37,7 +41,12 @@ class SubwordLMConfig(Defaults):
         },
     )
     init_range: float = field(
-        default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
+        default=0.0,
+        metadata={
+            "help": "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
+            "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
+            "their variance"
+        },
     )
 
 
@@ -73,8 +82,9 @@ class SubwordLM(FairseqLanguageModel):
             build_output_layer(cfg, embedding, size, dictionary),
         )
         model = cls(decoder)
+        bound = start_spread(cfg.init_range, size, *PUBLISHED_STARTS)
         for parameter in model.parameters():
-            nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
+            nn.init.uniform_(parameter, -bound, bound)
         register_dictionaries(model, task)
         return model
 
@@ -107,7 +117,7 @@ def check_tie(cfg: Any) -> None:
 
 
 # The models of the paper. Small: 200 LSTM units; medium: 650.
-MEDIUM = {"hidden_size": 650, "dropout": 0.5, "init_range": 0.05}
+MEDIUM = {"hidden_size": 650, "dropout": 0.5}
 register_size("word_lm", SubwordLM, "A vector for every word, small.", composition="word")
 register_size("word_lm_medium", SubwordLM, "A vector for every word, medium.", composition="word",
               **MEDIUM)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from recipes.lab import process, scoring
@@ -16,7 +17,7 @@ TOKENS = re.compile(r"Evaluated ([\d,]+) tokens")
 class Perplexity:
     """The validation and the test text, evaluated."""
 
-    def __init__(self, test: PerplexityTest):
+    def __init__(self, test: PerplexityTest, train: Sequence[str] = ()):
         self.options = shlex.split(test.evaluate)
 
     def setting(self) -> dict:

@@ -94,6 +94,23 @@ def _require_all(found: Collection[int], output: Path, expected: int) -> None:
         )
 
 
+def token_counts(output: Path, expected: int) -> list[int]:
+    """How many target tokens each best hypothesis has, the end of the sentence left out.
+
+    Args:
+        output: what fairseq-generate printed.
+        expected: how many sentences the test set has.
+    Raises:
+        Incomplete: if a sentence is missing or there are more than expected.
+    """
+    counts: dict[int, int] = {}
+    for line in read_lines(output):
+        if match := TOKEN_SCORES.match(line):
+            counts.setdefault(int(match[1]), len(match[2].split()) - 1)
+    _require_all(counts, output, expected)
+    return [counts[number] for number in range(expected)]
+
+
 def detokenize(lines: Sequence[str], language: str) -> list[str]:
     """Undo the Moses tokenisation of data_prep/tokenize_corpus.py."""
     from sacremoses import MosesDetokenizer

@@ -5,11 +5,12 @@ not run are named. Tuning runs have a table of their own.
 """
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from recipes.lab import scoring
+from recipes.lab import length_limits, scoring
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.resampling import RESAMPLES, Estimate
 from recipes.lab.runs import Runs
@@ -107,6 +108,12 @@ def _figure(name: str, digits: int) -> Cell:
     return lambda runs, row, _: mean_and_deviation(runs.values(row, name), digits)
 
 
+def _length_limit(runs: Runs, row: str, _: Comparison | None) -> str:
+    """As decoding had it; a ledger line of perplexities has none."""
+    generate = runs.entry(row).get("setting", {}).get("generate")
+    return "-" if generate is None else length_limits.in_words(shlex.split(generate))
+
+
 def _chrf(runs: Runs, row: str, _: Comparison | None) -> str:
     return mean_and_deviation(runs.values(row, "chrf") or runs.values(row, "chrf_tokenised"))
 
@@ -130,6 +137,9 @@ COLUMNS: dict[str, Cell] = {
     "difference": _difference,
     "p": _p_values,
     "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
+    "loops": _figure("loops", 0),
+    "length ratio": _figure("length_ratio", 3),
+    "length limit": _length_limit,
     "chrF": _chrf,
     "valid ppl": _figure("best_valid_ppl", 2),
     "test ppl": _figure("test_ppl", 2),
@@ -147,6 +157,12 @@ NOTES = {
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",
+    "loops": "loops: translations that reach the length limit, or repeat a phrase of 1 to 4 words"
+    " three times in a row.",
+    "length ratio": "length ratio: words of the translations over words of the references.",
+    "length limit": "length limit: most tokens of a translation, S being the tokens of its source;"
+    f" **{length_limits.NONE}**: decoded without a limit of its own, so loops may make up much of"
+    " the output, and its BLEU does not compare with the others'.",
     "share": "share: of the classes, scored in training; the mean over updates.",
     "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
     " size of fairseq-train. Both compare only between rows run on the same idle machine.",

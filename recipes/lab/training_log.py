@@ -14,6 +14,7 @@ from typing import NamedTuple
 STATISTICS = re.compile(r"\| (?P<tag>train|train_inner|valid) \| (?P<json>\{.*\})\s*$")
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 FINISHED = re.compile(r"done training in ([\d.]+) seconds")
+ECHO = ("radius_", "gamma_", "saturation_")  # of frozen layers
 
 
 class Statistics(NamedTuple):
@@ -52,11 +53,14 @@ def summarise(path: Path) -> dict:
             ``train_train_wall`` anew in every epoch and rounds it.
         train_seconds_epochs: how many epochs were summed; lines without it have the last one's.
         sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
+        echo: the last radius, input scale and saturation of every frozen layer, by name; not there
+            without frozen layers.
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
         A figure that the log does not hold is None.
     """
     epochs: dict[int, dict[str, float]] = {}
     perplexities: list[float] = []
+    echo: dict[str, float] = {}
     parameters, attempts, finished = None, 0, False
     with open(path, encoding="utf-8", errors="replace") as log:
         for line in log:
@@ -68,6 +72,8 @@ def summarise(path: Path) -> dict:
                 finished = True
             elif (statistics := parse_line(line)) is None:
                 continue
+            elif statistics.tag == "train_inner":
+                echo |= {k: v for k, v in statistics.values.items() if k.startswith(ECHO)}
             elif statistics.tag == "train":
                 epochs[int(statistics.values["epoch"])] = statistics.values
             elif statistics.tag == "valid":
@@ -89,4 +95,5 @@ def summarise(path: Path) -> dict:
         "best_valid_ppl": min(known) if known else None,
         "attempts": attempts,
         "finished": finished,
+        **({"echo": echo} if echo else {}),
     }

@@ -1,17 +1,23 @@
 """Scores an arm by its translations: BLEU and chrF."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from recipes.lab import kept_translations, ledger, process, scoring
+from recipes.lab import kept_translations, ledger, length_limits, process, scoring
 from recipes.lab.arms import TranslationTest
 
 
 class Translation:
-    """The test set, and the validation set if there is a reference, translated and scored."""
+    """The test set, and the validation set if there is a reference, translated and scored.
 
-    def __init__(self, test: TranslationTest):
+    Args:
+        train: options that the model was trained with.
+    """
+
+    def __init__(self, test: TranslationTest, train: Sequence[str] = ()):
+        self.train = train
         sets = {"": test}
         if test.valid_reference:
             generate = f"{test.generate} --gen-subset valid"
@@ -45,7 +51,8 @@ class Translation:
         for prefix, test in self.sets.items():
             place = folder / prefix[:-1]
             place.mkdir(parents=True, exist_ok=True)
-            found = _figures(test, commands[f"{prefix}generate_command"], place)
+            command = commands[f"{prefix}generate_command"]
+            found = _figures(test, self.train, command, place)
             figures |= {f"{prefix}{name}": value for name, value in found.items()}
         return figures
 
@@ -54,7 +61,9 @@ class Translation:
         kept_translations.keep(results, entry, folder, self.sets[""])
 
 
-def _figures(test: TranslationTest, command: list[str], folder: Path) -> dict:
+def _figures(
+    test: TranslationTest, train: Sequence[str], command: list[str], folder: Path
+) -> dict:
     references = scoring.read_lines(Path(test.reference))
     output = folder / "generate.out"
     with process.Progress(f"translating {len(references):,} sentences"):
@@ -65,6 +74,9 @@ def _figures(test: TranslationTest, command: list[str], folder: Path) -> dict:
         "generate_peak_rss_mb": round(usage.peak_rss_mb),
         "sentences": len(references),
     }
+    limits = length_limits.limits(Path(command[1]), train, command[2:])
+    counts = scoring.token_counts(output, len(references))
+    figures |= length_limits.figures(hypotheses, references, counts, limits)
     figures |= _score(test, hypotheses, references, folder / "test")
     if "--nbest" in command:
         summed = scoring.most_probable(output, len(references))

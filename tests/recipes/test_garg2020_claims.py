@@ -107,31 +107,52 @@ def test_seeds_that_disagree_decide_nothing():
     assert claims.try_claim(tried, second)["verdict"] == "holds"
 
 
-def test_rank_correlation_is_one_for_radii_that_rise():
-    assert claims.rank_correlation([0.5, 0.7, 1.8]) == pytest.approx(1)
-    assert claims.rank_correlation([1.8, 0.7, 0.5]) == pytest.approx(-1)
+def with_radii(seed, slopes, noise=0.0):
+    """A run whose radii rise by so much a layer in each direction."""
+    random = np.random.default_rng(seed)
+    found = run("esnmt", 0.8, seed)
+    for side, gain in zip(claims.SIDES, slopes, strict=True):
+        for layer in range(3):
+            radius = 0.5 + gain * layer + noise * random.standard_normal()
+            found.echo[f"radius_{side}_{layer}"] = radius
+    return found
+
+
+def radius_result(runs):
+    return next(
+        row for row in claims.radius_claims({"esnmt": runs}) if row["words"].endswith(" esnmt")
+    )
 
 
 @pytest.mark.parametrize(
-    ("radii", "expected"),
-    [([1, 1, 1], 0), ([1, 1, 2], 3**0.5 / 2), ([2, 1, 1], -(3**0.5) / 2), ([1, 2, 1], 0)],
-)
-def test_equal_radii_share_a_rank(radii, expected):
-    assert claims.rank_correlation(radii) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("correlations", "verdict"),
+    ("slopes", "verdict"),
     [
-        ([0.2, 1.0], "holds"),
-        ([-0.2, -1.0], "fails"),
-        ([0.2, -1.0], "undecided"),
-        ([0.0], "undecided"),
-        ([0.0, 0.2], "undecided"),
+        ([[0.2, 0.3, 0.1], [0.2, 0.1, 0.3], [0.3, 0.2, 0.1]], "holds"),
+        ([[-0.2, -0.3, -0.1], [-0.2, -0.1, -0.3]], "fails"),
+        ([[0.3, -0.3, 0.1], [0.2, -0.2, 0.0], [-0.1, 0.2, -0.1]], "undecided"),
+        ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], "undecided"),
+        ([[0.2, 0.3, 0.1]], "undecided"),  # one seed
     ],
 )
-def test_radii_that_neither_rise_nor_fall_decide_nothing(correlations, verdict):
-    assert claims.sign_verdict(correlations) == verdict
+def test_claim_7_is_decided_by_all_layers_directions_and_seeds(slopes, verdict):
+    result = radius_result([with_radii(seed, found) for seed, found in enumerate(slopes)])
+    assert result["verdict"] == verdict
+    assert result["value"] == pytest.approx(np.mean(slopes), abs=1e-4)
+    low, high = result["interval"]
+    assert np.min(slopes) - 1e-4 <= low <= result["value"] <= high <= np.max(slopes) + 1e-4
+    assert result["seeds"] == len(slopes)
+
+
+def test_the_gain_per_layer_is_that_of_a_straight_line():
+    assert claims.slope([1.0, 1.5, 2.0, 2.5]) == pytest.approx(0.5)
+    assert claims.slope([0.0, 3.0, 0.0]) == pytest.approx(0.0)
+    # By hand: sum (x - 1) (y - mean y) / 2 over the layers 0, 1, 2.
+    assert claims.slope([0.7, 0.5, 1.8]) == pytest.approx((1.8 - 0.7) / 2)
+
+
+def test_radii_come_from_the_ledger_when_the_log_is_elsewhere():
+    found = with_radii(1, [0.1, 0.2, 0.3])
+    assert found.radii("decoder") == pytest.approx([0.5, 0.8, 1.1])
 
 
 def test_radii_are_read_layer_by_layer_from_the_log(tmp_path):

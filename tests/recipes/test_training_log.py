@@ -56,6 +56,13 @@ def test_figures_of_a_whole_run(tmp_path):
     }
 
 
+def test_the_last_scales_of_frozen_layers_are_kept(tmp_path):
+    radii = '{{"epoch": 1, "radius_decoder_0": "{}", "saturation_decoder_0": "0.1"}}'
+    path = write(tmp_path, *(line("train_inner", radii.format(r)) for r in (0.9, 0.7)))
+    found = training_log.summarise(path)["echo"]
+    assert found == {"radius_decoder_0": 0.7, "saturation_decoder_0": 0.1}
+
+
 def test_the_share_of_the_classes_is_the_mean_over_epochs(tmp_path):
     path = write(
         tmp_path,
