@@ -15,7 +15,7 @@ from fairseq_outlayers.analysis import (
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, options
+from fairseq_outlayers.commands import capacity, checkpoint, options, partition_correction
 from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
@@ -24,6 +24,7 @@ COMMANDS: Dict[str, Command] = {
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint.COMMAND,
     "partitions": partition_report.COMMAND,
+    "partition-correction": partition_correction.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,

@@ -1,7 +1,7 @@
 """Exact cross-entropy over the whole vocabulary, without an (N, V) table of log-probabilities."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch.nn as nn
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -90,7 +90,7 @@ class FullSoftmax(FairseqCriterion):
             targets: class ids, ``(N,)``.
             reduce: whether to return sums in nats, or ``(N,)`` each.
         """
-        scored = (layer.project(hidden), targets, layer.class_embeddings(), layer.class_bias())
+        scored = (layer.project(hidden), targets, layer.class_embeddings(), self.class_bias(layer))
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
         sums = self.further_sums(len(scored[2]), layer.num_classes)
@@ -98,6 +98,10 @@ class FullSoftmax(FairseqCriterion):
             return nll, nll, sums
         term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.left_out)
         return nll + (term.sum() if reduce else term), nll, sums
+
+    def class_bias(self, layer: OutputLayer) -> Optional[Tensor]:
+        """What is added to the scores of the classes, ``(V,)`` or None."""
+        return layer.class_bias()
 
     def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
         """What else to log, for criterions that do not score all classes."""

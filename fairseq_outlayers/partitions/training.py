@@ -1,15 +1,23 @@
 """Training on one partition of the corpus after the other (Jean et al. 2015, Sec. 3.1)."""
 
+import logging
 from typing import Any, Dict, List, Optional
 
 import numpy as np
 import torch
 from fairseq.tasks import FairseqTask
 
-from fairseq_outlayers.partitions.batches import PartitionedBatches
+from fairseq_outlayers.partitions.batches import CORRECTION, PartitionedBatches
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
-from fairseq_outlayers.partitions.options import check_frozen, check_options, partition_limits
+from fairseq_outlayers.partitions.options import (
+    check_frozen,
+    check_options,
+    is_corrected,
+    partition_limits,
+)
 from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, target_tables
+
+logger = logging.getLogger(__name__)
 
 # What a model reads of a batch on each side.
 READ = {"source": "src_tokens", "target": "prev_output_tokens"}
@@ -25,6 +33,9 @@ class PartitionedTraining(FairseqTask):
     _batches: Optional[PartitionedBatches] = None
     _active: Any = None
     _moments: Any = None
+    _corrected = False
+    _log_shares: Any = None
+    _log_shares_in_use: Any = None
     _update_freq: List[int] = [1]  # noqa: RUF012 - never changed
 
     def limits(self) -> Dict[str, int]:
@@ -54,6 +65,7 @@ class PartitionedTraining(FairseqTask):
             return
         check_options(cfg)
         device = torch.device("cpu") if str(self.cfg.table_device) == "cpu" else None
+        self._corrected = is_corrected(cfg.criterion, self.cfg)
         self._update_freq = list(cfg.optimization.update_freq)
         self._save_moments = not cfg.checkpoint.no_save_optimizer_state
         self._working_set = WorkingSet(model, limits["target"], limits.get("source"), device)
@@ -66,9 +78,12 @@ class PartitionedTraining(FairseqTask):
         if dataset in self.dataset_to_epoch_iter:
             return self.dataset_to_epoch_iter[dataset]
         options = dict(zip(_POSITIONAL, args, strict=False), **kwargs)
+        partitions = self.partitions_of(dataset, limits, options)
+        if self._corrected:
+            self._correct(partitions)
         batches = PartitionedBatches(
             dataset,
-            self._partitions_of(dataset, limits, options),
+            partitions,
             lambda epoch: self._update_freq[min(epoch, len(self._update_freq)) - 1],
             self._fingerprint(options),
             **{name: options[name] for name in _OF_ITERATOR if name in options},
@@ -77,9 +92,28 @@ class PartitionedTraining(FairseqTask):
         self._batches = self.dataset_to_epoch_iter[dataset] = batches
         return batches
 
-    def _partitions_of(
+    def _correct(self, partitions: CorpusPartitions) -> None:
+        """Count the shares of words; what training subtracts, the class biases start with."""
+        assert self._working_set is not None
+        is_start = self._log_shares is None
+        self._log_shares = torch.from_numpy(partitions.log_shares())
+        logger.info(
+            "--partition-correction log_share: training subtracts the logarithm of its share from "
+            f"the score of a word, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
+        )
+        if is_start:
+            self._working_set.start_class_bias(self._log_shares)
+
+    def partitions_of(
         self, dataset: Any, limits: Dict[str, int], options: Dict[str, Any]
     ) -> CorpusPartitions:
+        """Partitions of sentence pairs.
+
+        Args:
+            dataset: fairseq's sentence pairs.
+            limits: as of :meth:`limits`.
+            options: of fairseq's ``get_batch_iterator``, by name.
+        """
         dictionaries = {"target": self.target_dictionary, "source": self.source_dictionary}
         sentences = self.filter_indices_by_size(
             np.arange(len(dataset)),
@@ -108,6 +142,7 @@ class PartitionedTraining(FairseqTask):
             "--batch-size": options.get("max_sentences"),
             "processes": options.get("num_shards", 1),
             "--update-freq": self._update_freq,
+            CORRECTION: "log_share" if self._corrected else "none",
         }
 
     def train_step(
@@ -141,7 +176,17 @@ class PartitionedTraining(FairseqTask):
             self._moments = None
         words = {side: words.of(number) for side, words in partitions.words.items()}
         self._working_set.activate(words, optimizer.optimizer)
+        if self._corrected:
+            table = next(iter(self._working_set.tables["target"].values())).parameter
+            self._log_shares_in_use = self._log_shares[words["target"]].to(table)
         self._active = (partitions, number)
+
+    def log_shares_in_use(self) -> torch.Tensor:
+        """Logarithm of the share of target tokens in whose partition a word is, ``(n,)``.
+
+        Of the target words in use, in the type and on the device of their tables.
+        """
+        return self._log_shares_in_use
 
     def _inputs_in_places(self, sample: Dict[str, Any]) -> Dict[str, Any]:
         """The batch with the places of what it reads among the words in use instead of ids."""

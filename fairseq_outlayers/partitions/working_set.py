@@ -60,11 +60,24 @@ class WorkingSet:
         model.register_state_dict_post_hook(partial(self._save))
         model.register_load_state_dict_pre_hook(partial(self._load))
         self._optimizer: Any = None
+        self._is_loaded = False
         self.output_layer: OutputLayer = model.decoder.output_projection
 
     def _all(self) -> Iterator[ActiveRows]:
         for tables in self.tables.values():
             yield from tables.values()
+
+    @torch.no_grad()
+    def start_class_bias(self, values: Tensor) -> None:
+        """Add to the biases that classes start training with, if they have any, ``(V,)``.
+
+        Those of a checkpoint that was loaded stay as they are.
+        """
+        bias = self.output_layer.bias
+        if bias is None or self._is_loaded:
+            return
+        (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
+        table.table.add_(values.to(table.table))
 
     def activate(self, words: Dict[str, np.ndarray], optimizer: Any) -> None:
         """Train other words.
@@ -155,6 +168,7 @@ class WorkingSet:
             saved = state.get(prefix + name)
             if saved is not None and saved.shape == table.table.shape:
                 table.load(saved)
+                self._is_loaded = True
                 state[prefix + name] = table.parameter.data
 
 

@@ -1,6 +1,7 @@
 """The models of Jean et al. (2015), and the ways to decode them.
 
-A model is one of `Jean2015.models`, or such a one ``.frozen``; a decoding is MODEL.HOW: kN.kpN (K
+A model is one of `Jean2015.models`, or such a one ``.frozen``; lv_corrected_ANYTHING is lv_ANYTHING
+corrected by the words' shares of the text, a model that does not say so is not. A decoding is MODEL.HOW: kN.kpN (K
 and K'), common, unk0 to unk2 (the authors' numbers of their heuristics), nbest, as in
 ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
 """
@@ -15,14 +16,16 @@ from recipes.lab.settings import UserError
 # An arm must take minutes: a tenth of the paper's width, Adam, half its batch.
 MULTI30K = {
     "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
-    "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "5", "FROZEN_EPOCHS": "2",
-    "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005", "TAU": "2000",
-    "TAUS": "1000 4000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
+    "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
+    "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005",
+    "TAU": "2000",
+    "TAUS": "500 8000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k2000.kp10",
 }  # fmt: skip
 PAPER = {
     "LARGE": "500000", "EMBED": "620", "HIDDEN": "1000", "MAXOUT": "500", "DROPOUT": "0",
-    "EPOCHS": "10", "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "80", "LR": "1", "FROZEN_LR": "1",
+    "EPOCHS": "10", "PATIENCE": "-1", "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "80", "LR": "1",
+    "LAZY_LR": "0.001", "FROZEN_LR": "1",
     "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
@@ -30,7 +33,9 @@ OPTIMIZERS = {
     "multi30k": "--optimizer adam",
     "paper": "--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6",
 }
-PARTITIONS = "--criterion partition_softmax --partition-size"
+# The longest translation: a weak model repeats itself up to whatever is allowed. The authors' is 3.
+LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
+PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
 SAMPLED = "--criterion sampled_softmax --sampler unigram --num-sampled {tau}"
 # Words and criterion of each model; {tau} is TAU, or the number in the name of lv_tauN.
 MODELS = {
@@ -43,6 +48,9 @@ MODELS = {
     "lv_reshuffle": ("partitions of {tau} target words, new ones in every epoch",
                      PARTITIONS + " {tau} --reshuffle-partitions"),
     "full": ("all target words, all of them in every step", "--criterion full_softmax"),
+    "sampled_log_uniform": (
+        "{tau} words drawn by rank for every step, scores corrected by -log Q, lazy Adam",
+        "--criterion sampled_softmax --sampler log_uniform --num-sampled {tau}"),
     "sampled": ("{tau} words drawn by frequency for every step, scores corrected by -log Q",
                 SAMPLED),
     "sampled_uncorrected": ("{tau} words drawn by frequency for every step, scores as they are",
@@ -70,11 +78,13 @@ class Jean2015(Recipe):
         "EMBED": ("", "of the model"),
         "HIDDEN": ("", "of the model"),
         "MAXOUT": ("", "of the model"),
-        "EPOCHS": ("", "of training"),
+        "EPOCHS": ("", "of training, at most"),
+        "PATIENCE": ("", "epochs without a lower validation loss that end it; -1: none do"),
         "FROZEN_EPOCHS": ("", "of tuning with fixed embeddings"),
         "BATCH_SENTENCES": ("", "of a batch"),
         "DROPOUT": ("", ""),
         "LR": ("", "learning rate"),
+        "LAZY_LR": ("", "learning rate of lazy_adam"),
         "FROZEN_LR": ("", "learning rate of tuning with fixed embeddings"),
         "CLIP": ("1", "norm of the gradient"),
         "BEAM": ("12", "of translating"),
@@ -107,9 +117,12 @@ class Jean2015(Recipe):
             s.defaults(SHORTLIST=size, TAU=size, **PAPER)
             s.defaults(SOURCE_SHORTLIST=s.SHORTLIST, SOURCE_LARGE=s.LARGE)
         s.defaults(**MULTI30K)
+        s.defaults(LAZY_LR=s.LR)
         self.taus = s.words("TAUS")
-        lv = ("lv", *(f"lv_tau{tau}" for tau in self.taus), "lv_authors", "lv_reshuffle")
-        self.models = ("shortlist", *lv, "full", "sampled", "sampled_uncorrected")
+        other_taus = (f"{lv}_tau{tau}" for lv in ("lv", "lv_corrected") for tau in self.taus)
+        corrected = ("lv_corrected", "lv_corrected_reshuffle", "sampled_log_uniform")
+        self.models = ("shortlist", "lv", *corrected, "full", "lv_reshuffle", *other_taus,
+                       "lv_authors", "sampled", "sampled_uncorrected")  # fmt: skip
         members = ("lv", "lv_reshuffle", f"lv_tau{self.taus[-1]}", "lv_authors")
         s.defaults(ENSEMBLE_OF=" ".join(f"{model}.frozen" for model in members))
         self.members = s.words("ENSEMBLE_OF")
@@ -223,10 +236,11 @@ class Jean2015(Recipe):
         return Arm(name, words, self.bin_of(model), test, train, goes_on_from=before)
 
     def search(self) -> str:
-        """No sentence is as long as three times its source, nor half of it: the authors' bounds."""
+        """No translation is shorter than half of its source: the authors' bound."""
+        s = self.settings
         return (
-            f"--task translation_outlayers --beam {self.settings.BEAM} --batch-size 32 "
-            "--max-len-a 3 --max-len-b 1 --min-len-a 0.5"
+            f"--task translation_outlayers --beam {s.BEAM} --batch-size 32 {LONGEST[s.SETTING]} "
+            "--min-len-a 0.5"
         )
 
     def test(self, generate: str, both_sets: bool = False) -> TranslationTest:
@@ -243,7 +257,9 @@ class Jean2015(Recipe):
 
     def model(self, name: str, seed: int) -> tuple[str, tuple[str, ...]]:
         """Words, and the options that it is trained with."""
-        s, frozen, model = self.settings, name.endswith(".frozen"), name.removesuffix(".frozen")
+        s, frozen, named = self.settings, name.endswith(".frozen"), name.removesuffix(".frozen")
+        corrected = re.fullmatch(r"lv_corrected(.*)", named)
+        model = f"lv{corrected[1]}" if corrected else named
         own_tau = re.fullmatch(r"lv_tau(\d+)", model)
         if (model not in MODELS and not own_tau) or model == "lv_tau":
             raise UserError(
@@ -253,19 +269,23 @@ class Jean2015(Recipe):
         words, criterion = MODELS["lv_tau" if own_tau else model]
         tau = own_tau[1] if own_tau else s.TAU
         epochs, rate = (s.FROZEN_EPOCHS, s.FROZEN_LR) if frozen else (s.EPOCHS, s.LR)
+        optimizer = OPTIMIZERS[s.SETTING]
+        if model == "sampled_log_uniform":
+            optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
         train = (
             f"--task translation_outlayers --source-lang {s.SOURCE} --target-lang {s.TARGET} "
             f"--arch rnnsearch --embed-dim {s.EMBED} --hidden-size {s.HIDDEN} "
-            f"--maxout-size {s.MAXOUT} --dropout {s.DROPOUT} {OPTIMIZERS[s.SETTING]} --lr {rate} "
+            f"--maxout-size {s.MAXOUT} --dropout {s.DROPOUT} {optimizer} --lr {rate} "
             f"--clip-norm {s.CLIP} --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 "
             f"--lr-patience 0 --batch-size {s.BATCH_SENTENCES} --max-epoch {epochs} "
-            "--keep-best-checkpoints 2 --log-interval 25 --num-workers 0 "
-            + criterion.format(tau=tau)
+            f"--patience {s.PATIENCE} --keep-best-checkpoints 2 --log-interval 25 --num-workers 0 "
+            + criterion.format(tau=tau, correction="log_share" if corrected else "none")
         ).split()
+        words += "; scores corrected by the words' shares" if corrected else ""
         if frozen:
-            words = f"{model} tuned with embeddings and class vectors fixed"
+            words = f"{named} tuned with embeddings and class vectors fixed"
             train += ["--freeze-embeddings", "--finetune-from-model"]
-            train.append(self.checkpoint_of(model, seed))
+            train.append(self.checkpoint_of(named, seed))
         return words.format(tau=tau, shortlist=s.SHORTLIST), tuple(train)
 
     def ensemble(self, name: str, model: str, how: str) -> Arm:

@@ -21,6 +21,10 @@ def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
         "+ candidates": (None, f"lv.{chosen}"),
         "+ UNK replacement": ("shortlist.unk2", f"lv.{chosen}.unk2"),
         "+ reshuffled partitions": (None, f"lv_reshuffle.{chosen}.unk2"),
+        "basic, scores corrected": (None, "lv_corrected"),
+        "+ candidates and UNK replacement": (None, f"lv_corrected.{chosen}.unk2"),
+        "basic, corrected and reshuffled": (None, "lv_corrected_reshuffle"),
+        "+ candidates, UNK replacement": (None, f"lv_corrected_reshuffle.{chosen}.unk2"),
         **{f"+ {name}": (None, name) for name in _ensembles(runs)},
     }
     yield "| test (dev) | shortlist | LV |"

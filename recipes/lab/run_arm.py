@@ -77,7 +77,9 @@ class Run:
     def __init__(self, arm: Arm, seed: int, place: Place, kind: str = ARM):
         self.arm, self.seed, self.place = arm, seed, place
         self.kind = TUNING if arm.tuning else kind
-        self.score = Tuning() if self.kind == TUNING else SCORES[type(arm.test)](arm.test, arm.train)
+        self.score = (
+            Tuning() if self.kind == TUNING else SCORES[type(arm.test)](arm.test, arm.train)
+        )
         self.parents = self._parents()
         self.setting = {**self._made_from(), **self.score.setting()}
         self.key = ledger.setting_key(self.setting)

@@ -61,9 +61,7 @@ class Translation:
         kept_translations.keep(results, entry, folder, self.sets[""])
 
 
-def _figures(
-    test: TranslationTest, train: Sequence[str], command: list[str], folder: Path
-) -> dict:
+def _figures(test: TranslationTest, train: Sequence[str], command: list[str], folder: Path) -> dict:
     references = scoring.read_lines(Path(test.reference))
     output = folder / "generate.out"
     with process.Progress(f"translating {len(references):,} sentences"):

@@ -32,9 +32,11 @@ def batch(task):
     return make_batch(task, [(4, 5), (1, 3), (6, 2)])
 
 
-def make_criterion(task, **options):
-    task.cfg = SimpleNamespace(partition_size=1)
+def make_criterion(task, log_shares=None, **options):
+    task.cfg = SimpleNamespace(partition_size=1, partition_mode="paper")
+    task.log_shares_in_use = lambda: log_shares
     config = {"label_smoothing": 0.0, "loss_chunk_size": 0, "sentence_avg": False, **options}
+    config["partition_correction"] = "none" if log_shares is None else "log_share"
     criterion = PartitionSoftmax.build_criterion(
         SimpleNamespace(**config, smooth_real_classes=False), task
     )
@@ -63,27 +65,36 @@ def in_places(working_set, batch):
     }
 
 
-def plain_loss(model, batch, classes, padding_idx):
+def plain_loss(model, batch, classes, padding_idx, log_shares=0.0):
     """Softmax over some classes, from the whole model's scores."""
     scores, _ = model(**batch["net_input"])
-    log_probabilities = torch.log_softmax(scores[..., torch.from_numpy(classes)], dim=-1)
+    scores = scores[..., torch.from_numpy(classes)] - log_shares
+    log_probabilities = torch.log_softmax(scores, dim=-1)
     places = torch.searchsorted(torch.from_numpy(classes), batch["target"])
     own = log_probabilities.gather(-1, places.unsqueeze(-1)).squeeze(-1)
     return -own[batch["target"].ne(padding_idx)].sum()
 
 
 @each_pair
+@pytest.mark.parametrize("corrected", [False, True])
+@pytest.mark.parametrize("no_class_bias", [False, True])
 def test_loss_and_gradients_are_those_of_a_softmax_over_the_words_of_the_partition(
-    arch, layer, task, batch
+    arch, layer, corrected, no_class_bias, task, batch
 ):
-    whole = make_model(arch, task, output_layer=layer).train()
+    whole = make_model(arch, task, output_layer=layer, no_class_bias=no_class_bias).train()
     model = copy.deepcopy(whole)
     words = words_of(batch, extra=[30, 43])
+    log_shares = None
+    if corrected:
+        generator = torch.Generator().manual_seed(1)
+        size = (len(words["target"]),)
+        log_shares = torch.rand(size, generator=generator, dtype=torch.float64).log()
     working_set = WorkingSet(model, len(words["target"]) + 3, len(words["source"]) + 2)
     working_set.activate(words, None)
-    loss, _, log = make_criterion(task)(model, in_places(working_set, batch))
+    loss, _, log = make_criterion(task, log_shares)(model, in_places(working_set, batch))
     loss.backward()
-    expected = plain_loss(whole, batch, words["target"], task.target_dictionary.pad())
+    padding = task.target_dictionary.pad()
+    expected = plain_loss(whole, batch, words["target"], padding, log_shares if corrected else 0.0)
     expected.backward()
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
     assert log["scored_classes"] == len(words["target"])
@@ -168,7 +179,7 @@ def test_validation_scores_all_classes(task, batch):
     working_set = WorkingSet(model, len(words["target"]), len(words["source"]))
     working_set.activate(words, None)
     working_set.show_whole()
-    criterion = make_criterion(task).eval()
+    criterion = make_criterion(task, torch.full((len(words["target"]),), -1.0)).eval()
     loss, _, log = criterion(model, batch)
     everything = np.arange(len(task.target_dictionary))
     expected = plain_loss(whole, batch, everything, task.target_dictionary.pad())
@@ -200,6 +211,18 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
         expected = reference(whole, batch)
     for key in ("loss", "nll_loss"):
         torch.testing.assert_close(found[2][key], expected[2][key], rtol=1e-12, atol=1e-12)
+
+
+def test_where_every_word_is_in_every_partition_nothing_is_corrected_bit_for_bit(task, batch):
+    found = []
+    for log_shares in (None, torch.zeros(44, dtype=torch.float64)):
+        model = make_model("luong_lstm", task, output_layer="joint").train()
+        working_set = WorkingSet(model, 44, 34)
+        working_set.activate({"target": np.arange(44), "source": np.arange(34)}, None)
+        loss, _, _ = make_criterion(task, log_shares)(model, batch)
+        loss.backward()
+        found.append([loss, *(parameter.grad for parameter in model.parameters())])
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
 class LargestTensor(TorchDispatchMode):

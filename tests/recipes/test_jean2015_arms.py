@@ -13,7 +13,17 @@ import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
 SETTINGS = ("SETTING", "ARMS", "DECODINGS", "TAU", "TAUS", "FREQUENT", "PER_WORD", "CHOICE")
-OURS = (*SETTINGS, "HIDDEN", "EPOCHS", "SEEDS", "BEAM", "PARALLEL", "ENSEMBLE_OF", "ENSEMBLES")
+OURS = (
+    *SETTINGS,
+    "HIDDEN",
+    "EPOCHS",
+    "PATIENCE",
+    "SEEDS",
+    "BEAM",
+    "PARALLEL",
+    "ENSEMBLE_OF",
+    "ENSEMBLES",
+)
 SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE"; echo "${ARM_OPTIONS[@]}"'
 
 
@@ -67,17 +77,22 @@ def test_the_models_come_by_priority(output):
     assert output("printf '%s\\n' \"${ARMS[@]}\"") == [
         "shortlist",
         "lv",
-        "lv_tau1000",
-        "lv_tau4000",
-        "lv_authors",
-        "lv_reshuffle",
+        "lv_corrected",
+        "lv_corrected_reshuffle",
+        "sampled_log_uniform",
         "full",
+        "lv_reshuffle",
+        "lv_tau500",
+        "lv_tau8000",
+        "lv_corrected_tau500",
+        "lv_corrected_tau8000",
+        "lv_authors",
         "sampled",
         "sampled_uncorrected",
         "shortlist.frozen",
         "lv.frozen",
         "lv_reshuffle.frozen",
-        "lv_tau4000.frozen",
+        "lv_tau8000.frozen",
         "lv_authors.frozen",
     ]
 
@@ -88,9 +103,28 @@ def test_the_models_come_by_priority(output):
         ("shortlist", {"criterion": "full_softmax", "partition_size": 0}),
         ("full", {"criterion": "full_softmax", "partition_size": 0}),
         ("lv", {"criterion": "partition_softmax", "partition_size": 2000}),
+        ("lv", {"partition_correction": "none", "patience": 2, "max_epoch": 15}),
+        ("lv_corrected", {"partition_correction": "log_share", "partition_size": 2000}),
+        (
+            "lv_corrected_reshuffle",
+            {"partition_correction": "log_share", "reshuffle_partitions": True},
+        ),
+        ("lv_corrected_tau500", {"partition_correction": "log_share", "partition_size": 500}),
+        ("lv_tau500", {"partition_correction": "none", "partition_size": 500}),
+        ("lv_corrected_authors", {"partition_correction": "log_share"}),
         ("lv_tau1000", {"partition_size": 1000, "partition_mode": "paper"}),
         ("lv_authors", {"partition_size": 2000, "partition_mode": "authors"}),
-        ("lv_reshuffle", {"partition_size": 2000, "reshuffle_partitions": True}),
+        ("lv_authors", {"partition_correction": "none"}),
+        ("lv_reshuffle", {"reshuffle_partitions": True, "partition_correction": "none"}),
+        (
+            "sampled_log_uniform",
+            {
+                "criterion": "sampled_softmax",
+                "sampler": "log_uniform",
+                "num_sampled": 2000,
+                "optimizer": "lazy_adam",
+            },
+        ),
         (
             "sampled",
             {
@@ -108,6 +142,13 @@ def test_a_model_is_what_its_name_says(output, name, expected):
     found = trained(train)
     assert {option: found[option] for option in expected} == expected
     assert found["keep_best_checkpoints"] == 2  # an ensemble has the second best as well
+
+
+def test_the_search_ends_at_a_little_more_than_the_source_has_words(output):
+    found = decoded(output(SHOW, name="lv")[1])
+    assert (found["max_len_a"], found["max_len_b"], found["min_len_a"]) == (1.2, 5, 0.5)
+    paper = decoded(output(SHOW, name="lv", SETTING="paper", PARALLEL="/text")[1])
+    assert (paper["max_len_a"], paper["max_len_b"]) == (3, 1)
 
 
 def test_only_the_shortlist_has_the_small_dictionary(output):
@@ -173,7 +214,7 @@ def test_both_curves_are_decoded_once_and_first(output):
     names = output("all_decodings k500.kp20")
     assert names[:8] == curves
     assert names[8:12] == ["shortlist.unk2", "lv.unk2", "lv.k500.kp20", "lv.k500.kp20.unk2"]
-    assert {"lv_tau1000.k8000.kp10", "ensemble8.k500.kp20.unk2", "lv.k2000.kp0.unk2"} <= set(names)
+    assert {"lv_tau500.k8000.kp10", "ensemble8.k500.kp20.unk2", "lv.k2000.kp0.unk2"} <= set(names)
     assert len(set(names)) == len(names)
 
 

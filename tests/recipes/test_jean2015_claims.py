@@ -129,6 +129,17 @@ def test_what_was_not_measured_is_not_run(tmp_path):
     assert claims.decoding_time(found).verdict == claims.training_time(found).verdict == NOT_RUN
 
 
+@pytest.mark.parametrize(
+    ("bleu", "perplexity", "verdict"),
+    [(21, 9.0, HOLDS), (19, 9.0, FAILS), (21, 11.0, FAILS), (21, None, NOT_RUN)],
+)
+def test_the_correction_must_gain_in_bleu_and_in_perplexity(bleu, perplexity, verdict, tmp_path):
+    found = evidence({"lv": 20, "lv_corrected": bleu}, tmp_path)
+    perplexities = {"lv": 10.0, "lv_corrected": perplexity}
+    found.runs.figure = lambda arm, name: perplexities[arm] if name == "best_valid_ppl" else None
+    assert claims.correction_helps(found).verdict == verdict
+
+
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A checkout with a small ledger."""
@@ -153,10 +164,10 @@ def test_the_page_has_the_table_every_claim_and_what_is_missing(results, capsys)
     assert "| basic | 10.00 | 20.00 |" in page
     assert "| + candidates | - | 21.00 (22.50) |" in page
     assert "| + UNK replacement | not run | not run |" in page
-    assert [f"## {number}. " in page for number in range(1, 9)] == [True] * 8
+    assert [f"## {number}. " in page for number in range(1, 10)] == [True] * 9
     facts = json.loads((results.parent / "claims.json").read_text())
     assert facts["choice"] == CHOSEN
-    assert [claim["number"] for claim in facts["claims"]] == list(range(1, 9))
+    assert [claim["number"] for claim in facts["claims"]] == list(range(1, 10))
     verdict = {claim["number"]: claim["verdict"] for claim in facts["claims"]}
     assert (verdict[1], verdict[3]) == (HOLDS, NOT_RUN)
 
