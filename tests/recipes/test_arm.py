@@ -136,7 +136,9 @@ def test_stopping_us_stops_the_command(tmp_path):
 
 
 def test_a_tuning_run_is_trained_and_the_test_set_left_alone(checkout):
-    arm = Arm("tune", "a rate", "data", TranslationTest("--beam 5", "test.de"), ("--max-epoch", "2"))
+    arm = Arm(
+        "tune", "a rate", "data", TranslationTest("--beam 5", "test.de"), ("--max-epoch", "2")
+    )
     place = Place(Path("ledger.jsonl"), Path("runs"))
     assert execute(Run(arm, 1, place, ledger.TUNING))
     (entry,) = ledger.read(place.ledger)

@@ -98,7 +98,10 @@ def test_an_arm_that_is_run_again_replaces_what_was_kept(recipe):
     generate.write_text(generate.read_text().replace("cat number", "dog number"))
     run("tied", force=True)
     assert len(kept()) == 1
-    assert kept_translations.translations(entries()[1], "tokenised")[0][3] == "the dog number 3 sat down ."
+    assert (
+        kept_translations.translations(entries()[1], "tokenised")[0][3]
+        == "the dog number 3 sat down ."
+    )
 
 
 def test_other_references_in_the_same_place_are_not_taken(recipe):

@@ -71,4 +71,3 @@ def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, m
     # Another table of units beside the data is another arm.
     assert run("walks\twal ks\n")
     assert len(ledger.read(Path("ledger.jsonl"))) == 2
-

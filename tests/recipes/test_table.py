@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-import comparison
-import ledger
-import report
-import scoring
+from recipes.lab import ledger, scoring, table
+from recipes.lab.runs import Runs
+from recipes.lab.settings import UserError
 
 SENTENCES = 40
 
@@ -34,7 +33,18 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results" / "mine" / "ledger.jsonl"
 
 
-def add(path, arm, seed, bleu, *, wrong=None, setting="--lr 1", sentences_said=SENTENCES, **more):
+def add(
+    path,
+    arm,
+    seed,
+    bleu,
+    *,
+    wrong=None,
+    setting="--lr 1",
+    sentences_said=SENTENCES,
+    kind="arm",
+    **more,
+):
     """Append a line; with `wrong`, keep translations of that quality in its run folder."""
     run = f"work/{arm}/{seed}"
     if wrong is not None:
@@ -47,15 +57,24 @@ def add(path, arm, seed, bleu, *, wrong=None, setting="--lr 1", sentences_said=S
     entry = {"arm": arm, "seed": seed, "run": run, "figures": figures, "words": "", "command": "t"}
     entry |= {"setting": {"train": setting}, "key": ledger.setting_key({"train": setting})}
     entry |= {"generate_command": "g", "commit": "c0ffee", "versions": {"python": "3.11"}}
+    entry |= {} if kind == "arm" else {"kind": kind}
     entry["machine"] = {"cpu": "X", "cores": 2, "gpu": None}
     ledger.append(path, entry)
+
+
+def write(path, name="report", title="Title", **more):
+    return table.write(ledger.read(path), path.parent / name, title, **more)
+
+
+def read(path, name="report"):
+    return json.loads((path.parent / f"{name}.json").read_text())
 
 
 def test_the_table_of_a_small_case_is_the_one_worked_out_by_hand(results, capsys):
     for seed, bleu in ((1, 10.0), (2, 11.0), (3, 12.0)):
         add(results, "base", seed, bleu, train_tokens_per_second=1000 * seed)
     add(results, "ours", 1, 13.255, parameters=1234567)
-    assert report.main([str(results), "--no-bootstrap", "--arms", "ours", "base", "third"]) == 0
+    write(results, arms=["ours", "base", "third"], compare=False)
     # Mean of 10, 11, 12 is 11, their sample variance (1 + 0 + 1) / 2 = 1; of the speeds likewise.
     assert capsys.readouterr().out.split("\n")[:6] == [
         "| arm | BLEU (tokenised) | chrF | parameters | train tokens/s | seeds | commit |",
@@ -70,21 +89,20 @@ def test_the_table_of_a_small_case_is_the_one_worked_out_by_hand(results, capsys
 def test_seeds_that_were_not_run_are_named(results):
     add(results, "base", 1, 10.0)
     add(results, "base", 3, 10.0)
-    rows = comparison.rows_of(ledger.read(results))
-    assert report.not_run(rows, ["base", "ours"], [1, 2, 3, 4]) == ["base (seed 2, 4)", "ours"]
+    rows = Runs.by_setting(ledger.read(results))
+    assert table.not_run(rows, ["base", "ours"], [1, 2, 3, 4]) == ["base (seed 2, 4)", "ours"]
 
 
 def test_a_rerun_replaces_its_older_line(results):
     add(results, "base", 1, 10.0)
     add(results, "base", 1, 12.0)
-    (row,) = comparison.rows_of(ledger.read(results))
-    assert row.values("bleu_tokenised") == [12.0]
+    assert Runs.by_setting(ledger.read(results)).values("base", "bleu_tokenised") == [12.0]
 
 
 def test_one_arm_with_two_settings_makes_two_rows_that_can_be_told_apart(results):
     add(results, "base", 1, 10.0)
     add(results, "base", 2, 10.0, setting="--lr 2")
-    labels = [row.label for row in comparison.rows_of(ledger.read(results))]
+    labels = Runs.by_setting(ledger.read(results)).arms
     assert len(set(labels)) == 2
     assert all(label.startswith("base [") for label in labels)
 
@@ -98,7 +116,7 @@ def test_the_paired_bootstrap_equals_the_sacrebleu_command(tmp_path):
     command += ["--paired-bs", "--paired-bs-n", "1000", "-m", "bleu", "-tok", "none", "-f", "json"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     expected = {line["system"]: line["BLEU"]["p_value"] for line in json.loads(shown.stdout)[1:]}
-    found = comparison.paired_bootstrap(first, others, references, tokenised=True)
+    found = table.paired_bootstrap(first, references, others, tokenised=True)
     assert list(found.values()) == pytest.approx(list(expected.values()))
     assert found["far"] < 0.05 < found["near"]
 
@@ -107,7 +125,7 @@ def test_equal_systems_are_never_called_different():
     references, lines = sentences("first", 0.3)
     nothing = ["x"] * SENTENCES
     for system in (lines, nothing):
-        found = comparison.paired_bootstrap(system, {"same": system}, references, tokenised=True)
+        found = table.paired_bootstrap(system, references, {"same": system}, tokenised=True)
         assert found == {"same": 1.0}
 
 
@@ -115,41 +133,38 @@ def test_rows_are_tested_against_the_first_with_the_same_seed(results):
     for seed in (1, 2):
         add(results, "base", seed, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0, wrong=0.1)
-    base, ours = comparison.rows_of(ledger.read(results), ["base", "ours"])
-    problems = comparison.compare_with_first([base, ours])
-    assert base.p_values == {}
-    assert list(ours.p_values) == [1]
-    assert ours.p_values[1] < 0.01
-    assert problems == ["ours: no seed 2 to compare"]
+    comparison = table.Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    assert list(comparison.p_values) == ["ours"]
+    assert list(comparison.p_values["ours"]) == [1]
+    assert comparison.p_values["ours"][1] < 0.01
+    assert comparison.problems == ["ours: no seed 2 to compare"]
 
 
 def test_intervals_of_differences_stand_in_the_table(results, capsys):
-    add(results, "base", 1, 10.0, wrong=0.4)
-    add(results, "ours", 1, 20.0, wrong=0.1)
-    rows = comparison.rows_of(ledger.read(results), ["base", "ours"])
-    comparison.compare_with_first(rows)
-    found = rows[1].intervals[1]
-    assert 0 < found.low < found.difference < found.high
-    references, first = sentences("base 1", 0.4)
+    for seed in (1, 2):
+        add(results, "base", seed, 10.0, wrong=0.4)
+        add(results, "ours", seed, 20.0, wrong=0.1)
+    write(results, arms=["base", "ours"])
+    (found,) = [row["difference"] for row in read(results)["rows"] if row["difference"]]
+    value, low, high, seeds = found
+    assert 0 < low < value < high
+    assert seeds == 2
     metric = scoring.bleu_metric(True)
-    scores = [
-        metric.corpus_score(lines, [references]).score
-        for lines in (first, sentences("ours 1", 0.1)[1])
-    ]
-    assert found.difference == pytest.approx(scores[1] - scores[0])
-    assert report.main([str(results), "--arms", "base", "ours"]) == 0
-    assert f"| {found} |" in capsys.readouterr().out
-    data = json.loads((results.parent / "report.json").read_text())
-    assert data["rows"][1]["differences"] == {"1": list(found)}
+    differences = []
+    for seed in (1, 2):
+        references, first = sentences(f"base {seed}", 0.4)
+        ours = sentences(f"ours {seed}", 0.1)[1]
+        scores = [metric.corpus_score(lines, [references]).score for lines in (first, ours)]
+        differences.append(scores[1] - scores[0])
+    assert value == pytest.approx(sum(differences) / 2)  # over both seeds, as are the intervals
+    assert f"| {value:+.2f} [{low:+.2f}, {high:+.2f}] |" in capsys.readouterr().out
 
 
-def test_chosen_arms_alone_go_to_a_file_of_their_own(results, capsys):
+def test_chosen_arms_alone_go_to_a_file_of_their_own(results):
     for arm in ("base", "ours", "other"):
         add(results, arm, 1, 10.0)
-    base = results.parent / "set.de-en"
-    arguments = [str(results), "--only", "--arms", "ours", "base", "third", "--output", str(base)]
-    assert report.main(arguments) == 0
-    data = json.loads((results.parent / "set.de-en.json").read_text())
+    write(results, "set.de-en", only=True, arms=["ours", "base", "third"])
+    data = read(results, "set.de-en")
     assert [row["arm"] for row in data["rows"]] == ["ours", "base"]
     assert data["not_run"] == ["third"]
     assert (results.parent / "set.de-en.md").exists()
@@ -158,7 +173,7 @@ def test_chosen_arms_alone_go_to_a_file_of_their_own(results, capsys):
 
 def test_a_set_of_which_nothing_was_run_makes_no_file(results, capsys):
     add(results, "base", 1, 10.0)
-    assert report.main([str(results), "--only", "--arms", "ours"]) == 0
+    assert write(results, only=True, arms=["ours"]) == []
     assert "arms not run: ours" in capsys.readouterr().out
     assert [path.name for path in results.parent.iterdir()] == ["ledger.jsonl"]
 
@@ -166,36 +181,51 @@ def test_a_set_of_which_nothing_was_run_makes_no_file(results, capsys):
 def test_translations_left_on_another_machine_are_said_to_be_missing(results):
     add(results, "base", 1, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0)
-    rows = comparison.rows_of(ledger.read(results), ["base", "ours"])
-    problems = comparison.compare_with_first(rows)
-    assert problems == ["ours, seed 1: no hypotheses on this machine"]
+    comparison = table.Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    assert comparison.problems == ["ours, seed 1: no hypotheses on this machine"]
 
 
-def test_translations_that_lost_a_line_are_an_error(results, capsys):
+def test_translations_that_lost_a_line_are_an_error(results):
     add(results, "base", 1, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0, wrong=0.1, sentences_said=SENTENCES + 1)
-    assert report.main([str(results), "--arms", "base", "ours"]) == 2
-    message = capsys.readouterr().err
-    assert "test.tokenised.hyp has 40 lines" in message
-    assert "the ledger says 41 sentences" in message
+    with pytest.raises(UserError, match="test.tokenised.hyp has 40 lines") as info:
+        write(results, arms=["base", "ours"])
+    assert "the ledger says 41 sentences" in str(info.value)
 
 
-def test_an_empty_ledger_is_an_error(results, capsys):
-    assert report.main([str(results)]) == 2
-    assert "missing or empty: run an arm first" in capsys.readouterr().err
+def test_tuning_runs_have_a_table_of_their_own(results):
+    add(results, "base", 1, 10.0)
+    for rate, ppl in (("1", 30.0), ("2", 20.5)):
+        setting = f"--arch a --lr {rate}"
+        add(results, "tune", 1, 99.0, setting=setting, kind="tuning", best_valid_ppl=ppl)
+    write(results, arms=["base"])
+    text = (results.parent / "report.md").read_text()
+    assert [row["arm"] for row in read(results)["rows"]] == ["base"]
+    assert "| tune |  | --lr 2 | 20.5 | - | 1 | c0ffee |" in text
+    assert "99.0" not in text  # not a result
 
 
 def test_the_files_hold_signatures_commands_and_every_seed(results):
     for seed, bleu in ((1, 10.0), (2, 11.0)):
         add(results, "base", seed, bleu)
-    assert report.main([str(results), "--title", "Mine", "--arms", "base"]) == 0
+    write(results, title="Mine", arms=["base"])
     text = (results.parent / "report.md").read_text()
     assert text.startswith("# Mine\n")
     for fact in ("BLEU (tokenised): `tok:none`", "machine: X, 2 cores", "Arms not run: none."):
         assert fact in text
-    data = json.loads((results.parent / "report.json").read_text())
-    (row,) = data["rows"]
+    (row,) = read(results)["rows"]
     assert {seed: figures["bleu_tokenised"] for seed, figures in row["seeds"].items()} == {
         "1": 10.0,
         "2": 11.0,
     }
+
+
+@pytest.mark.parametrize("path", sorted(ledger.ROOT.glob("results/**/ledger.jsonl")))
+def test_the_figures_of_the_reports_are_those_of_the_ledgers(path, tmp_path):
+    """Every ledger there is makes a table, and none of its figures is another one."""
+    entries = ledger.read(path)
+    table.write(entries, tmp_path / "report", "Title", compare=False)
+    rows = json.loads((tmp_path / "report.json").read_text())["rows"]
+    found = {(row["key"], seed): fig for row in rows for seed, fig in row["seeds"].items()}
+    newest = {(e["key"], str(e["seed"])): e["figures"] for e in entries}
+    assert found == newest
