@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recipes.lab import claims, figures, ledger, scoring, table
+from recipes.lab import claims, figures, kept_translations, ledger, scoring, table
 from recipes.lab.arms import Recipe
 from recipes.lab.runs import Runs
 from recipes.lab.settings import UserError
@@ -40,6 +40,7 @@ def write(recipe: Recipe) -> list[Path]:
     entries = ledger.read(recipe.ledger)
     if not entries:
         raise UserError(f"{recipe.ledger} is missing or empty: run an arm first")
+    require_references(recipe, entries)
     folder, files = recipe.ledger.parent, []
     for one in recipe.tables():
         print(f"\n== {one.title}")
@@ -52,6 +53,21 @@ def write(recipe: Recipe) -> list[Path]:
         files += write_findings(module.find(recipe, Runs(entries, module.FORM)), recipe)
     print("\n".join(map(str, files)))
     return files
+
+
+def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
+    """Verdicts that translations decided must not be lost where they cannot be scored.
+
+    Raises:
+        UserError: if translations are kept here and the references are not.
+    """
+    for entry in entries:
+        kept = kept_translations.kept_file(recipe.ledger.parent, entry).exists()
+        if kept and kept_translations.translations(entry, "tokenised") is None:
+            raise UserError(
+                f"the references of {entry['arm']} are not here, so nothing can be compared and "
+                "the report is left as it was: run 00_prepare.sh first"
+            )
 
 
 def write_findings(found: Findings, recipe: Recipe) -> list[Path]:

@@ -244,30 +244,25 @@ def test_equal_arms_have_no_difference(entry):
 
 
 def test_resamples_draw_sentences_and_seeds_together(entry):
-    """Each resample worked out by hand: BLEU of the drawn sentences of the drawn seeds, averaged."""
-    entries = [entry(arm, right, seed) for arm, seed, right in
-               (("a", 1, 0.9), ("a", 2, 0.6), ("b", 1, 0.5), ("b", 2, 0.7))]  # fmt: skip
-    found = Runs(entries).difference({"a": 1, "b": -1})
+    """Some worked out by hand: BLEU of the drawn sentences of the drawn seeds, averaged."""
+    right = {("a", 1): 0.9, ("a", 2): 0.6, ("b", 1): 0.5, ("b", 2): 0.7}
+    runs = Runs([entry(arm, share, seed) for (arm, seed), share in right.items()])
+    seen = []
+    found = runs.estimate(["a", "b"], lambda score: seen.append(score("a") - score("b")) or seen[0])
     metric = BLEU(tokenize="13a", force=True)
-    texts = {(e["arm"], e["seed"]): [
-        REFERENCE if n < right * SENTENCES else "no" for n in range(SENTENCES)
-    ] for e, right in zip(entries, (0.9, 0.6, 0.5, 0.7), strict=True)}  # fmt: skip
-    draws = zip(resampling.multiplicities(SENTENCES), resampling.drawn_seeds(2).T, strict=True)
-    differences = []
-    for times, seeds in draws:
-        sentences = np.repeat(np.arange(SENTENCES), times)
-        means = {
-            arm: np.mean([
-                metric.corpus_score(
-                    [texts[arm, seed + 1][n] for n in sentences], [[REFERENCE] * SENTENCES]
-                ).score
-                for seed in seeds
-            ])
-            for arm in "ab"
-        }  # fmt: skip
-        differences.append(means["a"] - means["b"])
-    low, high = np.percentile(differences, (2.5, 97.5))
-    assert (found.low, found.high) == pytest.approx((low, high))
+    times, seeds = resampling.multiplicities(SENTENCES), resampling.drawn_seeds(2)
+    for number in (0, 1, 2, 500, 999):
+        sentences = np.repeat(np.arange(SENTENCES), times[number])
+        means = {arm: np.mean([
+            metric.corpus_score(
+                [REFERENCE if n < right[arm, seed + 1] * SENTENCES else "no" for n in sentences],
+                [[REFERENCE] * SENTENCES],
+            ).score
+            for seed in seeds[:, number]
+        ]) for arm in "ab"}  # fmt: skip
+        assert seen[0][1 + number] == pytest.approx(means["a"] - means["b"])
+    assert (found.low, found.high) == tuple(np.percentile(seen[0][1:], (2.5, 97.5)))
+    assert found == runs.difference({"a": 1, "b": -1})
 
 
 def test_an_arm_is_not_compared_with_itself(entry):
