@@ -119,8 +119,8 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
     results = recipe.ledger.parent
     data = dict.fromkeys(name.partition(".")[0] for name in recipe.arms())
     found = gain.gains(runs, {one: Path(recipe.training_text(one)) for one in data})
-    more = ["## Gain of claim 7", "", *gain.table_of(found), ""] if found else []
-    more += [f"![]({gain.PLOT})", ""] if found else []
+    tables = ["## Gain of claim 7", "", *gain.table_of(found), ""] if found else []
+    more = [f"![]({gain.PLOT})", ""] if found else []
     for path in (path for name in LOOKED_INTO for path in sorted(results.glob(f"{name}.*.txt"))):
         table = path.read_text(encoding="utf-8").rstrip("\n")
         shown = [table] if table.startswith("|") else ["```", table, "```"]
@@ -129,6 +129,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         "The claims of Assylbekov & Takhanov (2018)",
         claims_of(runs, found, results),
         notes=NOTES,
+        tables=tables,
         more=more,
         charts={gain.PLOT: gain.chart(found)},
     )

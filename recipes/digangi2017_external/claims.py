@@ -162,6 +162,6 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         "External monolingual embeddings (Di Gangi & Federico 2017)",
         claims_of(arms, recipe.ledger.parent),
         notes=[NOTE],
-        more=["## BLEU by number of sentence pairs", "", *table(cells)],
+        tables=["## BLEU by number of sentence pairs", "", *table(cells)],
         charts={"bleu_by_size.png": bleu_by_size(arms)},
     )

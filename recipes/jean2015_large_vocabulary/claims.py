@@ -162,7 +162,7 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
         "Very large target vocabularies (Jean et al. 2015)",
         claims_of(Evidence(runs, recipe.ledger.parent, chosen), recipe),
         notes=[f"K and K' chosen on the dev set: {chosen}.", *far_below],
-        more=[*table.of_the_paper(runs, chosen), "", *table.cross_model(runs, members)],
+        tables=[*table.of_the_paper(runs, chosen), "", *table.cross_model(runs, members)],
         facts={"choice": chosen},
         charts=figures.charts(runs, recipe.settings.DEFAULT_CHOICE),
     )

@@ -18,7 +18,8 @@ class Findings:
 
     Attributes:
         notes: said below the verdicts.
-        more: lines of further tables.
+        tables: lines of further tables, printed as well.
+        more: lines of further tables, which are not.
         facts: for claims.json.
         charts: figures by the name of their file.
     """
@@ -26,6 +27,7 @@ class Findings:
     title: str
     claims: Sequence[claims.Claim]
     notes: Sequence[str] = ()
+    tables: Sequence[str] = ()
     more: Sequence[str] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     charts: Mapping[str, figures.Chart] = field(default_factory=dict)
@@ -79,13 +81,14 @@ def write_findings(found: Findings, recipe: Recipe) -> list[Path]:
     known = Runs.by_setting(ledger.read(recipe.ledger))
     missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
     notes = [*found.notes, *claims.NOTES, f"Arms not run: {', '.join(missing) or 'none'}."]
-    lines = [*claims.markdown(found.title, found.claims, notes), *found.more]
+    lines = [*claims.markdown(found.title, found.claims, notes), *found.tables, *found.more]
     files = [folder / "claims.md", folder / "claims.json"]
     scoring.write_lines(files[0], "\n".join(lines).rstrip("\n").split("\n"))
     facts = {**found.facts, "claims": claims.as_json(found.claims), "not_run": missing}
     scoring.write_json(files[1], facts)
     for claim in found.claims:
         print(f"  {claim.number}. {claim.verdict:13} {claim.text}")
+    print("\n".join(["", *found.tables]))
     try:
         files += figures.draw(dict(found.charts), folder)
     except ImportError:
