@@ -2,8 +2,8 @@
 
 A model is one of `Jean2015.models`, or such a one ``.frozen``; lv_corrected_ANYTHING is lv_ANYTHING
 corrected by the words' shares of the text, a model that does not say so is not. A decoding is
-MODEL.HOW: kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics), nbest,
-as in ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
+MODEL.HOW: kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
+nbest, as in ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
 """
 
 import re

@@ -45,7 +45,8 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
     if not callable(method := getattr(recipe, name, None)):
         raise UserError(f"{recipe.name} has no '{name}' to ask for")
     found = method(*arguments)
-    print(found if isinstance(found, str) else "\n".join(found))
+    for line in [found] if isinstance(found, str) else found:
+        print(line)
     return 0
 
 

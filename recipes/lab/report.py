@@ -71,7 +71,7 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
         if kept and kept_translations.translations(entry, "tokenised") is None:
             raise UserError(
                 f"the references of {entry['arm']} are not here, so nothing can be compared and "
-                "the report is left as it was: run 00_prepare.sh first (FORCE=1 makes it all the same)"
+                "the report is left as it was: run 00_prepare.sh first (or FORCE=1)"
             )
 
 

@@ -1,8 +1,8 @@
 """Arms are the ones that the ledgers know: their keys have not changed since they stood in shell.
 
 ``declared_keys.txt`` was written from the shell declarations of the recipes before arms.py took
-their place: with the data and the references of a fresh checkout standing for themselves, every arm's
-key, and for other settings a digest of the keys and the names.
+their place: with the data and the references standing for themselves, every arm's key, and for
+other settings a digest of the keys and the names.
 """
 
 import hashlib

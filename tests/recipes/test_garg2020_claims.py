@@ -122,7 +122,7 @@ def test_the_slope_is_the_radius_gained_per_layer():
 
 
 def test_the_interval_of_the_rise_is_that_of_every_way_to_draw_two_seeds():
-    """With one stack each there are four draws: both seeds, in either order, or one of them twice."""
+    """With one stack each there are four draws: both seeds in either order, or one twice."""
     found = claims.rise_of_radii([[0.1], [0.3]])
     assert (found.value, found.seeds) == (pytest.approx(0.2), 2)
     assert (found.low, found.high) == (pytest.approx(0.1), pytest.approx(0.3))
@@ -132,8 +132,8 @@ def radii_of(*seeds):
     """Runs of esnmt whose three stacks have these radii."""
     entries = []
     for seed, stacks in enumerate(seeds, start=1):
-        echo = {f"radius_{side}_{n}": radius for side, radii in zip(figures.SIDES, stacks, strict=True)
-                for n, radius in enumerate(radii)}  # fmt: skip
+        sides = zip(figures.SIDES, stacks, strict=True)
+        echo = {f"radius_{s}_{n}": radius for s, radii in sides for n, radius in enumerate(radii)}
         run = {"run": "nowhere", "key": "k", "figures": {"echo": echo}}
         entries.append({"arm": "esnmt", "seed": seed, **run})
     return Runs(entries, claims.FORM)

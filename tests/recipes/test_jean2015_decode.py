@@ -91,13 +91,13 @@ def test_an_ensemble_has_every_checkpoint_of_the_pattern(trained):
 
 
 def test_what_was_not_trained_here_is_not_decoded(trained):
-    with pytest.raises(NotHere, match="not decoded, for tied was not run: tied.k9.kp1"):
+    with pytest.raises(NotHere, match=r"not decoded, for tied was not run: tied\.k9\.kp1"):
         run(seed=3)
     with pytest.raises(NotHere, match="not decoded, for none was not run"):
         run(of=("none", "tied"))
     for path in Path("runs/linear").rglob("*.pt"):
         path.unlink()
-    with pytest.raises(NotHere, match="has no checkpoint_best.pt: linear ran elsewhere"):
+    with pytest.raises(NotHere, match=r"has no checkpoint_best\.pt: linear ran elsewhere"):
         run(of=("linear",))
     assert not Path("calls").exists()
 

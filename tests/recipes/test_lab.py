@@ -141,6 +141,19 @@ def test_every_arm_of_every_recipe_says_what_it_is():
             assert "--arch" in recipe.arm(arm).train
 
 
+def test_the_shell_may_ask_for_a_word_a_list_or_nothing(monkeypatch, capsys):
+    monkeypatch.setenv("DECODINGS", "lv.unk2")
+    for name, expected in (
+        (["bin_of", "lv"], "work/jean2015_large_vocabulary/bin.large\n"),
+        (["all_decodings", "k1.kp1"], "lv.unk2\n"),
+        (["curve_decodings"], ""),  # not an empty name
+    ):
+        assert lab.main(["ask", "jean2015_large_vocabulary", *name]) == 0
+        assert capsys.readouterr().out == expected
+    assert lab.main(["ask", "jean2015_large_vocabulary", "nothing"]) == 1
+    assert "has no 'nothing' to ask for" in capsys.readouterr().err
+
+
 def test_an_empty_setting_is_its_default():
     settings = Settings({"A": ("1", ""), "B": ("", "")}, {"A": ""})
     settings.defaults(A=2, B=3)

@@ -188,7 +188,7 @@ def test_translations_left_on_another_machine_are_said_to_be_missing(results):
 def test_translations_that_lost_a_line_are_an_error(results):
     add(results, "base", 1, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0, wrong=0.1, sentences_said=SENTENCES + 1)
-    with pytest.raises(UserError, match="test.tokenised.hyp has 40 lines") as info:
+    with pytest.raises(UserError, match=r"test\.tokenised\.hyp has 40 lines") as info:
         write(results, arms=["base", "ours"])
     assert "the ledger says 41 sentences" in str(info.value)
 
