@@ -1,13 +1,17 @@
 """The command that prints what frozen layers do to the size of their inputs."""
 
 import argparse
+from typing import Any, Dict, Tuple
 
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.models.esnmt import ESNMT, ESNMTLSTM, ESNMTConfig, ESNMTLSTMConfig
 from fairseq_outlayers.reservoirs.gain import output_gain
 from fairseq_outlayers.reservoirs.options import ECHO_STARTS, check_echo_options, make_reservoir
 
-ARCHITECTURES = {"esnmt": (ESNMT, ESNMTConfig), "esnmt_lstm": (ESNMTLSTM, ESNMTLSTMConfig)}
+ARCHITECTURES: Dict[str, Tuple[Any, Any]] = {
+    "esnmt": (ESNMT, ESNMTConfig),
+    "esnmt_lstm": (ESNMTLSTM, ESNMTLSTMConfig),
+}
 DEVIATIONS = (0.01, 0.05, 0.1, 0.2, 0.5, 0.84, 1.0)
 
 

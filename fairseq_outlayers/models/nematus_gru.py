@@ -5,10 +5,12 @@ source embedding below and any output layer on top.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Sequence
 
 import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from torch import Tensor
 
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
@@ -44,6 +46,13 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embedding_dropout: float = field(
         default=0.0, metadata={"help": "dropout on source and target embeddings"}
     )
+    init_square: ChoiceEnum(["orthogonal", "normal"]) = field(  # type: ignore[valid-type]
+        default="orthogonal",
+        metadata={
+            "help": "start of square matrices, each gate's for itself: orthogonal, as in Nematus, "
+            "or normal like the others; recurrent ones are orthogonal in any case"
+        },
+    )
     init_std: float = field(
         default=0.0,
         metadata={
@@ -70,7 +79,8 @@ class NematusGRU(AttentionalModel):
         for option in ("attention_size", "init_std"):
             require_range(cfg, option, at_least=0)
         model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
+        std = start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START)
+        _initialize(model, std, cfg.init_square == "orthogonal")
         register_dictionaries(model, task)
         return model
 
@@ -98,24 +108,41 @@ def _build_decoder(cfg: Any, task: Any) -> NematusDecoder:
     )
 
 
-def _initialize(model: NematusGRU, std: float) -> None:
-    """Nematus's start: normal weights, orthogonal recurrent matrices, biases of zero.
+def _initialize(model: NematusGRU, std: float, orthogonal: bool) -> None:
+    """Nematus's start: square matrices orthogonal, others normal, biases of zero.
 
-    An output layer keeps its own.
+    Nematus exempts the readout; an output layer keeps a start of its own.
+
+    Args:
+        std: of the normal ones.
+        orthogonal: else only the recurrent matrices are.
     """
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     for name, parameter in model.named_parameters():
         if "output_projection" in name:
             continue
-        if "weight_hh" in name:
-            for gate in parameter.detach().chunk(3):
-                nn.init.orthogonal_(gate)
-        elif "bias" in name:
+        if "bias" in name:
             nn.init.zeros_(parameter)
-        else:
+            continue
+        recurrent = "weight_hh" in name
+        if not recurrent:
             nn.init.normal_(parameter, std=std)
+        exempt = id(parameter) in tables or "readout" in name
+        if recurrent or (orthogonal and not exempt):
+            for matrix in _separate_matrices(name, parameter.detach()):
+                if matrix.dim() == 2 and matrix.size(0) == matrix.size(1):
+                    nn.init.orthogonal_(matrix)
     model.encoder.embed_tokens.zero_padding()
     target = model.decoder.embed_tokens
     nn.init.zeros_(target.weight[target.padding_idx].detach())
+
+
+def _separate_matrices(name: str, parameter: Tensor) -> Sequence[Tensor]:
+    """The matrices that Nematus draws for themselves, in one parameter of ours."""
+    if "second.weight_ih" in name:  # from the context: both gates at once, the candidate
+        size = len(parameter) // 3
+        return parameter.split([2 * size, size])
+    return parameter.chunk(3) if "weight_" in name else [parameter]
 
 
 # The models of Di Gangi & Federico (2017).

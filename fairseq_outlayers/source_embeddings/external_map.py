@@ -40,6 +40,13 @@ class ExternalConfig(SourceEmbedding.Config):
             "paper), or nothing in the place of a mapped vector"
         },
     )
+    center_external: bool = field(
+        default=False,
+        metadata={
+            "help": "subtract the mean of all external vectors, which is the vector of unknown "
+            "words, from each; before --normalize-external"
+        },
+    )
     normalize_external: bool = field(
         default=False, metadata={"help": "scale every external vector to length 1"}
     )
@@ -76,7 +83,7 @@ class ExternalMap(nn.Module):
         super().__init__()
         self.table = table
         self.padding_idx = padding_idx
-        self.normalizes = config.normalize_external
+        self.centers, self.normalizes = config.center_external, config.normalize_external
         self.masks_unknown = config.external_unknown == "mask"
         self.nonlinearity = ACTIVATIONS[config.external_activation]
         self.dropout = nn.Dropout(config.external_dropout)
@@ -123,6 +130,8 @@ class ExternalMap(nn.Module):
         if self.masks_unknown:
             left_out = left_out | self.table.is_unknown(external)
         external = external.to(linear.weight.dtype)
+        if self.centers:
+            external = external - self.table.unknown.to(external)
         if self.normalizes:
             external = F.normalize(external, dim=-1)
         external = self.dropout(external)

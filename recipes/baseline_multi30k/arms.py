@@ -54,7 +54,8 @@ class Baseline(Recipe):
         if name not in WORDS:
             raise self.unknown(name)
         s = self.settings
-        generate = f"--beam {s.BEAM} --max-tokens 4000"
+        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        generate = f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
         if s.SEGMENTATION == "bpe":
             generate += " --post-process subword_nmt"
         test = TranslationTest(

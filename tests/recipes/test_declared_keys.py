@@ -88,17 +88,14 @@ def test_the_keys_of_arms_are_those_of_the_shell_declarations(
         assert found == expected
 
 
-@pytest.mark.parametrize("recipe", ["assylbekov2018_subword_lm", "baseline_multi30k"])
-def test_lines_of_the_ledger_are_recognised(recipe, monkeypatch, tmp_path):
-    """Of recipes whose settings are still those of their ledger: nothing would be run again."""
+def test_lines_of_the_ledger_are_recognised(monkeypatch, tmp_path):
+    """Where the settings are still those of the ledger, nothing would be run again."""
     monkeypatch.chdir(tmp_path)
-    declared = load(recipe, {})
-    lines = ledger.read(ROOT / declared.ledger)
-    recognised = []
-    for line in lines:
-        kept = iter([line["setting"]["data"], line["setting"].get("references")])
-        with monkeypatch.context() as patch:
-            patch.setattr(ledger, "fingerprint", lambda paths, kept=kept: next(kept))
-            place = Place(Path(os.devnull), Path("runs"))
-            recognised.append(Run(declared.arm(line["arm"]), 1, place).key == line["key"])
-    assert sum(recognised) >= {"assylbekov2018_subword_lm": 30, "baseline_multi30k": 1}[recipe]
+    declared = load("assylbekov2018_subword_lm", {})
+    recognised = 0
+    for line in ledger.read(ROOT / declared.ledger):
+        data = line["setting"]["data"]
+        monkeypatch.setattr(ledger, "fingerprint", lambda paths, data=data: data)
+        place = Place(Path(os.devnull), Path("runs"))
+        recognised += Run(declared.arm(line["arm"]), 1, place).key == line["key"]
+    assert recognised >= 30  # of 39; the others were made with other samplers or schedules

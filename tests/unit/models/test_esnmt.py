@@ -4,7 +4,8 @@ import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.logging import metrics
-from fairseq.models import MODEL_DATACLASS_REGISTRY
+from fairseq.models import MODEL_DATACLASS_REGISTRY, build_model
+from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
@@ -401,3 +402,16 @@ def test_a_checkpoint_with_the_former_defaults_of_the_scales_is_built_as_it_was(
     assert first_layer("esnmt", task, **former) == pytest.approx((10.0, 1.0, 1.0), rel=0.05)
     fixed = first_layer("esnmt", task, spectral_radius="0.5", **former)
     assert fixed == pytest.approx((10.0, 0.5, 1.0), rel=0.05)
+
+
+def test_a_checkpoint_from_before_echo_start_is_built_with_what_it_says(task):
+    stored = {
+        **vars(MODEL_DATACLASS_REGISTRY["esnmt"]()),
+        **{"_name": "esnmt", "embed_dim": 16, "hidden_size": 8, "encoder_layers": 2},
+        **{"gamma_init": 10.0, "radius_init": 1.0, "input_norm": "none", "init_range": 0.04},
+    }
+    del stored["echo_start"]
+    model = build_model(OmegaConf.create(stored), task, from_checkpoint=True)
+    layer = model.encoder.lstm.layers[1][0]
+    assert (layer.gamma.value.item(), layer.radius.value.item()) == (10.0, 1.0)
+    assert layer.reservoir.input_factor == 1.0
