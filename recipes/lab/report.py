@@ -11,6 +11,8 @@ from recipes.lab.arms import Recipe
 from recipes.lab.runs import Runs
 from recipes.lab.settings import UserError
 
+LONG = 20  # arms that were not run, for a page of claims
+
 
 @dataclass
 class Findings:
@@ -80,7 +82,8 @@ def write_findings(found: Findings, recipe: Recipe) -> list[Path]:
     folder = recipe.ledger.parent
     known = Runs.by_setting(ledger.read(recipe.ledger))
     missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
-    notes = [*found.notes, *claims.NOTES, f"Arms not run: {', '.join(missing) or 'none'}."]
+    named = ", ".join(missing) if len(missing) < LONG else f"{len(missing)}, named in the tables"
+    notes = [*found.notes, *claims.NOTES, f"Arms not run: {named or 'none'}."]
     lines = [*claims.markdown(found.title, found.claims, notes), *found.tables, *found.more]
     files = [folder / "claims.md", folder / "claims.json"]
     scoring.write_lines(files[0], "\n".join(lines).rstrip("\n").split("\n"))
