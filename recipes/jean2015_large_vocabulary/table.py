@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-import comparison
-import scoring
-from recorded_runs import Runs
+from recipes.lab import scoring
+from recipes.lab.runs import Runs
+from recipes.lab.table import mean_and_deviation
 
 NOTHING = "-"
 
@@ -40,7 +40,7 @@ def _ensembles(runs: Runs) -> list[str]:
 def _cell(runs: Runs, arm: str | None) -> str:
     if arm is None or arm not in runs:
         return NOTHING if arm is None else "not run"
-    test = comparison.mean_and_deviation(runs.values(arm, "bleu_tokenised"))
+    test = mean_and_deviation(runs.values(arm, "bleu_tokenised"))
     dev = runs.figure(arm, "valid_bleu_tokenised")
     return test if dev is None else f"{test} ({dev:.2f})"
 

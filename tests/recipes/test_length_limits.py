@@ -6,10 +6,8 @@ import pytest
 import torch
 from fairseq.data import indexed_dataset
 
-import length_limits
-import report
-import scoring
-from comparison import rows_of
+from recipes.lab import length_limits, scoring, table
+from recipes.lab.runs import Runs
 
 
 @pytest.mark.parametrize(
@@ -33,7 +31,7 @@ def test_a_phrase_of_up_to_four_words_three_times_in_a_row_is_a_loop(text, repea
         for size in range(1, 5)
         for start in range(len(words) - 3 * size + 1)
     )
-    assert scoring.repeats_itself(words) is brute_force is repeats
+    assert length_limits.repeats_itself(words) is brute_force is repeats
 
 
 def binarize(path, lengths):
@@ -88,8 +86,9 @@ def test_a_report_says_which_lines_were_decoded_without_a_limit():
         entry("--beam 5 --max-len-a 1.2 --max-len-b 5", loops=3, length_ratio=0.98),
         entry("--beam 5 --max-len-b 60", loops=0, length_ratio=1.0),
     ]
-    cells = report.columns(rows_of(lines))
+    runs = Runs.by_setting(lines)
+    cells = table.columns(runs)
     assert cells["length limit"] == ["200 (fairseq's)", "1.2 S + 5", "60"]
     assert cells["loops"] == ["-", "3", "0"]
     assert cells["length ratio"] == ["-", "0.980", "1.000"]
-    assert "decoded without a limit" in "\n".join(report.footnotes(rows_of(lines)))
+    assert "decoded without a limit" in "\n".join(table.footnotes(runs, list(cells)))
