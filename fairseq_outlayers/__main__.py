@@ -14,7 +14,7 @@ from fairseq_outlayers.analysis import (
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, export, options
+from fairseq_outlayers.commands import capacity, checkpoint, export, inspect, options
 from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
@@ -23,6 +23,7 @@ COMMANDS: Dict[str, Command] = {
     "capacity": capacity.COMMAND,
     "checkpoint": checkpoint.COMMAND,
     "export": export.COMMAND,
+    "inspect": inspect.COMMAND,
     "partitions": partition_report.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
