@@ -16,6 +16,8 @@ from fairseq_outlayers.errors import UserError
 
 Neighbour = Tuple[str, float]  # a word and the cosine of its vector with that of the word asked for
 
+BLOCK = 256  # words compared with all others together
+
 
 class Neighbours(NamedTuple):
     """The nearest words, the nearest first, in both spaces of a model."""
@@ -47,6 +49,30 @@ def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tup
     cosines = F.cosine_similarity(vectors[others].float(), vectors[query].float(), dim=-1)
     best = cosines.topk(min(number, len(others)))
     return list(zip(others[best.indices].tolist(), best.values.tolist(), strict=True))
+
+
+def nearest_of_each(
+    vectors: Tensor, queries: Tensor, among: Tensor, number: int
+) -> Tuple[Tensor, Tensor]:
+    """:func:`nearest` for many words at once.
+
+    Args:
+        vectors: ``(V, D)``.
+        queries: ids, ``(Q,)``.
+        among: ids to choose from.
+        number: how many, or fewer if there are not so many.
+    Returns:
+        Ids and their cosines, ``(Q, number)``, the nearest first.
+    """
+    others = F.normalize(vectors[among].float(), dim=1)
+    ids, cosines = [], []
+    for block in queries.split(BLOCK):
+        found = F.normalize(vectors[block].float(), dim=1) @ others.T
+        found.masked_fill_(block.unsqueeze(1) == among, -2)
+        best = found.topk(min(number, len(among) - 1))
+        ids.append(among[best.indices])
+        cosines.append(best.values)
+    return torch.cat(ids), torch.cat(cosines)
 
 
 def neighbours(

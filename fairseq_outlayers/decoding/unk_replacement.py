@@ -142,6 +142,7 @@ class UnkReplacement:
             word = self.heuristic(words[attended[position]], self.translations)
             replaced[position] = self.target.add_symbol(word, n=0)
         hypothesis["tokens"] = replaced
+        hypothesis["replaced"] = torch.tensor(unknown)
 
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
         """The words of a source sentence, as they are in the text if it is known."""

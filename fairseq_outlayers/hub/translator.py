@@ -9,7 +9,7 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
-from fairseq_outlayers.decoding.unk_replacement import attended_words
+from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 
@@ -29,6 +29,7 @@ class Translation(NamedTuple):
         attention: ``(len(source) + 1, len(target) + 1)``, the last row and column being
             ``</s>``; or None.
         candidates: the target units that the search could choose from, or None for all.
+        replaced: positions in ``target`` of words that stand for ``<unk>`` (``unk_replacement``).
     """
 
     text: str
@@ -38,6 +39,7 @@ class Translation(NamedTuple):
     alignment: List[int]
     attention: Optional[Tensor]
     candidates: Optional[List[str]]
+    replaced: List[int]
 
     def misses(self, reference: Iterable[str]) -> List[str]:
         """The units of a reference that the search could not choose."""
@@ -71,6 +73,12 @@ class Translator(TrainedModels):
     Translations do not depend on the other sentences of a batch (but for the candidate scopes
     ``batch`` and ``common``).
     """
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        # Words that replace <unk>, and source words that are copied, join the dictionaries later.
+        self.num_source = len(self.task.source_dictionary)
+        self.num_target = len(self.task.target_dictionary)
 
     def translate(
         self,
@@ -121,7 +129,13 @@ class Translator(TrainedModels):
         """
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
-        encoded = [(self.text.ids(s, source), self.text.ids(t, target)) for s, t in pairs]
+        encoded = [
+            (
+                _known(self.text.ids(s, source), self.num_source, source),
+                _known(self.text.ids(t, target), self.num_target, target),
+            )
+            for s, t in pairs
+        ]
         results: List[PairScore] = []
         for start in range(0, len(encoded), batch_size):
             batch = self._batch(encoded[start : start + batch_size])
@@ -137,7 +151,7 @@ class Translator(TrainedModels):
         self, texts: Iterator[str], generator: Any, batch_size: int
     ) -> Iterator[Translation]:
         while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
-            ids = [self.text.ids(text, self.task.source_dictionary) for text in sentences]
+            ids = [self._source_ids(text) for text in sentences]
             order = sorted(range(len(ids)), key=lambda n: len(ids[n]), reverse=True)
             results: Dict[int, Translation] = {}
             for start in range(0, len(order), batch_size):
@@ -146,12 +160,23 @@ class Translator(TrainedModels):
                 results |= zip(numbers, found, strict=True)
             yield from (results[number] for number in range(len(ids)))
 
+    def _source_ids(self, text: str) -> Tensor:
+        """``(S,)``; words to be copied need numbers of their own, which no model sees."""
+        dictionary = self.task.source_dictionary
+        if self.task.unk_replacement is None:
+            return self.text.ids(text, dictionary)
+        return encode_new_words(dictionary, self.text.encode(text))
+
     @torch.no_grad()
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
         batch = self._batch([(ids, None) for ids in sentences])
         found = self.task.inference_step(generator, self.models, batch)
-        lists = getattr(generator, "candidates", None)
-        allowed = None if lists is None else lists.of(batch["net_input"]["src_tokens"])
+        lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
+        allowed = (
+            None
+            if lists is None
+            else lists.of(_known(batch["net_input"]["src_tokens"], self.num_source, source))
+        )
         return [
             self._translation(ids, hypotheses[0], _allowed(allowed, row))
             for row, (ids, hypotheses) in enumerate(zip(sentences, found, strict=True))
@@ -178,6 +203,7 @@ class Translator(TrainedModels):
             alignment=alignment,
             attention=attention,
             candidates=None if allowed is None else symbols(target, allowed),
+            replaced=hypothesis["replaced"].tolist() if "replaced" in hypothesis else [],
         )
 
     def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
@@ -200,6 +226,11 @@ class Translator(TrainedModels):
             batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
         # Beside the ids, so that replacements of unknown words can copy what was read.
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+
+def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
+    """Ids as the models know them: words that a dictionary learnt later are unknown."""
+    return ids.masked_fill(ids >= size, dictionary.unk())
 
 
 def _padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:

@@ -1,4 +1,4 @@
-"""A run that is stopped within any epoch and started again ends bit for bit like an unbroken one."""
+"""A run that is stopped within an epoch and resumed ends bit for bit like an unbroken one."""
 
 import pytest
 import torch

@@ -129,3 +129,31 @@ def test_parameters_get_the_type_asked_for(tmp_path):
     assert isinstance(model, Translator)
     assert {parameter.dtype for parameter in model.models[0].parameters()} == {torch.float64}
     model.translate(SENTENCES)
+
+
+def always_unknown(path):
+    """Make a model write nothing but ``<unk>``."""
+    state = torch.load(path, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][3] = 50.0
+    torch.save(state, path)
+    return path
+
+
+def test_words_that_no_dictionary_has_are_copied_and_their_places_told(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    model = load(path, unk_replacement="copy", candidate_frequent=7)
+    found = model.translate("w1 unseen", max_len_a=0, max_len_b=3)
+    assert found.source == ["w1", "unseen"]
+    assert found.target == [found.source[place] for place in found.alignment]
+    assert found.replaced == [0, 1, 2]
+    # What was copied has joined the dictionaries; no model may see its number.
+    assert model.translate("unseen w1 other", max_len_a=0, max_len_b=3).replaced == [0, 1, 2]
+    (score,), (same,) = model.score([("unseen", "w2 unseen")]), load(path).score([("x", "w2 x")])
+    assert score.tokens == same.tokens
+    assert score.target == same.target == ["w2", "<unk>"]
+
+
+def test_no_place_is_told_without_replacement(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    found = load(path).translate("w1 unseen", max_len_a=0, max_len_b=3)
+    assert (found.target, found.replaced) == (["<unk>"] * 3, [])
