@@ -33,6 +33,7 @@ ORDER = [
     ["hub", "export"],
     ["checkpoints"],
     ["analysis"],
+    ["pages"],
     ["commands"],
     ["__main__"],
 ]
