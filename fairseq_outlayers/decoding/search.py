@@ -18,7 +18,7 @@ from fairseq.sequence_generator import (
 from torch import Tensor
 
 from fairseq_outlayers.decoding.candidates import BatchCandidates, CandidateLists
-from fairseq_outlayers.decoding.minimum_length import MinimumLengthSearch
+from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.errors import UserError
 
@@ -125,8 +125,11 @@ class CandidateGenerator(SequenceGenerator):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
-        if min_share > 0:
-            self.search = MinimumLengthSearch(self.search, dictionary, min_share)
+        max_share = 0.0 if self.match_source_len else self.max_len_a
+        if min_share > 0 or max_share > 0:
+            self.search = LengthLimits(
+                self.search, dictionary, min_share, max_share, self.max_len_b, self.min_len
+            )
             self.should_set_src_lengths = True
         if candidates is not None:
             # A sentence without a finished hypothesis then comes back empty; no assertion fails.
