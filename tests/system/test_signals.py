@@ -1,5 +1,6 @@
 """Training that a signal ends saves first, alone and with other processes."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -51,10 +52,11 @@ def start(data, tmp_path):
         return process, log
 
     yield training
+    # torchrun starts sessions of their own: all that write into the log.
+    for number in writing_to(tmp_path / "log"):
+        os.kill(number, signal.SIGKILL)
     for process in processes:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
 
 
 def wait_for(log, pattern, process=None):
@@ -78,7 +80,7 @@ def saved(folder):
 def test_a_signal_saves_the_update_and_the_run_goes_on_as_if_unbroken(
     number, code, data, start, tmp_path
 ):
-    """To the whole group, as Slurm and a terminal send it: the data loader's worker hears it too."""
+    """To the whole group, as Slurm and a terminal send it: the loader's worker hears it too."""
     process, log = start("--num-workers", 1, "--no-last-checkpoints")
     os.killpg(process.pid, number)
     assert process.wait(60) == code
@@ -118,28 +120,25 @@ def test_one_of_two_processes_gets_the_signal_and_both_stop_after_the_same_updat
     assert saved(tmp_path / "run")["optimizer_history"][-1]["num_updates"] == int(found[1])
 
 
+def writing_to(log):
+    """The numbers of the processes whose standard output is a file."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(folder / "fd" / "1") == str(log):
+                found.append(int(folder.name))
+    return sorted(found)
+
+
 def ranks(log):
-    """The numbers of both processes of a run, from its children."""
-    found = re.search(r"started processes (\d+) (\d+)", log.read_text())
-    if found:
-        return int(found[1]), int(found[2])
-    launchers = [path for path in Path("/proc").glob("[0-9]*") if log_of(path) == str(log)]
+    """The processes of rank 0 and 1; workers of the data loader, which came later, left out."""
     of_rank = {}
-    for path in launchers:
-        environment = path.joinpath("environ").read_bytes().split(b"\0")
-        rank = [entry[5:] for entry in environment if entry.startswith(b"RANK=")]
-        parent = int(path.joinpath("stat").read_text().rpartition(")")[2].split()[1])
-        if rank:
-            of_rank.setdefault(int(rank[0]), []).append((int(path.name), parent))
-    # A worker of the data loader inherits the variable; its parent is the process meant.
-    return tuple(min(process for process, _ in of_rank[rank]) for rank in (0, 1))
-
-
-def log_of(path):
-    try:
-        return os.readlink(path / "fd" / "1")
-    except OSError:
-        return None
+    for number in writing_to(log):
+        environment = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+        for rank in (0, 1):
+            if f"LOCAL_RANK={rank}".encode() in environment:
+                of_rank.setdefault(rank, number)
+    return of_rank[0], of_rank[1]
 
 
 def runs(process):
