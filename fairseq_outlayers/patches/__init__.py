@@ -49,7 +49,6 @@ REQUIRED = (
     dictionary_file,
     dropped_tail,
     atomic_checkpoint,
-    checkpoint_options,
     resumed_lr_step,
     resumed_batches,
     locked_folder,
