@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-# The recipes write figures down as well, and their modules are scripts like these.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+# The recipes write figures down as well; benchmarks are scripts, which see their own folder alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import measurements
+from recipes.lab import measurements
 
 FEWEST_ROUNDS = 5
 # What every call of `take_turns` measured, for the file.

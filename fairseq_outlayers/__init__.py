@@ -1,23 +1,41 @@
 """Output layers for fairseq: ``fairseq-train DATA --user-dir fairseq_outlayers --arch ...``.
 
-Importing the package registers everything in it and mends what fairseq needs mended on today's
-PyTorch and Python. fairseq itself would import ``models/`` and ``tasks/`` of a ``--user-dir``, but
-neither criterions nor optimizers and learning-rate schedules.
+Importing the package registers everything in it and applies its patches to fairseq (``patches/``).
+Where fairseq is not installed, nothing is registered, and ``losses``,
+``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can be imported all the
+same (docs/without_fairseq.md).
 """
 
 import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairseq_outlayers.hub import load
 
 __version__ = "0.1.0"
+__all__ = ["load"]
 
 
 def register() -> None:
-    """Patch fairseq, and register models, criterions, optimizers and tasks; once is enough."""
-    from fairseq_outlayers import patches
-
-    patches.apply()  # first: the patches must be in place when fairseq's parts are looked up
-    from fairseq_outlayers import criterions, models, optim, tasks  # noqa: F401
+    """Patch fairseq and register everything with it, if it is installed; once is enough."""
+    try:
+        import fairseq  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "fairseq":  # it is there, and something that it needs is not
+            raise
+    else:
+        from fairseq_outlayers import with_fairseq  # noqa: F401
 
 
 # `python -m fairseq_outlayers` registers when its command needs it, so that its help is quick.
-if sys.orig_argv[1:3] != ["-m", __name__] and "-m" not in sys.argv[:1]:
+if sys.argv[:1] != ["-m"] or sys.orig_argv[-len(sys.argv) :][:1] != [__name__]:
     register()
+
+
+def __getattr__(name: str) -> Any:
+    """``load``, imported when it is asked for: it needs fairseq."""
+    if name != "load":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fairseq_outlayers.hub import load
+
+    return load

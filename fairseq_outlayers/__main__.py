@@ -14,50 +14,71 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """A command that has not been imported."""
+    """A command that has not been imported: its module in ``commands/``, and what it does."""
 
     module: str
     summary: str
 
 
 LISTED: Dict[str, Listed] = {
-    "options": Listed("commands.options", "Print every option of this package, in Markdown"),
+    "options": Listed(
+        "options",
+        "Print every option of this package, in Markdown",
+    ),
     "capacity": Listed(
-        "commands.capacity",
+        "capacity",
         "Print the capacity and the parameters of every output layer, to choose d_j by",
     ),
     "checkpoint": Listed(
-        "commands.checkpoint", "Say what a checkpoint holds and what a seed regenerates"
+        "checkpoint",
+        "Say what a checkpoint holds and what a seed regenerates",
+    ),
+    "export": Listed(
+        "export",
+        "Write a model whose output layer is baked into a class matrix",
+    ),
+    "inspect": Listed(
+        "inspect",
+        "Translate a test set and write a page with scores, sentences and attention",
     ),
     "partitions": Listed(
-        "commands.partitions", "Say into which partitions --partition-size divides a corpus"
+        "partitions",
+        "Say into which partitions --partition-size divides a corpus",
+    ),
+    "partition-correction": Listed(
+        "partition_correction",
+        "Correct the class biases of a model that was trained by partitions",
     ),
     "frequency-bins": Listed(
-        "analysis.frequency_bins",
+        "frequency_bins",
         "Score translations by how often the training text has the words",
     ),
     "neighbours": Listed(
-        "analysis.neighbours",
+        "neighbours",
         "Print the nearest neighbours of words in the input and in the output space of models",
     ),
     "unseen-words": Listed(
-        "analysis.unseen_words",
+        "unseen_words",
         "Add words that a model has never seen, each described by words that it knows",
     ),
+    "echo-gain": Listed(
+        "echo_gains",
+        "What a frozen layer of esnmt does to the size of its inputs, at the start",
+    ),
     "external-words": Listed(
-        "analysis.external_words",
+        "external_words",
         "Count the words of a text that a model with external vectors knows, and show examples",
     ),
     "open-vocabulary": Listed(
-        "analysis.open_vocabulary",
+        "open_vocabulary",
         "Print the perplexity of a text whose unseen words are scored as themselves",
     ),
     "principal-components": Listed(
-        "analysis.principal_components",
+        "principal_components",
         "Count the principal components that the input and the output vectors of words use",
     ),
     "transform-gates": Listed(
-        "analysis.transform_gates",
+        "transform_gates",
         "Say how far the transform gates of composed word vectors are open",
     ),
 }
@@ -69,7 +90,7 @@ class Commands(Mapping[str, "Command"]):
     def __getitem__(self, name: str) -> "Command":
         package = importlib.import_module("fairseq_outlayers")
         package.register()
-        return importlib.import_module(f"fairseq_outlayers.{LISTED[name].module}").COMMAND
+        return importlib.import_module(f"fairseq_outlayers.commands.{LISTED[name].module}").COMMAND
 
     def __iter__(self) -> Iterator[str]:
         return iter(LISTED)

@@ -21,7 +21,7 @@ class NoNaN(torch.Tensor):
     these is a plain tensor again.
     """
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     def __ne__(self, other: Any) -> Any:
         if other is self:

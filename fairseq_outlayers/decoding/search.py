@@ -24,7 +24,7 @@ from fairseq_outlayers.decoding.lean_step import (
     log_probabilities,
     normalizes_plainly,
 )
-from fairseq_outlayers.decoding.minimum_length import MinimumLengthSearch
+from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.errors import UserError
 
@@ -148,8 +148,11 @@ class CandidateGenerator(SequenceGenerator):
             self.search = LeanBeamSearch(dictionary)
         else:
             self.model.is_lean = False
-        if min_share > 0:
-            self.search = MinimumLengthSearch(self.search, dictionary, min_share)
+        max_share = 0.0 if self.match_source_len else self.max_len_a
+        if min_share > 0 or max_share > 0:
+            self.search = LengthLimits(
+                self.search, dictionary, min_share, max_share, self.max_len_b, self.min_len
+            )
             self.should_set_src_lengths = True
         if candidates is not None:
             # A sentence without a finished hypothesis then comes back empty; no assertion fails.

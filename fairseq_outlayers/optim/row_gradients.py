@@ -17,9 +17,15 @@ def merge_rows(parameters: Iterable[Tensor]) -> List[Tensor]:
 
     They may be changed in place. Of a sparse gradient these are the rows listed, ``(n, ...)``.
     """
-    with_gradient = [p for p in parameters if p.grad is not None]
-    _coalesce([p for p in with_gradient if p.grad.is_sparse and not p.grad.is_coalesced()])
-    return [p.grad.values() if p.grad.is_sparse else p.grad for p in with_gradient]
+    given = [parameter for parameter in parameters if parameter.grad is not None]
+    _coalesce([p for p in given if _gradient(p).is_sparse and not _gradient(p).is_coalesced()])
+    gradients = map(_gradient, given)
+    return [gradient.values() if gradient.is_sparse else gradient for gradient in gradients]
+
+
+def _gradient(parameter: Tensor) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
 
 
 def _coalesce(tables: Sequence[Tensor]) -> None:
@@ -30,9 +36,9 @@ def _coalesce(tables: Sequence[Tensor]) -> None:
     """
     if not tables or tables[0].device.type == "cpu":
         for table in tables:
-            table.grad = table.grad.coalesce()
+            table.grad = _gradient(table).coalesce()
         return
-    merged = [_merged(table.grad) for table in tables]
+    merged = [_merged(_gradient(table)) for table in tables]
     numbers = torch.stack([number for *_, number in merged]).tolist()
     for table, (rows, values, _), number in zip(tables, merged, numbers, strict=True):
         table.grad = _sparse(rows[:number], values[:number], table.shape)
@@ -55,7 +61,7 @@ def _merged(gradient: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     return rows, sums, place[-1] + 1
 
 
-def _sparse(rows: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
+def _sparse(rows: Tensor, values: Tensor, shape: Tuple[int, ...]) -> Tensor:
     return torch.sparse_coo_tensor(
         rows.unsqueeze(0), values, shape, is_coalesced=True, check_invariants=False
     )

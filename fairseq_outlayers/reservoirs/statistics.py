@@ -49,7 +49,9 @@ class Dynamics(nn.Module):
                 over.
             real: False where padded, ``(T, B)``.
         """
-        frozen = {n: pair for n, pair in outputs.items() if isinstance(pair[0], FrozenLayer)}
+        frozen: Dict[str, Tuple[Any, Tensor]] = {
+            n: pair for n, pair in outputs.items() if isinstance(pair[0], FrozenLayer)
+        }
         if not frozen or not (self._is_time or _is_first(f"radius_{side}_{next(iter(frozen))}")):
             return
         names, values = [], []

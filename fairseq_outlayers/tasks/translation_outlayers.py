@@ -52,6 +52,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         super().__init__(cfg, src_dict, tgt_dict)
         require_range(cfg, "min_len_a", at_least=0)
         self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
+        self.candidate_lists: Any = None
 
     def build_generator(
         self,
@@ -71,9 +72,16 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
-        is_alone = isinstance(models, (list, tuple)) and len(models) == 1  # its step is lean
-        if not is_alone and lists is None and average == "probabilities" and share == 0:
+        if self.candidate_lists is None:  # once: replacements make the dictionaries grow
+            self.candidate_lists = build_lists(
+                self.cfg, self.source_dictionary, self.target_dictionary
+            )
+        lists = self.candidate_lists
+        # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
+        stock_does = average == "probabilities" and share == 0
+        # The step of a single model is lean.
+        stock_does = stock_does and not (isinstance(models, (list, tuple)) and len(models) == 1)
+        if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)

@@ -143,7 +143,7 @@ def test_a_list_equals_a_search_over_all_words_with_the_others_masked(
         for hypothesis in found[0]:
             assert set(hypothesis["tokens"].tolist()) <= set(allowed.tolist())
         if not {"sampling", "print_alignment"} & set(search):
-            arguments = SimpleNamespace(**{"max_len_a": 1, "max_len_b": 3, **options})
+            arguments = SimpleNamespace(**{"max_len_a": 0, "max_len_b": 9, **options})
             reference = TranslationTask.build_generator(
                 task, task.models, arguments, MaskedGenerator, {"allowed": allowed}
             )
