@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from recipes import ledger
+from recipes.lab import ledger
 from tests.old_checkpoints import families
 
 HERE = Path(__file__).parent
