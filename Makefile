@@ -19,7 +19,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format system clean
+.PHONY: help setup demo test check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -31,7 +31,7 @@ help:  ## list these commands
 setup: $(STAMP)  ## create .venv and install everything into it
 
 # Written last and only on success: a failed or interrupted set-up is never taken for a whole one.
-$(STAMP): constraints.txt setup.py .ci/setup
+$(STAMP): $(wildcard requirements/*.txt) setup.py .ci/setup
 	@PYTHON='$(PYTHON)' VENV='$(VENV)' TORCH='$(TORCH)' EXTRAS='$(EXTRAS)' .ci/setup
 	@touch '$@'
 
@@ -52,6 +52,9 @@ check: $(STAMP)  ## lint, formatting and types
 format: $(STAMP)  ## rewrite the code in the project's formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock:  ## write requirements/ anew from constraints.txt (needs the command hashin)
+	@.ci/lock
 
 clean:  ## remove .venv, caches and the demo's files (trained recipes in work/ stay)
 	@# Only an environment that .ci/setup made: VENV may name somebody's own.

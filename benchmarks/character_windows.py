@@ -20,7 +20,8 @@ import turns
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_outlayers.compositions.subword_composition import CharCNN, Parts
+from fairseq_outlayers.compositions.base import Parts
+from fairseq_outlayers.compositions.charcnn import CharCNN
 from fairseq_outlayers.compositions.units import units_of_dictionary
 
 CONFIG = SimpleNamespace(unit_dim=0, char_widths=6, char_filters=25, mask_char_padding=False)

@@ -29,7 +29,7 @@ from fairseq.models.lstm import LSTMDecoder, LSTMEncoder, LSTMModel
 from torch import Tensor
 
 import fairseq_outlayers  # noqa: F401  (registers the architectures)
-from fairseq_outlayers.decoders.input_feeding import lstm_cell
+from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer, State, Step
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 from fairseq_outlayers.models.rnmt_plus import RNMTPlusConfig, RNMTSkeleton

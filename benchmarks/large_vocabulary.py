@@ -16,22 +16,16 @@ The dictionaries of both sides, which are among it, are measured alone too.
 """
 
 import argparse
-import sys
 import tracemalloc
 from pathlib import Path
-from statistics import mean, median
-from types import SimpleNamespace
+from statistics import mean
 
 import numpy as np
 import torch
 import turns
 from fairseq.data import Dictionary, indexed_dataset
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
-
-import arm
-import speed
-import training_log
+from recipes.lab import speed, training_log
 
 SPECIALS = 4
 MOMENTS = 2  # of Adam
@@ -109,7 +103,6 @@ def dictionary_megabytes(data: Path) -> float:
 def main() -> None:
     """Measure, print a table, write the figures."""
     settings = parse_arguments()
-    arm.find_fairseq_commands()
     data = {
         size: write_corpus(settings.work, size, settings.sentences, settings.length)
         for size in settings.vocabularies
@@ -122,20 +115,19 @@ def main() -> None:
         kind, size = arms[name]
         slow = kind == "stock" and size > settings.slow_above
         updates = settings.slow_updates if slow else settings.updates
-        run = SimpleNamespace(data=data[size], runs=runs, updates=updates)
-        return speed.measure(name, options_of(kind, settings), run, number)
+        options = {name: options_of(kind, settings)}
+        return speed.of_training(options, str(data[size]), runs, updates)(name, number)
 
-    speeds, memory = speed.take_turns(arms, settings.rounds, measured)
-    first = next(iter(arms))
+    found = speed.take_turns(list(arms), settings.rounds, measured)
     rows = []
-    for name, (_, size) in arms.items():
+    for row_of, (name, (_, size)) in zip(found, arms.items(), strict=True):
         logs = [runs / f"{name}.round{number}.log" for number in range(1, settings.rounds + 1)]
         row = {
             "arm": name,
-            "tokens_per_second": median(speeds[name]),
-            "speed_by_first": turns.ratios(speeds[name], speeds[first]),
-            "peak_mb": max(memory[name]),
-            "beyond_tables_mb": max(memory[name]) - table_megabytes(size, settings.dimensions),
+            "tokens_per_second": row_of["tokens_per_second"],
+            "speed_by_first": sorted(row_of["ratios"]),
+            "peak_mb": row_of["peak_rss_mb"],
+            "beyond_tables_mb": row_of["peak_rss_mb"] - table_megabytes(size, settings.dimensions),
             "dictionaries_mb": dictionaries[size],
             "classes_scored": classes_scored(logs, size),
         }

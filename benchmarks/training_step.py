@@ -76,10 +76,10 @@ class Arm:
         self.criterion = CRITERION_REGISTRY[name].build_criterion(config, task)
         self.optimizer = Adam(self.model.parameters(), lr=1e-3)
         self.updates = 0
+        self.criterion.follow_updates(lambda: self.updates)
 
     def update(self, batch: dict) -> None:
         """One forward and backward pass and one step."""
-        self.model.set_num_updates(self.updates)
         self.optimizer.zero_grad()
         loss, _, _ = self.criterion(self.model, batch)
         (loss / batch["ntokens"]).backward()

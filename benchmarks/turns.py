@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
-# The recipes write figures down as well, and their modules are scripts like these.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+# The recipes write figures down as well; benchmarks are scripts, which see their own folder alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import measurements
+from recipes.lab import measurements
 
 
 def take_turns(arms: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:

@@ -5,17 +5,23 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from fairseq_outlayers.analysis import (
+from fairseq_outlayers.commands import (
+    capacity,
+    checkpoint,
+    echo_gains,
+    export,
     external_words,
     frequency_bins,
+    inspect,
     neighbours,
     open_vocabulary,
+    options,
+    partition_correction,
+    partitions,
     principal_components,
     transform_gates,
     unseen_words,
 )
-from fairseq_outlayers.commands import capacity, checkpoint, export, inspect, options
-from fairseq_outlayers.commands import partitions as partition_report
 from fairseq_outlayers.commands.base import Command
 
 COMMANDS: Dict[str, Command] = {
@@ -24,10 +30,12 @@ COMMANDS: Dict[str, Command] = {
     "checkpoint": checkpoint.COMMAND,
     "export": export.COMMAND,
     "inspect": inspect.COMMAND,
-    "partitions": partition_report.COMMAND,
+    "partitions": partitions.COMMAND,
+    "partition-correction": partition_correction.COMMAND,
     "frequency-bins": frequency_bins.COMMAND,
     "neighbours": neighbours.COMMAND,
     "unseen-words": unseen_words.COMMAND,
+    "echo-gain": echo_gains.COMMAND,
     "external-words": external_words.COMMAND,
     "open-vocabulary": open_vocabulary.COMMAND,
     "principal-components": principal_components.COMMAND,

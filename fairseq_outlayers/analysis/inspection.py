@@ -15,8 +15,8 @@ from fairseq_outlayers.analysis.sentence_details import (
     neighbour_data,
     words_by_frequency,
 )
-from fairseq_outlayers.analysis.text_files import lines
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.hub.translator import Translation, Translator
 
 

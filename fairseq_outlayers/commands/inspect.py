@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from fairseq_outlayers.analysis.checkpoints import run_name
-from fairseq_outlayers.analysis.text_files import short_names
+from fairseq_outlayers.checkpoints.loading import run_name
 from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.tables import short_names
 from fairseq_outlayers.errors import UserError
 
 CANDIDATE_SCOPES = ("sentence", "batch", "common")

@@ -7,7 +7,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.compositions.subword_composition import Composition, Parts
+from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference

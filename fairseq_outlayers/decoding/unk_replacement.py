@@ -13,8 +13,8 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from fairseq_outlayers.analysis.text_files import lines
 from fairseq_outlayers.errors import UserError, refuse_idle
+from fairseq_outlayers.formats.text import lines
 
 
 def copy(word: str, translations: Mapping[str, str]) -> str:

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
-from fairseq_outlayers.output_layers import OutputLayerConfig
-from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"

@@ -80,7 +80,9 @@ def load(
     for model in models:
         model.to(device=device, dtype=dtype).eval()
         model.prepare_for_inference_(config)
-    text = TextProcessor.build(config, task, tokenizer, bpe, bpe_codes and str(bpe_codes))
+    text = TextProcessor.build(
+        config, task, tokenizer, bpe, None if bpe_codes is None else str(bpe_codes)
+    )
     if kind in ("translation", "translation_outlayers"):
         translator = Translator(models, task, config, text)
         translator.build_generator({})  # finds out now what is wrong with a file of candidates

@@ -206,7 +206,7 @@ class Translator(TrainedModels):
             replaced=hypothesis["replaced"].tolist() if "replaced" in hypothesis else [],
         )
 
-    def _batch(self, pairs: List[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
+    def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
         """As fairseq collates it: sources padded on the left, targets on the right."""
         pad, eos = self.task.source_dictionary.pad(), self.task.source_dictionary.eos()
         left = bool(getattr(self.task.cfg, "left_pad_source", True))

@@ -7,14 +7,19 @@ import torch.nn as nn
 from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
-from fairseq_outlayers.patches import register_dictionaries
-from fairseq_outlayers.registry import changed_defaults, register_size
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
+from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
+
+# Small and medium models of the authors.
+PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
 
 Defaults: Any = changed_defaults(
     "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
@@ -24,6 +29,9 @@ Defaults: Any = changed_defaults(
 
 @dataclass
 class SubwordLMConfig(Defaults):
+    # By the input, whatever the output layer is.
+    also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
+
     hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
     lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
     dropout: float = field(
@@ -37,7 +45,12 @@ class SubwordLMConfig(Defaults):
         },
     )
     init_range: float = field(
-        default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
+        default=0.0,
+        metadata={
+            "help": "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
+            "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
+            "their variance"
+        },
     )
 
 
@@ -73,8 +86,8 @@ class SubwordLM(FairseqLanguageModel):
             build_output_layer(cfg, embedding, size, dictionary),
         )
         model = cls(decoder)
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
+        bound = start_spread(cfg.init_range, size, *PUBLISHED_STARTS)
+        reset_parameters(model, Uniform(bound))
         register_dictionaries(model, task)
         return model
 
@@ -107,7 +120,7 @@ def check_tie(cfg: Any) -> None:
 
 
 # The models of the paper. Small: 200 LSTM units; medium: 650.
-MEDIUM = {"hidden_size": 650, "dropout": 0.5, "init_range": 0.05}
+MEDIUM = {"hidden_size": 650, "dropout": 0.5}
 register_size("word_lm", SubwordLM, "A vector for every word, small.", composition="word")
 register_size("word_lm_medium", SubwordLM, "A vector for every word, medium.", composition="word",
               **MEDIUM)  # fmt: skip

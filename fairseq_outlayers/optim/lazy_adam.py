@@ -16,8 +16,7 @@ from fairseq_outlayers.errors import UserError, require_range
 from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
-from fairseq_outlayers.optim.tables import make_row_sparse
-from fairseq_outlayers.tables.rows import is_row_sparse
+from fairseq_outlayers.optim.tables import make_row_sparse, row_sparse_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +96,7 @@ class LazyAdam(FairseqOptimizer):
 
     def all_reduce_grads(self, module: nn.Module) -> None:
         """Average gradients over processes: of tables here, all others as the wrapper does."""
-        tables = [p for p in module.parameters() if p.requires_grad and is_row_sparse(p)]
+        tables = [p for p in row_sparse_parameters(module) if p.requires_grad]
         with row_gradients.hidden(tables):
             super().all_reduce_grads(module)
         if distributed_utils.get_data_parallel_world_size() > 1:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.decoders.input_feeding import lstm_cell
+from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.reservoirs.echo_state import at_least_single, positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer

@@ -44,7 +44,7 @@ class BatchNegativesSampler(Sampler):
         log_expected_count = torch.cat(
             [log_counts(positives, 0.0), log_counts(negatives, log_share)]
         )[order]
-        return ClassSample(ids, log_expected_count, log_counts(targets, 0.0))
+        return ClassSample(ids, log_expected_count)
 
 
 def skip(left_out: Tensor, ranks: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
-from fairseq_outlayers.output_layers import OutputLayerConfig
+from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.tasks.subword_language_modeling import (
     SubwordLanguageModelingConfig,
     SubwordLanguageModelingTask,

@@ -3,6 +3,7 @@
 python -m tests.unit.optim.two_processes BACKEND RANK FOLDER
 """
 
+import functools
 import sys
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def train(rank, world_size, wrap=lambda model: model):
     norms = []
     for update in range(UPDATES):
         optimizer.zero_grad()
-        wrapped.train().set_num_updates(update)
+        wrapped.train()
+        criterion.follow_updates(functools.partial(int, update))
         total = accumulate(task, wrapped, criterion, optimizer, (update, rank, world_size))
         optimizer.all_reduce_grads(wrapped)
         optimizer.multiply_grads(world_size / total)

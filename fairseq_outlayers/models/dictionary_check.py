@@ -1,0 +1,127 @@
+"""Refuse a checkpoint that was trained with another dictionary.
+
+A fairseq checkpoint stores one row of weights a word but not the words: ``load_state_dict``
+(fairseq/models/fairseq_model.py) compares sizes only. With another ``dict.txt`` of the same size,
+say from ``fairseq-preprocess`` run anew on other data, every id means another word and translation
+is garbage with exit status 0.
+
+A model that calls :func:`register_dictionary` saves a fingerprint of the words with its weights and
+compares it when a checkpoint is loaded. It is an integer buffer whose name ends in ``_version``:
+
+- fairseq's moving average (fairseq/models/ema/ema.py) multiplies everything else by a float, which
+  integers refuse, and leaves names with "version" alone;
+- ``half()`` and ``bfloat16()`` convert floats only;
+- averaging checkpoints adds and divides integers exactly, so equal fingerprints stay what they are
+  and different ones become one that fits no dictionary.
+"""
+
+import functools
+import logging
+from dataclasses import dataclass, replace
+from typing import Any, Dict
+
+import torch
+from fairseq.data import Dictionary
+from torch import nn
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import CHECKSUM_BITS, fingerprint
+
+logger = logging.getLogger(__name__)
+
+
+def register_dictionary(
+    module: nn.Module, side: str, dictionary: Dictionary, language: str = ""
+) -> None:
+    """Save the fingerprint of ``dictionary`` with ``module``; compare it on ``load_state_dict``.
+
+    Loading raises a :class:`UserError` if the checkpoint has another one. A checkpoint without any,
+    from before there was one, loads with a warning.
+
+    Args:
+        module: the encoder or decoder that has the dictionary, or the whole model.
+        side: "source" or "target"; the buffer is called ``source_dictionary_version``.
+        dictionary: with all its symbols; it must not grow between training and loading.
+        language: "de" lets messages name ``dict.de.txt``.
+    """
+    comparison = _Comparison(side, f"dict.{language}.txt" if language else "dict.*.txt")
+    module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
+    module.register_load_state_dict_pre_hook(comparison)
+
+
+def register_dictionaries(model: Any, task: Any) -> None:
+    """:func:`register_dictionary` for each side that a model has; every model of ours calls this.
+
+    Args:
+        model: with a ``decoder``, and an ``encoder`` unless it is a language model.
+        task: has the dictionaries, and the languages if it is a translation task.
+    """
+    options = getattr(task, "cfg", None)
+    if hasattr(model, "encoder"):
+        language = getattr(options, "source_lang", None) or ""
+        register_dictionary(model.encoder, "source", task.source_dictionary, language)
+    language = getattr(options, "target_lang", None) or ""
+    register_dictionary(model.decoder, "target", task.target_dictionary, language)
+
+
+def update_dictionary(module: nn.Module, side: str, dictionary: Dictionary) -> None:
+    """Save another fingerprint with ``module`` from now on, its dictionary having grown.
+
+    Args:
+        module: for which :func:`register_dictionary` was called.
+        side: "source" or "target".
+        dictionary: as it is now.
+    """
+    getattr(module, _Comparison(side, "").buffer).fill_(fingerprint(dictionary))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """The hook: the module has the dictionary at hand, ``state_dict`` the checkpoint's."""
+
+    side: str
+    file_name: str
+    warns: bool = True
+
+    @property
+    def buffer(self) -> str:
+        return f"{self.side}_dictionary_version"
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Comparison":
+        # The moving average is a copy of the model, loaded after every update from a state without
+        # this buffer. torch does not tell a hook that such a loading is not strict.
+        return replace(self, warns=False)
+
+    def __call__(
+        self, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
+    ) -> None:
+        expected = getattr(module, self.buffer)
+        if prefix + self.buffer not in state_dict:
+            if self.warns:
+                _warn_once(self.side)
+            state_dict[prefix + self.buffer] = expected.clone()
+            return
+        found = int(state_dict[prefix + self.buffer])
+        if found != int(expected):
+            option = "--srcdict" if self.side == "source" else "--tgtdict"
+            raise UserError(
+                f"the {self.side} dictionary is not the one that the checkpoint was trained with: "
+                f"{_sizes(found, int(expected))}. The checkpoint was trained with another "
+                f"{self.file_name}; pass the data folder it was trained on, or binarize the data "
+                f"with the dictionary in it (fairseq-preprocess {option})."
+            )
+
+
+def _sizes(found: int, expected: int) -> str:
+    trained, given = found >> CHECKSUM_BITS, expected >> CHECKSUM_BITS
+    if trained == given:
+        return f"both have {given} symbols, but not the same ones in the same order"
+    return f"{trained} symbols in training, {given} given"
+
+
+@functools.cache
+def _warn_once(side: str) -> None:
+    logger.warning(
+        f"the checkpoint does not say which {side} dictionary it was trained with; "
+        "whether the one given is the same cannot be checked"
+    )

@@ -1,0 +1,68 @@
+"""Show a user's mistake as one line instead of a traceback.
+
+fairseq's command lines let every exception reach the interpreter, and ``Trainer.load_checkpoint``
+(fairseq/trainer.py) moreover replaces whatever went wrong by "Cannot load model parameters from
+checkpoint …; please ensure that the architectures match" (fairseq issues 307 and 4590), under which
+the reason is lost. The patch is an exception hook: when a :class:`UserError` is anywhere in the
+chain of exceptions, only its message is printed, and likewise one line for the mistakes that
+fairseq itself finds (``patches/conveniences/stock_mistakes.py``); every other exception is shown as
+before. The exit status is 1 either way.
+
+``OUTLAYERS_TRACEBACK=1`` shows the whole traceback of these too. The hook does not see
+``fairseq-hydra-train`` (hydra prints its own traceback) nor the children that fairseq itself spawns
+for several devices, whose traceback text ends with the same message.
+"""
+
+import os
+import sys
+from typing import Any, Callable, Iterator, Optional
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.stock_mistakes import told_plainly
+from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.required.rank_watch import lost_rank
+
+TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
+
+
+def apply() -> None:
+    """Install the hook in front of the one that is there."""
+    replace_once(sys, "excepthook", _make_hook)
+
+
+def user_error_in(error: Optional[BaseException]) -> Optional[UserError]:
+    """The first ``UserError`` among ``error``, its causes and its contexts, if any."""
+    return next((link for link in _chain(error) if isinstance(link, UserError)), None)
+
+
+def _chain(error: Optional[BaseException]) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        hidden = error.__suppress_context__
+        error = error.__cause__ or (None if hidden else error.__context__)
+
+
+def _one_line(error: UserError) -> str:
+    # A worker of the data loader hands its exception over with the traceback as the message.
+    return str(error).rpartition("UserError: ")[2].strip()
+
+
+def _line_for(error: Exception) -> Optional[str]:
+    user_error = user_error_in(error)
+    if user_error is not None:
+        return _one_line(user_error)
+    return lost_rank(error) or told_plainly(error)
+
+
+def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:
+    def show(kind: type, error: BaseException, traceback: Any) -> None:
+        # A KeyboardInterrupt on top of a UserError is not the user's mistake.
+        line = _line_for(error) if isinstance(error, Exception) else None
+        if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
+            former(kind, error, traceback)
+        else:
+            print(f"error: {line}", file=sys.stderr)
+
+    return show

@@ -1,0 +1,73 @@
+"""Say what takes an option that fairseq calls unrecognized.
+
+``parse_args_and_arch`` (fairseq/options.py) knows only the options of what was chosen: beside
+``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
+error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
+option of ours which architecture, criterion or task takes it, for any other the known option most
+like it.
+"""
+
+import argparse
+import difflib
+import functools
+from typing import Any, Callable, Iterator, List, NoReturn, Optional
+
+from fairseq import options
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+NAMED = 4  # of the parts that take an option, the first so many
+
+
+def apply() -> None:
+    """Replace ``parse_args_and_arch``, which the commands look up in its module."""
+    replace_once(options, "parse_args_and_arch", _explain)
+
+
+def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def parse_args_and_arch(
+        parser: argparse.ArgumentParser,
+        input_args: Optional[List[str]] = None,
+        *arguments: Any,
+        **keywords: Any,
+    ) -> Any:
+        def error(message: str) -> NoReturn:
+            head, _, unknown = message.partition("unrecognized arguments: ")
+            hints = _hints(parser, unknown.split(), input_args) if head == "" else []
+            parser.exit(2, f"{parser.prog}: error: {'; '.join([message, *hints])}\n")
+
+        parser.error = error  # type: ignore[method-assign]
+        return stock(parser, input_args, *arguments, **keywords)
+
+    return parse_args_and_arch
+
+
+def _hints(
+    parser: argparse.ArgumentParser, unknown: List[str], input_args: Optional[List[str]]
+) -> Iterator[str]:
+    """One for each unknown option of which there is something to say."""
+    known = parser._option_string_actions
+    arch = getattr(parser.parse_known_args(input_args)[0], "arch", None)
+    for word in unknown:
+        option = word.partition("=")[0]
+        if not option.startswith("--"):
+            continue
+        owners = _owners(option)
+        similar = difflib.get_close_matches(option, known, n=1, cutoff=0.8)
+        if any(owner.startswith("--arch") for owner in owners) and "--arch" not in known:
+            yield f"{option} is known from the checkpoint: leave it out"
+        elif f"--arch {arch}_outlayers" in owners:
+            yield f"{option} is an option of --arch {arch}_outlayers"
+        elif owners:
+            more = ", ... (docs/options.md)" if len(owners) > NAMED else ""
+            yield f"{option} is an option of {', '.join(owners[:NAMED])}{more}"
+        elif similar:
+            yield f"instead of {option}, is {similar[0]} meant?"
+
+
+def _owners(option: str) -> List[str]:
+    """What of this package takes an option: ``--criterion sampled_softmax``, ..."""
+    from fairseq_outlayers.commands.options import option_owners
+
+    return option_owners(option)

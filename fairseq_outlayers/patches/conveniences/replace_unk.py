@@ -1,0 +1,32 @@
+"""Point from ``--replace-unk``, which cannot work, to ``--unk-replacement``.
+
+``--replace-unk`` without a file opens one called ``@@ `` (``load_align_dict`` in fairseq/utils.py).
+With a file, every unknown word looks into an alignment that fairseq's search leaves empty, and with
+``--print-alignment`` into one of another type. The patch says so before anything is translated.
+"""
+
+import functools
+from typing import Any, Callable
+
+from fairseq import utils
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Replace ``load_align_dict``, which the commands look up in its module."""
+    replace_once(utils, "load_align_dict", _refuse)
+
+
+def _refuse(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_align_dict(replace_unk: Any) -> Any:
+        if replace_unk is not None:
+            raise UserError(
+                "--replace-unk cannot work in this version of fairseq: use --task "
+                "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
+            )
+        return stock(replace_unk)
+
+    return load_align_dict

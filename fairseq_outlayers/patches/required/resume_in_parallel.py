@@ -1,0 +1,45 @@
+"""Resume training on several processes although checkpoints are loaded safely.
+
+The first process loads the checkpoint and sends it to the others (``Trainer.load_checkpoint`` in
+fairseq/trainer.py, ``broadcast_object`` in fairseq/distributed/utils.py) in torch's format, with a
+``_TensorPlaceholder`` for every tensor, and the options as an omegaconf object. With PyTorch >= 2.6
+``_broadcast_object_slow`` refuses to load either, and training ends.
+
+The patch sends options as the plain containers that they are in the file (nothing reads them after
+that), and allows the placeholder, which holds a number, while fairseq receives. So what passes
+between processes is what a checkpoint may hold (see ``safe_checkpoints``).
+"""
+
+import functools
+from typing import Any, Callable
+
+import torch
+from fairseq.distributed import utils
+from omegaconf import OmegaConf
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Replace the functions that take an object apart and that send it."""
+    replace_once(utils, "_split_tensors_from_obj", _with_plain_options)
+    replace_once(utils, "_broadcast_object_slow", _with_placeholder_allowed)
+
+
+def _with_plain_options(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def split_tensors_from_obj(obj: Any, tensors: Any) -> Any:
+        if OmegaConf.is_config(obj):
+            obj = OmegaConf.to_container(obj)
+        return stock(obj, tensors)
+
+    return split_tensors_from_obj
+
+
+def _with_placeholder_allowed(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def broadcast_object_slow(*args: Any, **kwargs: Any) -> Any:
+        with torch.serialization.safe_globals([utils._TensorPlaceholder]):
+            return stock(*args, **kwargs)
+
+    return broadcast_object_slow

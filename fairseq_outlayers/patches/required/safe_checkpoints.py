@@ -1,0 +1,107 @@
+"""Load checkpoints without running code from them.
+
+``load_checkpoint_to_cpu`` and ``load_ema_from_checkpoint`` (fairseq/checkpoint_utils.py) call
+``torch.load`` with its default. Since torch 2.6 that is ``weights_only=True``, which refuses
+fairseq's own checkpoints (fairseq issue 5610); before, it was ``weights_only=False``, which runs
+whatever code a checkpoint brings along.
+
+The patch stays with ``weights_only=True`` and allows what stock fairseq was seen to save:
+``argparse.Namespace`` (the options of models without a dataclass, the LSTM for one) and, with
+``--eval-bleu``, numpy arrays of counts. No type of omegaconf is needed: ``Trainer`` converts its
+configuration to plain dictionaries. Anything else is refused with a :class:`UserError` that names
+the file and the global, before any of it runs.
+
+``torch.load`` itself is not replaced, and torch's switches keep their meaning:
+``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, as its name says, and each one
+that is loaded so is named in a warning. To load a file of other types that you trust, allow these
+alone: ``torch.serialization.add_safe_globals``.
+"""
+
+import argparse
+import functools
+import logging
+import os
+import pickle
+import re
+from typing import Any, Callable, List
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.checkpoints.integrity import remedy
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+logger = logging.getLogger(__name__)
+
+NUMBER_TYPES = "? b B h H i I l L q Q e f d"  # numpy's letters; never "O", arrays of objects
+FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+
+
+def apply() -> None:
+    """Allow what fairseq's checkpoints carry, and refuse the rest in one line."""
+    torch.serialization.add_safe_globals(safe_globals())
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _name_the_file)
+    replace_once(checkpoint_utils, "load_ema_from_checkpoint", _name_the_file)
+
+
+def safe_globals() -> List[Any]:
+    """What a checkpoint may name: types, or pairs of one and the name it has in the checkpoint."""
+    core = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
+    functions = [
+        (getattr(core.multiarray, name), f"{package}.multiarray.{name}")
+        for name in ("_reconstruct", "scalar")
+        # Checkpoints written under the other major version of numpy load as well.
+        for package in ("numpy._core", "numpy.core")
+    ]
+    number_types = sorted({type(np.dtype(letter)) for letter in NUMBER_TYPES.split()}, key=str)
+    return [argparse.Namespace, np.ndarray, np.dtype, *number_types, *functions]
+
+
+def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
+        _warn_if_told_to_run_code(path)
+        try:
+            return stock(path, *args, **kwargs)
+        except Exception as error:
+            unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
+            if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
+                raise UserError(_explanation(path, str(error))) from error
+            raise
+
+    return load_checkpoint
+
+
+def _warn_if_told_to_run_code(path: str) -> None:
+    if os.environ.get(FORCED, "").lower() in ("1", "y", "yes", "true"):
+        logger.warning(f"{FORCED} is set: code in {path} runs, and nothing checks it")
+
+
+def _may_be_one(path: str) -> bool:
+    """Whether a file begins as torch's two formats do; what is neither may fail in any way."""
+    if not os.path.isfile(path):
+        return True
+    with open(path, "rb") as file:
+        return file.read(1) in (b"", b"P", b"\x80")  # nothing, a zip file, a pickle
+
+
+def _explanation(path: str, message: str) -> str:
+    """One line instead of torch's several.
+
+    Args:
+        path: the checkpoint.
+        message: what torch says about it; it names a refused global as ``GLOBAL posix.system``.
+    """
+    refused = re.search(r"GLOBAL (\S+) w|but got <class '([^']+)'>", message)
+    if refused is None:
+        return (
+            f"{path} is damaged, or not a checkpoint: it is cut short or something else wrote it. "
+            f"{remedy(path)}"
+        )
+    return (
+        f"{path} was not loaded, and nothing in it was run: it contains "
+        f"{refused[1] or refused[2]}, which fairseq does not save in a checkpoint and which may "
+        "run code. Use a checkpoint from a source that you trust."
+    )

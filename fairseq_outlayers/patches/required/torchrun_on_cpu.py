@@ -1,0 +1,111 @@
+"""Let the processes that torchrun starts train one model, on CPUs too.
+
+``infer_init_method`` (fairseq/distributed/utils.py) reads torchrun's variables only on a machine
+with several GPUs. So ``torchrun --nproc_per_node 2 $(which fairseq-train) ... --cpu`` trains two
+models that know nothing of each other, into the same files, and exits with 0; with
+``--distributed-world-size 2`` it divides by the number of GPUs. And ``DistributedFairseqModel``
+(fairseq/models/distributed_fairseq_model.py) names a device to PyTorch's wrapper, which takes none
+for a model on a CPU, so that the default ``--ddp-backend pytorch_ddp`` cannot start there.
+
+The patch reads the variables before stock looks, chooses ``gloo`` where ``nccl`` cannot work, and
+leaves the device out for a model on a CPU. Commands look ``call_main`` up in its module, after
+``--user-dir`` has been imported; ``infer_init_method``, which it calls, is not told of ``--cpu``.
+Only ``fairseq-hydra-train`` imports ``common.user_dir`` after that, too late for the first half.
+"""
+
+import functools
+import importlib.util
+import os
+from typing import Any, Callable
+
+import torch
+from fairseq.distributed import utils
+from fairseq.models import distributed_fairseq_model
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+TORCHRUN_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
+FROM_FAIRSCALE = ("fully_sharded", "slowmo")
+SLURM_VARIABLES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
+
+
+def apply() -> None:
+    """Replace the start of every command, and the wrapper's name where fairseq looks it up."""
+    replace_once(utils, "call_main", _with_processes_joined)
+    replace_once(distributed_fairseq_model, "DistributedDataParallel", _without_device_on_cpu)
+
+
+def _with_processes_joined(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def call_main(cfg: Any, main: Any, **kwargs: Any) -> Any:
+        _require_fairscale(cfg.distributed_training.ddp_backend)
+        on_cpu = cfg.common.cpu or not torch.cuda.is_available()
+        if not cfg.common.tpu:
+            _join(cfg.distributed_training, on_cpu)
+        return stock(cfg, main, **kwargs)
+
+    return call_main
+
+
+def _require_fairscale(backend: str) -> None:
+    """Refuse two wrappers before fairseq imports what they need."""
+    if backend in FROM_FAIRSCALE and importlib.util.find_spec("fairscale") is None:
+        raise UserError(
+            f"--ddp-backend {backend} needs fairscale, which is not installed, and it does not "
+            "work with this package's criterions, partitions and lazy_adam either: use "
+            "pytorch_ddp, which is the default, or legacy_ddp"
+        )
+
+
+def _join(options: Any, on_cpu: bool) -> None:
+    """Complete fairseq's options of distributed training.
+
+    Raises:
+        UserError: if more processes are asked for than anybody will start.
+    """
+    if options.distributed_init_method is None:
+        num_processes = _num_processes_of_torchrun()
+        if num_processes > 1:
+            # Stock reads the variables itself if this says that there are others.
+            options.distributed_world_size = num_processes
+            if on_cpu:
+                _join_by_environment(options)
+        elif on_cpu:
+            _require_somebody_to_start(options)
+    if on_cpu and options.distributed_backend == "nccl":
+        options.distributed_backend = "gloo"
+
+
+def _num_processes_of_torchrun() -> int:
+    """1 too where torchrun has not started this process."""
+    started = all(variable in os.environ for variable in TORCHRUN_VARIABLES)
+    return int(os.environ["WORLD_SIZE"]) if started else 1
+
+
+def _join_by_environment(options: Any) -> None:
+    options.distributed_init_method = "env://"
+    options.distributed_rank = int(os.environ["RANK"])
+    options.device_id = int(os.environ["LOCAL_RANK"])
+    options.distributed_no_spawn = True
+
+
+def _require_somebody_to_start(options: Any) -> None:
+    by_slurm = any(variable in os.environ for variable in SLURM_VARIABLES)
+    num_processes, num_gpus = options.distributed_world_size, torch.cuda.device_count()
+    if num_processes > max(1, num_gpus) and not by_slurm:
+        raise UserError(
+            f"--distributed-world-size {num_processes}: fairseq starts one process for each GPU, "
+            f"and this machine has {num_gpus}. To train on CPUs, leave the option out and start "
+            f"the processes by torchrun --nproc_per_node {num_processes} $(which fairseq-train) ..."
+        )
+
+
+def _without_device_on_cpu(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock, updated=())
+    def wrap(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if all(parameter.device.type == "cpu" for parameter in module.parameters()):
+            kwargs.update(device_ids=None, output_device=None)
+        return stock(module, *args, **kwargs)
+
+    return wrap

@@ -1,0 +1,89 @@
+import sys
+
+import pytest
+
+from fairseq_outlayers import patches
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences import clear_errors
+
+MESSAGE = "dict.de.txt has no words; rebuild it with fairseq-preprocess."
+
+
+def shown(capsys, function, hook=None):
+    """What the interpreter prints when ``function`` raises."""
+    try:
+        function()
+    except Exception:
+        (hook or sys.excepthook)(*sys.exc_info())
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    monkeypatch.delenv(clear_errors.TRACEBACK_VARIABLE, raising=False)
+    return clear_errors._make_hook(sys.__excepthook__)
+
+
+def mistake():
+    raise UserError(MESSAGE)
+
+
+def mistake_behind_another_error():
+    """As ``Trainer.load_checkpoint`` hides the reason."""
+    try:
+        mistake()
+    except Exception:
+        raise Exception("please ensure that the architectures match")  # noqa: B904
+
+
+def mistake_as_a_cause():
+    try:
+        mistake()
+    except Exception as error:
+        raise RuntimeError("cannot load") from error
+
+
+def mistake_in_a_worker():
+    """As torch's DataLoader hands an exception over from another process."""
+    raise UserError(
+        "Caught UserError in DataLoader worker process 0.\nOriginal Traceback (most recent call "
+        f"last):\n  File ...\nfairseq_outlayers.errors.UserError: {MESSAGE}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [mistake, mistake_behind_another_error, mistake_as_a_cause, mistake_in_a_worker],
+)
+def test_a_users_mistake_is_shown_as_one_line(capsys, hook, function):
+    assert shown(capsys, function, hook) == f"error: {MESSAGE}\n"
+
+
+def test_any_other_error_keeps_its_traceback(capsys, hook):
+    text = shown(capsys, lambda: 1 // 0, hook)
+    assert "Traceback (most recent call last)" in text
+    assert "ZeroDivisionError" in text
+
+
+def test_an_error_that_replaces_a_mistake_on_purpose_keeps_its_traceback(capsys, hook):
+    def replaced():
+        try:
+            mistake()
+        except UserError:
+            raise KeyError("another") from None
+
+    assert "KeyError: 'another'" in shown(capsys, replaced, hook)
+
+
+def test_the_traceback_of_a_mistake_can_be_asked_for(capsys, hook, monkeypatch):
+    monkeypatch.setenv(clear_errors.TRACEBACK_VARIABLE, "1")
+    text = shown(capsys, mistake_behind_another_error, hook)
+    assert "Traceback (most recent call last)" in text
+    assert MESSAGE in text
+
+
+def test_applying_again_does_not_put_a_hook_on_the_hook():
+    patches.apply()
+    hook = sys.excepthook
+    patches.apply()
+    assert sys.excepthook is hook

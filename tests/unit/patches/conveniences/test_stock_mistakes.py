@@ -1,0 +1,161 @@
+"""Mistakes that fairseq finds: each made as a user makes it, and told in one line."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.trainer import Trainer
+from fairseq_cli import generate, train
+
+from fairseq_outlayers.patches.conveniences.clear_errors import _make_hook
+from fairseq_outlayers.patches.conveniences.stock_mistakes import SAID, told_plainly
+
+
+def line_of(function, *arguments, **keywords):
+    """What a command line of these arguments is told."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - fairseq raises all kinds
+        function(*arguments, **keywords)
+    return told_plainly(raised.value, [str(argument) for argument in arguments])
+
+
+def parsed(parser, *given):
+    return options.parse_args_and_arch(parser, input_args=[str(word) for word in given])
+
+
+def translation(folder, *given):
+    """The task of ``fairseq-train folder``."""
+    arch = ["--arch", "luong_lstm", *given]
+    arguments = parsed(options.get_training_parser(), folder, *arch)
+    return tasks.setup_task(convert_namespace_to_omegaconf(arguments).task)
+
+
+def dictionaries(folder):
+    for language in ("en", "de"):
+        Dictionary().save(str(folder / f"dict.{language}.txt"))
+
+
+def test_no_batch_size():
+    cfg = convert_namespace_to_omegaconf(
+        parsed(options.get_training_parser(), "data-bin", "--arch", "luong_lstm")
+    )
+    assert line_of(train.main, cfg) == (
+        "the batches have no size: give --max-tokens or --batch-size"
+    )
+
+
+def test_a_sentence_that_fits_into_no_batch():
+    sizes = np.array([3, 9])
+    assert line_of(data_utils.batch_by_size, np.arange(2), None, sizes, max_tokens=5) == (
+        "--max-tokens 5: there are longer sentences: raise it, or leave them out of the data"
+    )
+
+
+def test_a_data_folder_that_does_not_exist(tmp_path):
+    assert line_of(translation, tmp_path / "nowhere") == (
+        f"{tmp_path}/nowhere: no such file or folder: check the path"
+    )
+
+
+def test_a_data_folder_without_translations(tmp_path):
+    assert "no train.XX-YY.* of two languages" in line_of(translation, tmp_path)
+
+
+def test_a_data_folder_of_another_task(tmp_path):
+    line = line_of(translation, tmp_path, "-s", "en", "-t", "de")
+    assert line.startswith(f"{tmp_path}/dict.en.txt: no such file: ")
+    assert "dict.txt for language models" in line
+
+
+def test_a_subset_that_does_not_exist(tmp_path):
+    dictionaries(tmp_path)
+    task = translation(tmp_path, "-s", "en", "-t", "de")
+    assert line_of(task.load_dataset, "tset") == (
+        f"{tmp_path}: no binarized text called tset: check the folder, and the name "
+        "(--train-subset, --valid-subset, --gen-subset)"
+    )
+
+
+def test_a_checkpoint_that_does_not_exist():
+    assert line_of(checkpoint_utils.load_model_ensemble_and_task, ["no.pt"]) == (
+        "no.pt: no such checkpoint: check the path"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ([], "no checkpoint: give its path as --path"),
+        (["--path", "a.pt", "--replace-unk"], "use --task translation_outlayers --unk-replacement"),
+    ],
+)
+def test_commands_of_decoding(given, line):
+    arguments = parsed(options.get_generation_parser(), "data-bin", *given)
+    assert line in line_of(generate.main, convert_namespace_to_omegaconf(arguments))
+
+
+def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
+    said = "please ensure that the architectures match."
+    assert said in inspect.getsource(Trainer.load_checkpoint)
+
+    def load_checkpoint():
+        try:
+            torch.nn.Linear(2, 3).load_state_dict({})
+        except Exception:
+            raise Exception(f"Cannot load model parameters from checkpoint a.pt; {said}")  # noqa: B904
+
+    assert line_of(load_checkpoint) == (
+        "a.pt holds another model than the options describe: train on with the options it was "
+        "trained with, or choose another --save-dir (or --restore-file). The first difference: "
+        'Missing key(s) in state_dict: "weight", "bias".'
+    )
+
+
+def test_every_other_error_keeps_its_traceback():
+    assert told_plainly(KeyError("output_layer")) is None
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "told"),
+    [
+        ("text/train.en", ["--trainpref", "text/train"], True),
+        ("text/train.en", ["--trainpref=text/train"], True),
+        ("b", ["a:b"], True),
+        ("nowhere/dict.txt", ["nowhere"], True),
+        ("nowhere/sub/file", ["./nowhere/"], True),
+        ("here/dict.txt", ["here"], True),
+        ("here/dict.en.txt", ["here"], True),
+        ("here/own.json", ["here"], False),  # the folder exists, and nobody named the file
+        ("file", ["--text", "another"], False),
+        ("dict.txt", ["another"], False),
+        ("program", ["program2", "--program"], False),
+    ],
+)
+def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(FileNotFoundError) as raised:
+        Path(missing).read_text()
+    line = told_plainly(raised.value, command)
+    assert (line or "").startswith(f"{missing}: no such file") == told
+    monkeypatch.setattr(sys, "argv", ["fairseq-train", *command])
+    assert told_plainly(raised.value) == line
+
+
+def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
+    monkeypatch.delenv("OUTLAYERS_TRACEBACK", raising=False)
+    error = OSError("Model file not found: no.pt")
+    _make_hook(sys.__excepthook__)(OSError, error, None)
+    assert capsys.readouterr().err == "error: no.pt: no such checkpoint: check the path\n"
+
+
+def test_every_remedy_has_the_groups_that_it_names():
+    for said, instead in SAID.items():
+        named = {int(number) for number in re.findall(r"\{(\d)\}", instead)}
+        assert named == set(range(1, re.compile(said).groups + 1)), said
