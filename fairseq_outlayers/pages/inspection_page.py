@@ -46,8 +46,9 @@ def inspection_page(data: Dict[str, Any], title: str, command: str = "") -> str:
 </article>
 </main>
 {json_script("data", details)}"""
-    footer = "".join(element("p", escape(line)) for line in data["signatures"])
-    footer += element("p", element("code", escape(command))) if command else ""
+    made = "".join(element("p", escape(line)) for line in data["signatures"])
+    made += element("p", element("code", escape(command))) if command else ""
+    footer = element("details", element("summary", "How this page was made") + made)
     return document(title, body, SCRIPTS, footer)
 
 
@@ -55,10 +56,11 @@ def _summary(data: Dict[str, Any]) -> str:
     models, difference = data["models"], data["difference"]
     tiles = [_model_tile(letter, model, data) for letter, model in zip("AB", models, strict=False)]
     bars = [(model["name"], model["bleu"]) for model in models]
-    plots = interval_plot("BLEU", bars)
+    plots, finding = interval_plot("BLEU", bars), ""
     if difference:
         plots += interval_plot("difference in BLEU, B - A", [("B - A", difference)], zero=True)
-        plots += element("p", _finding(difference), class_="finding")
+        finding = element("p", _finding(difference), class_="finding")
+    plots = element("div", plots, class_="plots") + finding
     note = element("p", "Bars: 95% interval over 1,000 resamples of the sentences", class_="note")
     tiles.append(element("div", plots + note, class_="tile plot"))
     return element("section", "".join(tiles), class_="summary", aria_label="Summary")
@@ -79,14 +81,14 @@ def _model_tile(letter: str, model: Dict[str, Any], data: Dict[str, Any]) -> str
     facts = [
         ("chrF", f"{model['chrf']:.1f}"),
         ("parameters", f"{model['parameters']:,}"),
-        ("unknown words written", _share(model["unknown_words"], model["target_words"])),
+        ("unknown words", _share(model["unknown_words"], model["target_words"])),
     ]
     if model["replaced_words"]:
-        facts.append(("of these replaced", f"{model['replaced_words']:,}"))
+        facts.append(("replaced", f"{model['replaced_words']:,}"))
     candidates = data["candidates"]["AB".index(letter)]
     if candidates:
-        facts.append(("candidates of a sentence", f"{candidates['mean']:,.0f}"))
-        facts.append(("misses", _share(model["misses_words"], model["reference_words"])))
+        facts.append(("candidates a sentence", f"{candidates['mean']:,.0f}"))
+        facts.append(("candidate misses", _share(model["misses_words"], model["reference_words"])))
     terms = "".join(element("dt", escape(a)) + element("dd", escape(b)) for a, b in facts)
     score = (
         element("strong", f"{bleu['value']:.2f}")
@@ -94,16 +96,20 @@ def _model_tile(letter: str, model: Dict[str, Any], data: Dict[str, Any]) -> str
         + element("span", f"[{bleu['low']:.2f}, {bleu['high']:.2f}]", class_="interval")
     )
     heading = element("h2", name + escape(model["name"]), title=model["path"])
-    kind = element("p", escape(model["kind"]), class_="note")
+    kind = element("p", escape(model["kind"]), class_="note kind")
     return element(
         "div",
-        heading + kind + element("p", score, class_="score") + element("dl", terms),
+        heading
+        + kind
+        + element(
+            "div", element("p", score, class_="score") + element("dl", terms), class_="facts"
+        ),
         class_="tile",
     )
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,} ({part / max(whole, 1):.1%})"
+    return f"{part:,} ({part / max(whole, 1):.1%})"
 
 
 def _toolbar(models: Sequence[Dict[str, Any]], sentences: Sequence[Dict[str, Any]]) -> str:
@@ -157,7 +163,10 @@ def _row(number: int, sentence: Dict[str, Any]) -> str:
         side = f"hypothesis {letter}" if len(shown) > 1 else "hypothesis"
         words = " ".join(model["target"])
         texts += element("span", escape(words) or "&nbsp;", class_=side, dir="auto")
-    scores = " ".join(f"{model['chrf']:.0f}" for model in models)
+    scores = " ".join(
+        element("span", f"{model['chrf']:.0f}", class_=letter if len(models) > 1 else None)
+        for letter, model in zip("ab", models, strict=False)
+    )
     tags = "".join(
         element("i", label.split()[-1] if name == "misses" else label.split()[0], class_=name)
         for name, (label, _) in FILTERS.items()

@@ -4,7 +4,7 @@ from typing import Dict, Sequence, Tuple
 
 from fairseq_outlayers.pages.document import element, escape
 
-WIDTH, ROW, SIDE = 300, 26, 10
+WIDTH, ROW, SIDE = 200, 20, 10
 LEGIBLE_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -28,7 +28,7 @@ def interval_plot(
         return SIDE + (value - low) / (high - low) * (WIDTH - 2 * SIDE)
 
     parts, height = [], ROW * len(figures) + 16
-    step = next((s for s in LEGIBLE_STEPS if (high - low) / s <= 5), LEGIBLE_STEPS[-1])
+    step = next((s for s in LEGIBLE_STEPS if (high - low) / s <= 4), LEGIBLE_STEPS[-1])
     first = int(-(-low // step))
     for number in range(first, int(high // step) + 1):
         x = place(number * step)
@@ -41,7 +41,7 @@ def interval_plot(
         y = ROW * row + ROW / 2
         ends_x = f'x1="{place(figure["low"]):.1f}" x2="{place(figure["high"]):.1f}"'
         parts.append(f'<line class="bar {letter}" {ends_x} y1="{y}" y2="{y}"/>')
-        parts.append(f'<circle class="{letter}" cx="{place(figure["value"]):.1f}" cy="{y}" r="5"/>')
+        parts.append(f'<circle class="{letter}" cx="{place(figure["value"]):.1f}" cy="{y}" r="4"/>')
     spoken = "; ".join(
         f"{name} {f['value']:.2f} [{f['low']:.2f}, {f['high']:.2f}]" for name, f in figures
     )

@@ -27,7 +27,8 @@ def settings(recipe: Recipe, options: argparse.Namespace) -> int:
     """Every setting with its value and meaning; set them in the environment."""
     for name, (_, meaning) in {**recipe.declared, **SHARED, **SHELL}.items():
         value = recipe.settings.get(name, os.environ.get(name, ""))
-        print(f"{name}={shlex.quote(value) if value else '':<24}  {meaning}".rstrip())
+        given = f"{name}={shlex.quote(value) if value else ''}"
+        print(f"{given:<28}  {meaning}".rstrip())
     return 0
 
 

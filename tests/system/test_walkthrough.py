@@ -1,4 +1,4 @@
-"""CONTRIBUTING followed to the letter, in a copy of the project: the contract still holds."""
+"""CONTRIBUTING followed to the letter, in a copy of the project: what it adds keeps its word."""
 
 import os
 import re

@@ -32,7 +32,7 @@ function attentionTable(weights, source, target) {
     });
     body.append(line);
   });
-  return make("div", { class: "scroll" }, make("table", { class: "attention" }, make("thead", {}, head), body));
+  return make("div", { class: "scroll" }, make("table", { class: columns.length > 11 ? "attention dense" : "attention" }, make("thead", {}, head), body));
 }
 
 // Shade the source words by the attention of the target word that is pointed at.

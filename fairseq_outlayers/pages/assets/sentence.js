@@ -83,21 +83,22 @@ function legend() {
   return line.children.length ? line : null;
 }
 
+const sameLists = JSON.stringify(data.candidates[0]) === JSON.stringify(data.candidates[1]);
+
 // The candidates of each model: misses, what each source word added, and what all sentences share.
 function candidateBlock(views, number) {
   const block = make("section", { class: "candidates" });
   data.candidates.forEach((lists, model) => {
-    if (!lists.shared) return;
-    const same = model && JSON.stringify(lists) === JSON.stringify(data.candidates[0]);
-    if (same && sameWords(views[0].source, views[model].source)) return;
+    if (!lists.shared || (model && sameLists && sameWords(views[0].source, views[1].source))) return;
     const { source, unknown_source, reference, misses } = views[model];
     const others = lists.others[number];
     const title = make("h3", {}, "Candidates");
-    if (model || data.candidates[1]?.shared) title.append(make("small", {}, ` of ${data.models[model]}`));
+    if (views.length > 1 && !sameLists) title.append(make("small", {}, ` of ${data.models[model]}`));
     const missed = [...new Set(misses.map((k) => reference[k]))];
     block.append(title, missed.length
       ? make("p", {}, "Not among them, but in the reference: ", ...missed.flatMap((w) => [wordElement(w, ["miss"]), " "]))
       : make("p", { class: "note" }, "All words of the reference are among them."));
+    block.append(make("p", { class: "note" }, "By the source word that adds them; words of the reference are bold."));
     block.append(candidateTable(lists, source, unknown_source, new Set(reference)));
     block.append(moreCandidates(`${others.length} from neither`, others, reference));
     block.append(moreCandidates(`${lists.shared.length.toLocaleString("en")} that all sentences share`, lists.shared, reference));
