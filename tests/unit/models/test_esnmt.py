@@ -1,5 +1,7 @@
 """rnmt_plus and the echo state models on its skeleton, against the equations in float64."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
