@@ -11,23 +11,20 @@ from torch import Tensor
 
 from fairseq_outlayers.criterions import reporting
 from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full_nll, smoothing_term
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.ranges import check_ranges, ranged, share
 
 
 @dataclass
 class SoftmaxConfig(FairseqDataclass):
-    label_smoothing: float = field(
-        default=0.0,
-        metadata={"help": "probability spread evenly over the classes that are not the target"},
+    label_smoothing: float = share(
+        0.0, "probability spread evenly over the classes that are not the target"
     )
-    loss_chunk_size: int = field(
-        default=0,
-        metadata={
-            "help": "target positions whose logits exist at a time: smaller saves memory; "
-            "0 chooses by device"
-        },
+    loss_chunk_size: int = ranged(
+        0,
+        "target positions whose logits exist at a time: smaller saves memory; 0 chooses by device",
+        at_least=0,
     )
     sentence_avg: bool = II("optimization.sentence_avg")
 
@@ -55,14 +52,15 @@ class FullSoftmax(FairseqCriterion):
         smooth_real_classes: bool = False,
     ):
         super().__init__(task)
-        if not 0.0 <= label_smoothing < 1.0:
-            raise UserError(f"--label-smoothing {label_smoothing}: must be at least 0 and below 1")
-        if loss_chunk_size < 0:
-            raise UserError(f"--loss-chunk-size {loss_chunk_size}: must be 0 or more")
         self.label_smoothing = label_smoothing
         self.left_out = self.padding_idx if smooth_real_classes else None
         self.chunk_size = loss_chunk_size
         self.sentence_avg = sentence_avg
+
+    @classmethod
+    def build_criterion(cls, cfg: Any, task: Any) -> "FullSoftmax":
+        check_ranges(cfg, FullSoftmaxConfig)
+        return super().build_criterion(cfg, task)
 
     def forward(
         self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True

@@ -7,9 +7,11 @@ from fairseq.criterions import register_criterion
 from torch import Tensor
 
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.partitions.options import PartitionConfig
+from fairseq_outlayers.ranges import check_ranges
 
 
 @register_criterion("partition_softmax", dataclass=FullSoftmaxConfig)
@@ -34,7 +36,7 @@ class PartitionSoftmax(FullSoftmax):
                 "--criterion partition_softmax needs partitions: add --task translation_outlayers "
                 "--partition-size N, or choose --criterion full_softmax"
             )
-        require_range(task.cfg, "partition_size", at_least=1)
+        check_ranges(task.cfg, PartitionConfig)
         return super().build_criterion(cfg, task)
 
     def losses(

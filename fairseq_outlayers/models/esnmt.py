@@ -6,7 +6,7 @@ from typing import Any, Tuple
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
     MakeLayer,
@@ -14,6 +14,7 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
+from fairseq_outlayers.ranges import ranged, share
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
@@ -41,13 +42,12 @@ class EchoStateConfig(RNMTPlusConfig):
         default=LEARNED,
         metadata={"help": "of the recurrent matrices: learned, or a fixed number"},
     )
-    radius_init: float = field(default=1.0, metadata={"help": "learned spectral radii start here"})
-    gamma_init: float = field(
-        default=10.0,
-        metadata={
-            "help": "the learned scales of the inputs start here (10 in the paper, where "
-            "upper layers saturate: see --input-norm)"
-        },
+    radius_init: float = ranged(1.0, "learned spectral radii start here", at_least=0)
+    gamma_init: float = ranged(
+        10.0,
+        "the learned scales of the inputs start here (10 in the paper, where "
+        "upper layers saturate: see --input-norm)",
+        at_least=0,
     )
     input_norm: ChoiceEnum(list(INPUT_NORMS)) = field(  # type: ignore[valid-type]
         default="none",
@@ -56,19 +56,17 @@ class EchoStateConfig(RNMTPlusConfig):
             "layer's drive has the variance of its input"
         },
     )
-    reservoir_sparsity: float = field(
-        default=0.25, metadata={"help": "share of the frozen recurrent and input weights pruned"}
+    reservoir_sparsity: float = share(
+        0.25, "share of the frozen recurrent and input weights pruned"
     )
-    reservoir_seed: int = field(
-        default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
+    reservoir_seed: int = ranged(
+        1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
     )
 
 
 @dataclass
 class ESNMTConfig(EchoStateConfig):
-    leak_rate: float = field(
-        default=1.0, metadata={"help": "share of a state that is new at every step"}
-    )
+    leak_rate: float = ranged(1.0, "share of a state that is new at every step", above=0, at_most=1)
 
 
 @dataclass
@@ -82,10 +80,12 @@ class ESNMTLSTMConfig(EchoStateConfig):
 class EchoStateModel(RNMTSkeleton):
     """The skeleton with frozen layers, as far as ``--release`` does not release them."""
 
+    Config = EchoStateConfig
     gates = 1
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
+        check_model(cfg, cls.Config, task)
         check_echo_options(cfg)
         return super().build_model(cfg, task)
 
@@ -134,11 +134,7 @@ class EchoStateModel(RNMTSkeleton):
 class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
 
-    @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
-        if not 0 < cfg.leak_rate <= 1:
-            raise UserError(f"--leak-rate {cfg.leak_rate}: must be above 0 and at most 1")
-        return super().build_model(cfg, task)
+    Config = ESNMTConfig
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:
@@ -149,6 +145,7 @@ class ESNMT(EchoStateModel):
 class ESNMTLSTM(EchoStateModel):
     """RNMT+ with frozen LSTM layers, but for two scales a layer (ESNMT-LSTM)."""
 
+    Config = ESNMTLSTMConfig
     gates = 4
 
     @classmethod

@@ -4,7 +4,7 @@ A bidirectional GRU encoder, a conditional GRU decoder with additive attention, 
 source embedding below and any output layer on top.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch.nn as nn
@@ -13,37 +13,28 @@ from fairseq.models import register_model
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.models.base import AttentionalModel
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.patches import register_dictionaries
+from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
 
 
 @dataclass
 class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=500, metadata={"help": "dimensions of the embeddings and of the readout"}
+    embed_dim: int = width(500, "dimensions of the embeddings and of the readout")
+    hidden_size: int = width(500, "size of the GRU states, of either direction in the encoder")
+    attention_size: int = optional_width(
+        0, "size of the attention's hidden layer; 0: that of the encoder states"
     )
-    hidden_size: int = field(
-        default=500, metadata={"help": "size of the GRU states, of either direction in the encoder"}
-    )
-    attention_size: int = field(
-        default=0,
-        metadata={"help": "size of the attention's hidden layer; 0: that of the encoder states"},
-    )
-    dropout: float = field(
-        default=0.0, metadata={"help": "dropout on the encoder states and on the readout"}
-    )
-    embedding_dropout: float = field(
-        default=0.0, metadata={"help": "dropout on source and target embeddings"}
-    )
-    init_std: float = field(
-        default=0.01,
-        metadata={"help": "weights start normal with this deviation; recurrent ones orthogonal"},
+    dropout: float = share(0.0, "dropout on the encoder states and on the readout")
+    embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
+    init_std: float = ranged(
+        0.01, "weights start normal with this deviation; recurrent ones orthogonal", at_least=0
     )
 
 
@@ -56,12 +47,7 @@ class NematusGRU(AttentionalModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "NematusGRU":
-        for option in ("embed_dim", "hidden_size"):
-            require_range(cfg, option, at_least=1)
-        for option in ("dropout", "embedding_dropout"):
-            require_range(cfg, option, at_least=0, below=1)
-        for option in ("attention_size", "init_std"):
-            require_range(cfg, option, at_least=0)
+        check_model(cfg, NematusGRUConfig, task)
         model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
         _initialize(model, cfg.init_std)
         register_dictionaries(model, task)

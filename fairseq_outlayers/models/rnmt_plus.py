@@ -12,14 +12,16 @@ from fairseq.models import register_model
 
 from fairseq_outlayers.decoders.rnmt import RNMTDecoder
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.models.base import AttentionalModel
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.patches import register_dictionaries
+from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,
@@ -35,25 +37,18 @@ MakeLayer = Callable[[str, int], RecurrentLayer]
 
 @dataclass
 class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=512, metadata={"help": "dimensions of the source and target embeddings"}
-    )
-    hidden_size: int = field(
-        default=512,
-        metadata={"help": "size of the states; the encoder has as many in each direction"},
-    )
-    encoder_layers: int = field(default=6, metadata={"help": "bidirectional encoder layers"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder layers"})
-    attention_heads: int = field(default=4, metadata={"help": "heads of the additive attention"})
+    embed_dim: int = width(512, "dimensions of the source and target embeddings")
+    hidden_size: int = width(512, "size of the states; the encoder has as many in each direction")
+    encoder_layers: int = depth(6, "bidirectional encoder layers")
+    decoder_layers: int = depth(6, "decoder layers")
+    attention_heads: int = depth(4, "heads of the additive attention")
     share_all_embeddings: bool = field(
         default=False,
         metadata={"help": "one embedding table for both sides; needs a joined dictionary"},
     )
-    dropout: float = field(
-        default=0.3, metadata={"help": "dropout on the embeddings and on every layer's output"}
-    )
-    init_range: float = field(
-        default=0.04, metadata={"help": "parameters start uniform in [-init_range, init_range]"}
+    dropout: float = share(0.3, "dropout on the embeddings and on every layer's output")
+    init_range: float = ranged(
+        0.04, "parameters start uniform in [-init_range, init_range]", at_least=0
     )
 
 
@@ -144,11 +139,7 @@ def initialise(model: Any, bound: float) -> None:
 
 def check_options(cfg: Any, task: Any) -> None:
     """Refuse what cannot be built, before anything is."""
-    for option in ("encoder_layers", "decoder_layers", "embed_dim", "hidden_size"):
-        require_range(cfg, option, at_least=1)
-    require_range(cfg, "attention_heads", at_least=1)
-    require_range(cfg, "dropout", at_least=0, below=1)
-    require_range(cfg, "init_range", at_least=0)
+    check_model(cfg, RNMTPlusConfig, task)
     if cfg.hidden_size % cfg.attention_heads:
         raise UserError(
             f"--attention-heads {cfg.attention_heads} must divide --hidden-size {cfg.hidden_size}"

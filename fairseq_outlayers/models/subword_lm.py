@@ -9,11 +9,13 @@ from fairseq.models import FairseqLanguageModel, register_model
 
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
 from fairseq_outlayers.patches import register_dictionaries
+from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import changed_defaults, register_size
 
 Defaults: Any = changed_defaults(
@@ -24,11 +26,9 @@ Defaults: Any = changed_defaults(
 
 @dataclass
 class SubwordLMConfig(Defaults):
-    hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
-    lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
-    dropout: float = field(
-        default=0.3, metadata={"help": "variational dropout on the states of every LSTM layer"}
-    )
+    hidden_size: int = width(200, "size of the LSTM states")
+    lstm_layers: int = depth(2, "LSTM layers")
+    dropout: float = share(0.3, "variational dropout on the states of every LSTM layer")
     mask_per_row: bool = field(
         default=False,
         metadata={
@@ -36,8 +36,8 @@ class SubwordLMConfig(Defaults):
             "authors do; slower, because the recurrence is then no longer one kernel"
         },
     )
-    init_range: float = field(
-        default=0.1, metadata={"help": "all parameters start uniform in [-init_range, init_range]"}
+    init_range: float = ranged(
+        0.1, "all parameters start uniform in [-init_range, init_range]", at_least=0
     )
 
 
@@ -52,10 +52,7 @@ class SubwordLM(FairseqLanguageModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
-        for option in ("hidden_size", "lstm_layers"):
-            require_range(cfg, option, at_least=1)
-        require_range(cfg, "dropout", at_least=0, below=1)
-        require_range(cfg, "init_range", at_least=0)
+        check_model(cfg, SubwordLMConfig, task)
         dictionary, size = task.target_dictionary, cfg.hidden_size
         check_same_words(task)
         check_tie(cfg)

@@ -14,6 +14,7 @@ from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.output_structure import OutputStructureOutputLayer
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
+from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.registry import lookup, selection_config
 
 OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
@@ -52,6 +53,7 @@ def build_output_layer(
         UserError: if the name is unknown or the dimensions do not suit the layer.
     """
     layer = lookup(OUTPUT_LAYERS, config.output_layer, "--output-layer")
+    check_ranges(config, layer.Config)
     return layer.build(config, embedding, hidden_size, dictionary)
 
 

@@ -10,12 +10,13 @@ from torch import Tensor
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding, ComposedWords
 from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
 from fairseq_outlayers.compositions.units import units_of_dictionary
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.structure import make_projection
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
+from fairseq_outlayers.ranges import check_ranges, depth, optional_width
 from fairseq_outlayers.registry import lookup
 
 WORD = "word"  # no composition: a vector for every word
@@ -62,25 +63,17 @@ class SubwordOutputLayer(ComputedOutputLayer):
                 "cnn (charcnn), hw1, hw2"
             },
         )
-        unit_dim: int = field(
-            default=0,
-            metadata={
-                "help": "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
-                "the decoder states for morphs"
-            },
+        unit_dim: int = optional_width(
+            0,
+            "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
+            "the decoder states for morphs",
         )
-        highway_dim: int = field(
-            default=0,
-            metadata={
-                "help": "size of a word's vector with sylconcat; 0: that of the decoder states"
-            },
+        highway_dim: int = optional_width(
+            0, "size of a word's vector with sylconcat; 0: that of the decoder states"
         )
-        char_widths: int = field(
-            default=6, metadata={"help": "charcnn has filters of width 1 to this"}
-        )
-        char_filters: int = field(
-            default=25,
-            metadata={"help": "charcnn has this many filters times their width, at most 200"},
+        char_widths: int = depth(6, "charcnn has filters of width 1 to this")
+        char_filters: int = depth(
+            25, "charcnn has this many filters times their width, at most 200"
         )
         mask_char_padding: bool = field(
             default=False,
@@ -158,10 +151,7 @@ def compose_words(config: Any, dictionary: Any, hidden_size: int) -> ComposedWor
         UserError: if the name is unknown, a size has no meaning or there is no table of units.
     """
     composition = lookup(COMPOSITIONS, config.composition, "--composition")
-    for option in ("unit_dim", "highway_dim"):
-        require_range(config, option, at_least=0)
-    for option in ("char_widths", "char_filters"):
-        require_range(config, option, at_least=1)
+    check_ranges(config, SubwordOutputLayer.Config)
     units = units_of_dictionary(dictionary, composition.kind)
     return ComposedWords(composition.build(config, units, hidden_size), units)
 

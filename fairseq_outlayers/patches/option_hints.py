@@ -4,7 +4,7 @@
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
 error stands under two hundred lines of usage. The mend leaves out the usage, and adds for each
 option of ours which architecture, criterion or task takes it, for any other the known option most
-like it.
+like it. Numbers that are out of their range are refused as soon as they are parsed.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 from fairseq import options
 
 from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.stock_ranges import check_stock_ranges
 
 NAMED = 4  # of the parts that take an option, the first so many
 
@@ -38,7 +39,9 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
             parser.exit(2, f"{parser.prog}: error: {'; '.join([message, *hints])}\n")
 
         parser.error = error  # type: ignore[method-assign]
-        return stock(parser, input_args, *arguments, **keywords)
+        parsed = stock(parser, input_args, *arguments, **keywords)
+        check_stock_ranges(parsed[0] if isinstance(parsed, tuple) else parsed)
+        return parsed
 
     return parse_args_and_arch
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.scale import Scale
 
 
@@ -55,10 +55,6 @@ def fixed_radius(cfg: Any) -> Optional[float]:
 def check_echo_options(cfg: Any) -> None:
     """Refuse what means nothing, before any weight is drawn."""
     fixed = fixed_radius(cfg)
-    require_range(cfg, "reservoir_sparsity", at_least=0, below=1)
-    require_range(cfg, "reservoir_seed", at_least=0, below=2**32)
-    for option in ("radius_init", "gamma_init"):
-        require_range(cfg, option, at_least=0, below=math.inf)
     if fixed is not None and cfg.radius_init != RADIUS_INIT:
         raise UserError(
             f"--radius-init {cfg.radius_init} is where learned radii start, and --spectral-radius "

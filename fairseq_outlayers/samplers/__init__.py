@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Type
 
+from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.registry import lookup, selection_config
 from fairseq_outlayers.samplers.base import ClassSample, ProposalSampler, Sampler
 from fairseq_outlayers.samplers.batch_negatives import BatchNegativesSampler
@@ -39,6 +40,7 @@ def build_sampler(config: Any, dictionary: Any, num_sampled: int) -> Sampler:
         UserError: if the name is unknown or the dictionary does not suit the sampler.
     """
     sampler = lookup(SAMPLERS, config.sampler, "--sampler")
+    check_ranges(config, sampler.Config)
     return sampler.build(config, dictionary, num_sampled)
 
 

@@ -5,7 +5,8 @@ To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``
 
 from typing import Any, Dict, Type
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.registry import lookup, selection_config
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.internal import (
@@ -46,8 +47,8 @@ def build_source_embedding(
     Raises:
         UserError: if the name is unknown or an option does not suit it.
     """
-    require_range(config, "internal_vocabulary", at_least=0)
     embedding = lookup(SOURCE_EMBEDDINGS, config.source_embedding, "--source-embedding")
+    check_ranges(config, embedding.Config)
     return embedding.build(config, dictionary, embed_dim, bidirectional)
 
 
