@@ -6,7 +6,8 @@ from typing import Any
 class UserError(ValueError):
     """A mistake of the user's, said in one line: what, where, which value, what to do.
 
-    fairseq's command lines show it without a traceback (see ``patches/clear_errors.py``).
+    fairseq's command lines show it without a traceback
+    (``patches/conveniences/clear_errors.py``).
     """
 
 

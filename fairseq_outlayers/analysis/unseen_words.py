@@ -23,9 +23,9 @@ from fairseq_outlayers.analysis.text_files import lines
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
-from fairseq_outlayers.patches import update_dictionary
 
 
 @torch.no_grad()

@@ -6,9 +6,9 @@ from typing import Any, Dict
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.free_space import leaves
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.free_space import leaves
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
 
 WEIGHT_BYTES = 4  # of a regenerated weight, had it been saved

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.dictionary_file import file_of
+from fairseq_outlayers.formats.dictionary import file_of
 
 PADDING = 0  # the id that fills rows up; units count from 1
 # Around the characters of a word (Kim et al. 2016): a filter can then tell a prefix from an infix.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.dictionary_hash import fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint
 
 FORMAT = 1
 ARRAYS = {"per_word", "source_fingerprint", "target_fingerprint", "offsets", "targets", "blocked"}

@@ -12,7 +12,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.dictionary_hash import fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint
 
 MAKER = "data_prep/extract_embeddings.py"
 VERSION = "external_table_version"

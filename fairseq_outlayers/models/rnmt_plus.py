@@ -19,8 +19,8 @@ from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack, EncoderStack
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.models.checks import check_model
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.source_embeddings import (

@@ -17,9 +17,9 @@ from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.models.checks import check_model
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
 

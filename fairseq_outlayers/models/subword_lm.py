@@ -12,9 +12,9 @@ from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.models.checks import check_model
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import changed_defaults, register_size
 

@@ -22,8 +22,8 @@ from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerL
 from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.checks import check_model
+from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.patches import register_dictionaries
 from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_layers
 from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig
 

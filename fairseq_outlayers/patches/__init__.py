@@ -1,31 +1,36 @@
-"""What fairseq needs on today's PyTorch and Python: one small mend a file.
+"""What this package replaces in fairseq, a file each; docs/patches.md lists all of them.
 
-Each file names the fairseq function that is wrong, the upstream issue where there is one, and what
-the mend does. :func:`apply` puts them all in place; it runs when the package is imported, which is
-when fairseq reads ``--user-dir``, before any data or checkpoint is opened.
+``required/`` is what the models and the promises of this package need: checkpoints load on today's
+PyTorch, nothing in them runs, no data or progress is lost. ``conveniences/`` makes messages
+readable; the environment variable ``OUTLAYERS_CONVENIENCES=0`` leaves fairseq's own.
+
+:func:`apply` runs when the package is imported, which is when fairseq reads ``--user-dir``, before
+any data or checkpoint is opened.
 """
 
-from fairseq_outlayers.patches import (
-    atomic_checkpoint,
+import os
+
+from fairseq_outlayers.patches.conveniences import (
     clear_errors,
+    option_hints,
+    quiet_start,
+    replace_unk,
+)
+from fairseq_outlayers.patches.required import (
+    atomic_checkpoint,
     dictionary_file,
     dropped_tail,
     numpy_names,
-    option_hints,
     prepared_model,
-    quiet_start,
-    replace_unk,
     resume_in_parallel,
     resumed_lr_step,
     safe_checkpoints,
     torchrun_on_cpu,
 )
-from fairseq_outlayers.patches.dictionary_hash import register_dictionaries, update_dictionary
 
-MENDS = (
-    clear_errors,
-    option_hints,
-    quiet_start,
+CONVENIENCES_VARIABLE = "OUTLAYERS_CONVENIENCES"
+
+REQUIRED = (
     safe_checkpoints,
     numpy_names,
     dictionary_file,
@@ -33,15 +38,16 @@ MENDS = (
     atomic_checkpoint,
     resumed_lr_step,
     prepared_model,
-    replace_unk,
     torchrun_on_cpu,
     resume_in_parallel,
 )
+CONVENIENCES = (clear_errors, option_hints, quiet_start, replace_unk)
 
-__all__ = ["MENDS", "apply", "register_dictionaries", "update_dictionary"]
+__all__ = ["CONVENIENCES", "REQUIRED", "apply"]
 
 
 def apply() -> None:
-    """Put every mend in place. Calling it again changes nothing."""
-    for mend in MENDS:
-        mend.apply()
+    """Apply every patch that is not turned off. Calling it again changes nothing."""
+    wanted = os.environ.get(CONVENIENCES_VARIABLE) != "0"
+    for patch in (*REQUIRED, *(CONVENIENCES if wanted else ())):
+        patch.apply()

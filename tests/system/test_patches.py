@@ -1,4 +1,4 @@
-"""The mends of ``fairseq_outlayers/patches`` through fairseq's own commands."""
+"""The patches of ``fairseq_outlayers/patches`` through fairseq's own commands."""
 
 import os
 import shutil
@@ -128,7 +128,7 @@ def test_generate_refuses_a_checkpoint_with_code_and_does_not_run_it(data, evil)
 
 def test_resuming_refuses_a_checkpoint_with_code_and_does_not_run_it(data, evil):
     path, ran = evil
-    result = train(data, path.parent, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
+    result = train(data, path.parent)
     assert_refused(result, str(path), "mkdir")
     assert not ran.exists()
 

@@ -10,7 +10,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq_outlayers.commands.options import KINDS, OURS, REGISTRIES, options_page
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.checks import least_parameters
-from fairseq_outlayers.patches.stock_ranges import STOCK, check_stock_ranges
+from fairseq_outlayers.patches.conveniences.stock_ranges import STOCK, check_stock_ranges
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_outlayers.patches.dictionary_hash import fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint
 from fairseq_outlayers.tasks.translation_outlayers import (
     TranslationOutlayersConfig,
     TranslationOutlayersTask,

@@ -9,7 +9,7 @@ import torch
 from fairseq_outlayers.decoding.candidates import CommonList
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.candidate_file import Translations
-from fairseq_outlayers.patches.dictionary_hash import fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint
 from tests.conftest import make_dictionary
 
 BEGINNING = [0, 1, 2, 3]  # <s> and padding have a place on every list, but no score

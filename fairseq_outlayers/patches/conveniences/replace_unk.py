@@ -2,7 +2,7 @@
 
 ``--replace-unk`` without a file opens one called ``@@ `` (``load_align_dict`` in fairseq/utils.py).
 With a file, every unknown word looks into an alignment that fairseq's search leaves empty, and with
-``--print-alignment`` into one of another type. The mend says so before anything is translated.
+``--print-alignment`` into one of another type. The patch says so before anything is translated.
 """
 
 import functools

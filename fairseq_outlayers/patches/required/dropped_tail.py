@@ -8,7 +8,7 @@ long sentences or a small ``--batch-size`` they too are smaller than 8. So no ca
 multiples of 8. They only make half precision a little faster, and the empty batches that fairseq
 adds to give every rank the same number of them do not look at sizes.
 
-The mend keeps the tail as one more batch, in every split. In training it is silent loss as well,
+The patch keeps the tail as one more batch, in every split. In training it is silent loss as well,
 and a biased one: batches are sorted by length, so it is always the longest sentences that are never
 learnt from. An epoch can therefore have one update more than in stock fairseq.
 

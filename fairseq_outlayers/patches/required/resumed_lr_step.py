@@ -6,7 +6,7 @@ schedule (``train.main`` in fairseq_cli/train.py). A run that resumes from that 
 epoch that should have halved the learning rate leaves it as it was, and the run trains on as an
 uninterrupted one would not.
 
-The mend shows the schedule the loss, which the checkpoint holds, with the number of its epoch.
+The patch shows the schedule the loss, which the checkpoint holds, with the number of its epoch.
 """
 
 import functools

@@ -2,11 +2,11 @@
 
 fairseq's command lines let every exception reach the interpreter, and ``Trainer.load_checkpoint``
 (fairseq/trainer.py) moreover replaces whatever went wrong by "Cannot load model parameters from
-checkpoint …; please ensure that the architectures match" (fairseq issues 307 and 4590), under
-which the reason is lost. The mend is an exception hook: when a :class:`UserError` is anywhere in
-the chain of exceptions, only its message is printed, and likewise one line for the mistakes that
-fairseq itself finds (``patches/stock_mistakes.py``); every other exception is shown as before. The
-exit status is 1 either way.
+checkpoint …; please ensure that the architectures match" (fairseq issues 307 and 4590), under which
+the reason is lost. The patch is an exception hook: when a :class:`UserError` is anywhere in the
+chain of exceptions, only its message is printed, and likewise one line for the mistakes that
+fairseq itself finds (``patches/conveniences/stock_mistakes.py``); every other exception is shown as
+before. The exit status is 1 either way.
 
 ``OUTLAYERS_TRACEBACK=1`` shows the whole traceback of these too. The hook does not see
 ``fairseq-hydra-train`` (hydra prints its own traceback) nor the children that fairseq itself spawns
@@ -18,8 +18,8 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.stock_mistakes import told_plainly
 from fairseq_outlayers.patches.replacing import replace_once
-from fairseq_outlayers.patches.stock_mistakes import told_plainly
 
 TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
 

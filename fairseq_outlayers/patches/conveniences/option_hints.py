@@ -2,7 +2,7 @@
 
 ``parse_args_and_arch`` (fairseq/options.py) knows only the options of what was chosen: beside
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
-error stands under two hundred lines of usage. The mend leaves out the usage, and adds for each
+error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
 option of ours which architecture, criterion or task takes it, for any other the known option most
 like it. Numbers that are out of their range are refused as soon as they are parsed.
 """
@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 from fairseq import options
 
 from fairseq_outlayers.patches.replacing import replace_once
-from fairseq_outlayers.patches.stock_ranges import check_stock_ranges
+from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 
 NAMED = 4  # of the parts that take an option, the first so many
 

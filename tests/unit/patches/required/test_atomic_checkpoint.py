@@ -8,7 +8,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches import atomic_checkpoint
+from fairseq_outlayers.patches.required import atomic_checkpoint
 
 
 @contextlib.contextmanager

@@ -5,21 +5,21 @@
 fairseq's own checkpoints (fairseq issue 5610); before, it was ``weights_only=False``, which runs
 whatever code a checkpoint brings along.
 
-The mend keeps ``weights_only=True``, on every version of torch, and allows what stock fairseq was
-seen to save: ``argparse.Namespace`` (the options of models without a dataclass, the LSTM for one)
-and, with ``--eval-bleu``, numpy arrays of counts. No type of omegaconf is needed: ``Trainer``
-converts its configuration to plain dictionaries. Anything else is refused with a
-:class:`UserError` that names the file and the global, before any of it runs.
+The patch stays with ``weights_only=True`` and allows what stock fairseq was seen to save:
+``argparse.Namespace`` (the options of models without a dataclass, the LSTM for one) and, with
+``--eval-bleu``, numpy arrays of counts. No type of omegaconf is needed: ``Trainer`` converts its
+configuration to plain dictionaries. Anything else is refused with a :class:`UserError` that names
+the file and the global, before any of it runs.
 
-``torch.load`` gets the default ``weights_only=True`` for the whole process, also where
-``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` is set, torch's own way of making it False: a variable left
-over in the environment must not open the door to a checkpoint. Code that passes
-``weights_only=False`` itself is not touched. To load a file that you trust, allow its types:
-``torch.serialization.add_safe_globals``.
+``torch.load`` itself is not replaced, and torch's switches keep their meaning:
+``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, as its name says, and each one
+that is loaded so is named in a warning. To load a file of other types that you trust, allow these
+alone: ``torch.serialization.add_safe_globals``.
 """
 
 import argparse
 import functools
+import logging
 import os
 import pickle
 import re
@@ -32,13 +32,15 @@ from fairseq import checkpoint_utils
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
+logger = logging.getLogger(__name__)
+
 NUMBER_TYPES = "? b B h H i I l L q Q e f d"  # numpy's letters; never "O", arrays of objects
+FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
 def apply() -> None:
     """Allow what fairseq's checkpoints carry, and refuse the rest in one line."""
     torch.serialization.add_safe_globals(safe_globals())
-    replace_once(torch, "load", _weights_only_by_default)
     replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _name_the_file)
     replace_once(checkpoint_utils, "load_ema_from_checkpoint", _name_the_file)
 
@@ -56,20 +58,10 @@ def safe_globals() -> List[Any]:
     return [argparse.Namespace, np.ndarray, np.dtype, *number_types, *functions]
 
 
-def _weights_only_by_default(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
-    def load(f: Any, map_location: Any = None, pickle_module: Any = None, **kwargs: Any) -> Any:
-        # A caller with a pickle module of its own has chosen full unpickling: torch's own rule.
-        if pickle_module is None and kwargs.get("weights_only") is None:
-            kwargs["weights_only"] = True
-        return stock(f, map_location, pickle_module, **kwargs)
-
-    return load
-
-
 def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
+        _warn_if_told_to_run_code(path)
         try:
             return stock(path, *args, **kwargs)
         except Exception as error:
@@ -79,6 +71,11 @@ def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return load_checkpoint
+
+
+def _warn_if_told_to_run_code(path: str) -> None:
+    if os.environ.get(FORCED, "").lower() in ("1", "y", "yes", "true"):
+        logger.warning(f"{FORCED} is set: code in {path} runs, and nothing checks it")
 
 
 def _may_be_one(path: str) -> bool:

@@ -6,7 +6,8 @@ import io
 import pytest
 from fairseq.data import Dictionary, TruncatedDictionary
 
-from fairseq_outlayers.patches.dictionary_file import apply, file_of
+from fairseq_outlayers.formats.dictionary import file_of
+from fairseq_outlayers.patches.required.dictionary_file import apply
 
 
 def test_a_dictionary_that_was_read_remembers_its_file(tmp_path):

@@ -94,17 +94,21 @@ def test_numpy_arrays_of_objects_are_refused_even_when_empty_of_code(tmp_path):
         load(save(tmp_path / "objects.pt", checkpoint_with(array=array)))
 
 
-def test_code_does_not_run_when_torch_is_told_to_load_without_weights_only(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+def test_code_of_a_moving_average_does_not_run(tmp_path):
     ran = tmp_path / "ran"
     path = save(tmp_path / "evil.pt", checkpoint_with(code=RunsOnLoading(os.mkdir, str(ran))))
     with pytest.raises(UserError, match="mkdir"):
-        load(path)
-    with pytest.raises(pickle.UnpicklingError):
-        torch.load(path)
-    with pytest.raises(UserError, match="mkdir"):
         checkpoint_utils.load_ema_from_checkpoint(path)
     assert not ran.exists()
+
+
+def test_torchs_own_switch_keeps_its_meaning_and_the_file_is_named(tmp_path, monkeypatch, caplog):
+    path = save(tmp_path / "a.pt", checkpoint_with(function=os.getcwd))
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(path)
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    assert load(path)["function"] is os.getcwd
+    assert f"code in {path} runs" in caplog.text
 
 
 def test_whoever_asks_for_full_loading_gets_it(tmp_path):

@@ -7,7 +7,7 @@ models that know nothing of each other, into the same files, and exits with 0; w
 (fairseq/models/distributed_fairseq_model.py) names a device to PyTorch's wrapper, which takes none
 for a model on a CPU, so that the default ``--ddp-backend pytorch_ddp`` cannot start there.
 
-The mend reads the variables before stock looks, chooses ``gloo`` where ``nccl`` cannot work, and
+The patch reads the variables before stock looks, chooses ``gloo`` where ``nccl`` cannot work, and
 leaves the device out for a model on a CPU. Commands look ``call_main`` up in its module, after
 ``--user-dir`` has been imported; ``infer_init_method``, which it calls, is not told of ``--cpu``.
 Only ``fairseq-hydra-train`` imports ``common.user_dir`` after that, too late for the first half.

@@ -8,7 +8,7 @@ first file under a temporary name, but it renames it without waiting for the dis
 append to what the failed try had written, and when it gives up the temporary file stays on the disk
 that is full.
 
-The mend first looks whether the disk has room (``free_space``), then writes to a temporary name,
+The patch first looks whether the disk has room (``free_space``), then writes to a temporary name,
 flushes it to the disk, renames it over the old file, and on failure removes it, keeps the old file
 and says so in one line. Copies on the same file system are hard links, so that a checkpoint of
 several gigabytes is written once, not three times. That is safe because a checkpoint is then never
@@ -30,8 +30,8 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from fairseq_outlayers.checkpoints.free_space import require_room, size_of
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.free_space import require_room, size_of
 from fairseq_outlayers.patches.replacing import replace_once
 
 # Not ".tmp": stock writes into files of that name, and a link left over from a kill would hand it

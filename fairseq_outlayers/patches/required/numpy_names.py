@@ -26,7 +26,7 @@ class _NumpyWithOldNames(ModuleType):
 
 
 def apply() -> None:
-    """Put the mend in place, unless numpy still has the names."""
+    """Apply the patch, unless numpy still has the names."""
     if not hasattr(np, "compat"):
         for module in (data_utils, language_pair_dataset, token_block_dataset):
             module.np = _NumpyWithOldNames("numpy")

@@ -1,9 +1,9 @@
 """Mistakes of the user's that fairseq finds and tells under a traceback: one line with the remedy.
 
 What fairseq says is in its ``trainer.py``, ``checkpoint_utils.py``, ``data/data_utils.py``,
-``tasks/`` and commands. Only :mod:`~fairseq_outlayers.patches.clear_errors` uses this file; nothing
-here is replaced. An error that is not on the list keeps its traceback, and so does a file that is
-missing although nobody named it.
+``tasks/`` and commands. Only :mod:`~fairseq_outlayers.patches.conveniences.clear_errors` uses this
+file; nothing here is replaced. An error that is not on the list keeps its traceback, and so does a
+file that is missing although nobody named it.
 """
 
 import os
@@ -32,9 +32,6 @@ SAID: Dict[str, str] = {
     ),
     r"--path required for generation": "no checkpoint: give its path as --path",
     r"Model file not found: (.*)": "{1}: no such checkpoint: check the path",
-    r"--finetune-from-model (.*) does not exist": (
-        "--finetune-from-model {1}: no such checkpoint: check the path"
-    ),
     r"Cannot load model parameters from checkpoint (.*); please": (
         "{1} holds another model than the options describe: train on with the options it was "
         "trained with, or choose another --save-dir (or --restore-file)"
@@ -45,10 +42,6 @@ SAID: Dict[str, str] = {
     ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
         "this PyTorch finds no GPU, and --fp16 needs one: leave it out"
-    ),
-    r"has no attribute 'xla_device'": (
-        "--bf16 means a TPU to fairseq's commands: use --fp16 or --amp on a GPU, and neither on a "
-        "CPU"
     ),
 }
 

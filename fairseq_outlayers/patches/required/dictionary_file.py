@@ -9,13 +9,12 @@ words, that is 180 MB for nothing; now the lines are read one by one.
 """
 
 import functools
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Iterable
 
 from fairseq.data import Dictionary
 
+from fairseq_outlayers.formats.dictionary import FILE_ATTRIBUTE
 from fairseq_outlayers.patches.replacing import MARK
-
-ATTRIBUTE = "file_read"
 
 
 def apply() -> None:
@@ -25,16 +24,11 @@ def apply() -> None:
         Dictionary.add_from_file = _remember(stock)
 
 
-def file_of(dictionary: Any) -> Optional[str]:
-    """The path that the dictionary was read from; None if it was made in memory."""
-    return getattr(dictionary, ATTRIBUTE, None)
-
-
 def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def add_from_file(self: Any, f: Any) -> Any:
         if isinstance(f, str):
-            setattr(self, ATTRIBUTE, f)
+            setattr(self, FILE_ATTRIBUTE, f)
         elif type(self)._load_meta is Dictionary._load_meta:  # which does not look at the lines
             f = _LineByLine(f)
         return stock(self, f)

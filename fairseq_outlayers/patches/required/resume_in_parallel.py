@@ -5,7 +5,7 @@ fairseq/trainer.py, ``broadcast_object`` in fairseq/distributed/utils.py) in tor
 ``_TensorPlaceholder`` for every tensor, and the options as an omegaconf object. With PyTorch >= 2.6
 ``_broadcast_object_slow`` refuses to load either, and training ends.
 
-The mend sends options as the plain containers that they are in the file (nothing reads them after
+The patch sends options as the plain containers that they are in the file (nothing reads them after
 that), and allows the placeholder, which holds a number, while fairseq receives. So what passes
 between processes is what a checkpoint may hold (see ``safe_checkpoints``).
 """

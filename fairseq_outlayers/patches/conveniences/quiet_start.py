@@ -1,14 +1,16 @@
 """Take away the warnings that every run prints and no user can act on.
 
 fairseq 0.12 speaks to hydra 1.0 and to an older PyTorch, so that each command starts with some 25
-lines of notices about interfaces that fairseq, not its user, would have to change. The mend ignores
-exactly these messages, by their text; every other warning is still shown.
+lines of notices about interfaces that fairseq, not its user, would have to change. The patch
+ignores exactly every other warning is still shown, and with ``-W`` or ``PYTHONWARNINGS`` all of
+them are.
 
 One line comes too early for a ``--user-dir``: fairseq asks for tensorboardX while it is being
 imported (fairseq/tasks/text_to_speech.py). The package therefore requires tensorboardX.
 """
 
 import logging
+import sys
 import warnings
 
 # Regular expressions for the beginning of a message, after any white space.
@@ -31,7 +33,9 @@ MESSAGES = (
 
 
 def apply() -> None:
-    """Ignore these messages and hydra's debugging lines."""
+    """Ignore these messages and hydra's debugging lines, unless ``-W`` has said what to show."""
+    if sys.warnoptions:
+        return
     for message in MESSAGES:
         warnings.filterwarnings("ignore", message=rf"\s*{message}")
     # fairseq/models/wav2vec/wav2vec2_classification.py turns debugging on for everybody.

@@ -5,8 +5,8 @@ fairseq wraps a model for data parallelism before it builds the optimizer (``Tra
 optimizer that wants gradients of another form, as those of ``nn.Embedding(sparse=True)``, can tell
 nobody in time; nor can a task that trains a part of a table only.
 
-When the trainer is made, the mend calls, if they have them, ``prepare_training(options, model)`` of
-the task with all options, and ``prepare_model(options, model)`` of the optimizer with its own.
+When the trainer is made, the patch calls, if they have them, ``prepare_training(options, model)``
+of the task with all options, and ``prepare_model(options, model)`` of the optimizer with its own.
 """
 
 import functools

@@ -10,8 +10,9 @@ from fairseq.models.ema.ema import EMA
 from torch import nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches import dictionary_hash
-from fairseq_outlayers.patches.dictionary_hash import register_dictionary
+from fairseq_outlayers.formats.dictionary import fingerprint
+from fairseq_outlayers.models import dictionary_check
+from fairseq_outlayers.models.dictionary_check import register_dictionary
 
 WORDS = ("der", "die", "und", "Haus")
 
@@ -36,7 +37,7 @@ class Model(nn.Module):
 
 @pytest.fixture(autouse=True)
 def warn_anew():
-    dictionary_hash._warn_once.cache_clear()
+    dictionary_check._warn_once.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -67,15 +68,13 @@ def test_padding_words_count_because_they_have_rows_of_weights():
     padded, other = dictionary_of(*WORDS), dictionary_of(*WORDS, "madeupword0000")
     padded.pad_to_multiple_(9)
     assert len(padded) == 9
-    assert dictionary_hash.fingerprint(padded) == dictionary_hash.fingerprint(other)
-    assert dictionary_hash.fingerprint(padded) != dictionary_hash.fingerprint(dictionary_of(*WORDS))
+    assert fingerprint(padded) == fingerprint(other)
+    assert fingerprint(padded) != fingerprint(dictionary_of(*WORDS))
 
 
 def test_the_fingerprint_does_not_depend_on_counts():
     counted = dictionary_of(*WORDS, *WORDS)
-    assert dictionary_hash.fingerprint(counted) == dictionary_hash.fingerprint(
-        dictionary_of(*WORDS)
-    )
+    assert fingerprint(counted) == fingerprint(dictionary_of(*WORDS))
 
 
 @pytest.mark.parametrize("convert", ["half", "bfloat16", "double"])

@@ -8,9 +8,9 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from fairseq_outlayers.checkpoints.free_space import size_of
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches import atomic_checkpoint
-from fairseq_outlayers.patches.free_space import size_of
+from fairseq_outlayers.patches.required import atomic_checkpoint
 
 TABLE = torch.zeros(300_000)
 

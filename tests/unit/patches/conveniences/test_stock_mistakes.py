@@ -14,8 +14,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
 
-from fairseq_outlayers.patches.clear_errors import _make_hook
-from fairseq_outlayers.patches.stock_mistakes import SAID, told_plainly
+from fairseq_outlayers.patches.conveniences.clear_errors import _make_hook
+from fairseq_outlayers.patches.conveniences.stock_mistakes import SAID, told_plainly
 
 
 def line_of(function, *arguments, **keywords):

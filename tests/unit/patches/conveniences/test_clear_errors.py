@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_outlayers import patches
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches import clear_errors
+from fairseq_outlayers.patches.conveniences import clear_errors
 
 MESSAGE = "dict.de.txt has no words; rebuild it with fairseq-preprocess."
 

@@ -17,7 +17,6 @@ compares it when a checkpoint is loaded. It is an integer buffer whose name ends
 
 import functools
 import logging
-import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Dict
 
@@ -26,10 +25,9 @@ from fairseq.data import Dictionary
 from torch import nn
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import CHECKSUM_BITS, fingerprint
 
 logger = logging.getLogger(__name__)
-
-CHECKSUM_BITS = 32
 
 
 def register_dictionary(
@@ -75,16 +73,6 @@ def update_dictionary(module: nn.Module, side: str, dictionary: Dictionary) -> N
         dictionary: as it is now.
     """
     getattr(module, _Comparison(side, "").buffer).fill_(fingerprint(dictionary))
-
-
-def fingerprint(dictionary: Dictionary) -> int:
-    """Number of symbols and checksum of all of them, in order, in one integer.
-
-    Every symbol counts, the ``madeupword`` padding too: each has a row of weights.
-    """
-    checksum = zlib.crc32("\n".join(dictionary.symbols).encode("utf-8", "surrogatepass"))
-    # Up to 2**31 symbols in all may be added up by checkpoint averaging before 63 bits are full.
-    return (len(dictionary) << CHECKSUM_BITS) | checksum
 
 
 @dataclass(frozen=True)

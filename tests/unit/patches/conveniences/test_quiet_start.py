@@ -3,7 +3,7 @@ import warnings
 
 import pytest
 
-from fairseq_outlayers.patches import quiet_start
+from fairseq_outlayers.patches.conveniences import quiet_start
 
 # As seen, first lines only: fairseq-fixed 0.12.3.1, hydra 1.3.2, torch 2.13.
 SEEN = [

@@ -1,0 +1,1 @@
+"""Patches that make errors and logs readable; ``OUTLAYERS_CONVENIENCES=0`` turns them off."""

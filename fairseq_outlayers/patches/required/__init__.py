@@ -1,0 +1,1 @@
+"""Patches that the package's models and promises need; always applied."""
