@@ -98,7 +98,7 @@ def read_weights(path: str) -> Dict[str, float]:
     """
     table: Dict[str, float] = {}
     try:
-        with open(path, encoding="utf-8", newline="\n") as lines:
+        with open(path, encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
                 word, weight = _parse(line.rstrip("\r\n"), f"{path}:{number}")
                 if word in table:

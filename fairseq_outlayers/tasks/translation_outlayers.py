@@ -103,9 +103,13 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     def get_interactive_tokens_and_lengths(
         self, lines: List[str], encode_fn: Callable[[str], str]
     ) -> Tuple[List[Any], List[int]]:
-        """What fairseq-interactive read; new words get numbers, so that they can be copied."""
+        """What fairseq-interactive read; new words get numbers, so that they can be copied.
+
+        What was read before has been translated and printed, and its new words are forgotten.
+        """
         if self.unk_replacement is None:
             return super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        self.unk_replacement.forget_new_words()
         tokens = [encode_new_words(self.source_dictionary, encode_fn(line)) for line in lines]
         return tokens, [len(sentence) for sentence in tokens]
 

@@ -14,8 +14,8 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
 from fairseq import options
 
-from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
+from fairseq_outlayers.patches.replacing import replace_once
 
 NAMED = 4  # of the parts that take an option, the first so many
 
