@@ -18,8 +18,10 @@ from fairseq_outlayers.patches.conveniences import (
 )
 from fairseq_outlayers.patches.required import (
     atomic_checkpoint,
+    checkpoint_options,
     dictionary_file,
     dropped_tail,
+    literal_options,
     numpy_names,
     prepared_model,
     resume_in_parallel,
@@ -32,10 +34,13 @@ CONVENIENCES_VARIABLE = "OUTLAYERS_CONVENIENCES"
 
 REQUIRED = (
     safe_checkpoints,
+    checkpoint_options,
+    literal_options,
     numpy_names,
     dictionary_file,
     dropped_tail,
     atomic_checkpoint,
+    checkpoint_options,
     resumed_lr_step,
     prepared_model,
     torchrun_on_cpu,

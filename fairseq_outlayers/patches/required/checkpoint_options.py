@@ -1,0 +1,102 @@
+"""Take the options of a checkpoint as they are written.
+
+fairseq makes an omegaconf object of them (``load_checkpoint_to_cpu``,
+``convert_namespace_to_omegaconf``), and a value such as ``${oc.env:HOME}`` is then computed when it is
+read: a checkpoint could read the environment, and call whatever resolver a program has registered.
+fairseq itself resolves everything before it saves (``Trainer.state_dict``), so the patch refuses a
+checkpoint with such a value, by the option's name.
+
+The options of the checkpoint that was opened last are remembered, so that an error about a value can
+name the option that has it.
+"""
+
+import functools
+from argparse import Namespace
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+from fairseq import checkpoint_utils
+from omegaconf import OmegaConf
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+class _Opened:
+    path: str = "the checkpoint"
+    options: Any = None
+
+
+def apply() -> None:
+    """Replace what turns options into omegaconf objects, where ``checkpoint_utils`` looks it up."""
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_its_path_known)
+    replace_once(checkpoint_utils, "convert_namespace_to_omegaconf", _checked)
+    if not issubclass(checkpoint_utils.OmegaConf, _CheckedConf):
+        checkpoint_utils.OmegaConf = _CheckedConf
+
+
+class _CheckedConf(OmegaConf):
+    """omegaconf's factory, which refuses values to be computed."""
+
+    @staticmethod
+    def create(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
+        _refuse_interpolations(obj)
+        return OmegaConf.create(obj, *args, **kwargs)
+
+
+def name_of(value: str) -> Optional[str]:
+    """``--option of FILE`` for an option of the last checkpoint that has this value."""
+    for name, other in _texts(_Opened.options):
+        if other == value:
+            return f"{_Opened.path}: {_option(name)}"
+    return None
+
+
+def _option(name: str) -> str:
+    return "--" + name.rpartition(".")[2].replace("_", "-")
+
+
+def _with_its_path_known(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        _Opened.path, _Opened.options = str(path), None
+        return stock(path, *args, **kwargs)
+
+    return load_checkpoint_to_cpu
+
+
+def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def convert_namespace_to_omegaconf(args: Any) -> Any:
+        _refuse_interpolations(args)
+        return stock(args)
+
+    return convert_namespace_to_omegaconf
+
+
+def _refuse_interpolations(options: Any) -> None:
+    _Opened.options = options
+    for name, value in _texts(options):
+        if "${" in value:
+            raise UserError(
+                f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, which "
+                "omegaconf would compute and fairseq never saves. Use a checkpoint from a source "
+                "that you trust."
+            )
+
+
+def _texts(options: Any, name: str = "") -> Iterator[Tuple[str, str]]:
+    """Every text in nested containers, keys included, with the name of its option."""
+    if isinstance(options, Namespace):
+        options = vars(options)
+    if OmegaConf.is_config(options):
+        options = OmegaConf.to_container(options, resolve=False)
+    if isinstance(options, dict):
+        for key, value in options.items():
+            inner = f"{name}.{key}" if name else str(key)
+            yield inner, str(key)
+            yield from _texts(value, inner)
+    elif isinstance(options, (list, tuple, set)):
+        for value in options:
+            yield from _texts(value, name)
+    elif isinstance(options, str):
+        yield name, options
