@@ -33,6 +33,7 @@ def lower_case(word: str, translations: Mapping[str, str]) -> str:
     return dictionary(word, translations) if word[:1].islower() else word
 
 
+MAKE_THE_TABLE = "make it with data_prep/build_lexicon.py"
 GIVE_THE_TEXT = "give the text that fairseq-preprocess has read"
 
 HEURISTICS: Dict[str, Callable[[str, Mapping[str, str]], str]] = {
@@ -204,10 +205,12 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
         except ValueError:
             raise UserError(
                 f"--unk-dictionary {path}:{number}: {' '.join(columns)!r} is not SOURCE TARGET "
-                "LN(P), the logarithm of a probability: make it with data_prep/build_lexicon.py"
+                f"LN(P), the logarithm of a probability: {MAKE_THE_TABLE}"
             ) from None
         if source not in best or score > best[source][0]:
             best[source] = score, target
+    if path and not best:
+        raise UserError(f"--unk-dictionary {path}: no entries: {MAKE_THE_TABLE}")
     return {source: target for source, (_, target) in best.items()}
 
 

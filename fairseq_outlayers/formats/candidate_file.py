@@ -15,6 +15,7 @@ from fairseq_outlayers.formats.dictionary import fingerprint
 FORMAT = 1
 MOST_EXPANDED = 100  # times its size in the file; real lists shrink to a third at most
 ARRAYS = {"per_word", "source_fingerprint", "target_fingerprint", "offsets", "targets", "blocked"}
+NUMBERS = ("per_word", "source_fingerprint", "target_fingerprint")
 # What NumPy and zipfile raise, according to which byte of an archive is wrong.
 DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
@@ -117,7 +118,10 @@ def _read(path: str) -> Any:
         with file:
             if not set(file.files) >= ARRAYS or int(file["format"]) != FORMAT:
                 raise ValueError("not of this format")
-            return {name: file[name] for name in ARRAYS}
+            arrays = {name: file[name] for name in ARRAYS}
+        if any(arrays[name].ndim or arrays[name].dtype.kind not in "iu" for name in NUMBERS):
+            raise ValueError("not of this format")
+        return arrays
     except OSError as error:
         raise UserError(f"--candidates {path}: {error.strerror or error}") from error
     except (*DAMAGES, TypeError, OverflowError, MemoryError) as error:

@@ -6,6 +6,7 @@ from typing import Any
 import torch.nn as nn
 from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
+from fairseq.tasks.translation import TranslationTask
 
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
@@ -77,15 +78,20 @@ class SubwordLM(FairseqLanguageModel):
 
 
 def check_same_words(task: Any) -> None:
-    """Refuse a task that predicts only some of the words that it reads.
+    """Refuse a task that predicts other words than it reads.
 
     Raises:
-        UserError: if the output's dictionary is cut short.
+        UserError: if the output's dictionary is cut short, or the task is to translate.
     """
     if isinstance(task.target_dictionary, TruncatedDictionary):
         raise UserError(
             f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "
             f"words that it reads, {len(task.source_dictionary)} of them; leave it out"
+        )
+    if isinstance(task, TranslationTask):
+        raise UserError(
+            "this is a language model, and the task is to translate: use a translation model, or "
+            "--task subword_language_modeling"
         )
 
 

@@ -4,6 +4,7 @@ from typing import Iterator, List
 
 import torch.nn as nn
 
+from fairseq_outlayers.optim.row_gradients import merge_each_batch
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.rows import is_row_sparse, mark_row_sparse
 
@@ -19,9 +20,11 @@ def make_row_sparse(model: nn.Module) -> List[str]:
             module.sparse = True
         for table in _tables_of(module):
             mark_row_sparse(table)
-    names = [name for name, p in model.named_parameters() if is_row_sparse(p)]
+    tables = {name: p for name, p in model.named_parameters() if is_row_sparse(p)}
+    for table in tables.values():
+        merge_each_batch(table)
     _hide_from_pytorch_ddp(model)
-    return names
+    return list(tables)
 
 
 def _tables_of(module: nn.Module) -> Iterator[nn.Parameter]:

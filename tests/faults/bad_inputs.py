@@ -129,7 +129,7 @@ def checkpoints() -> Iterator[Case]:
         "no parameters": lambda state: {**state, "model": {}},
         "one parameter less": lambda state: {
             **state,
-            "model": dict(list(state["model"].items())[1:]),
+            "model": dict(list(state["model"].items())[:-1]),
         },
         "one parameter more": lambda state: {
             **state,

@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class Outcome(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """``accepted``, ``clear`` (one line), ``traceback``, ``hang``, ``killed`` or ``unclear``."""
+        """One of accepted, clear (one line), traceback, hang, killed and unclear."""
         if self.signal:
             return "hang" if self.signal == signal.SIGALRM else "killed"
         if self.code == 0:
@@ -60,7 +61,13 @@ def warm_up() -> None:
         importlib.import_module(f"fairseq_cli.{name}")
 
 
-def run(line: str, seconds: int = 60, folder: Path | None = None, stdin: str = "") -> Outcome:
+def run(
+    line: str,
+    seconds: int = 60,
+    folder: Path | None = None,
+    stdin: str = "",
+    before: Callable[[], None] = lambda: None,
+) -> Outcome:
     """Run ``COMMAND ARGUMENT ...`` in a fork.
 
     Args:
@@ -69,6 +76,7 @@ def run(line: str, seconds: int = 60, folder: Path | None = None, stdin: str = "
         seconds: after so many it counts as a hang.
         folder: to run in.
         stdin: what it reads.
+        before: is called in the fork, to arrange a fault.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
@@ -77,6 +85,7 @@ def run(line: str, seconds: int = 60, folder: Path | None = None, stdin: str = "
         child = os.fork()
         if child == 0:
             _become(out.fileno(), err.fileno(), seconds, folder, stdin)
+            before()
             os._exit(_exit_code(shlex.split(line)))
         _, status = os.waitpid(child, 0)
         took = time.monotonic() - started

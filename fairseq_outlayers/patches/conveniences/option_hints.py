@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
 from fairseq import options
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.replacing import replace_once
 
@@ -39,7 +40,13 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
             parser.exit(2, f"{parser.prog}: error: {'; '.join([message, *hints])}\n")
 
         parser.error = error  # type: ignore[method-assign]
-        parsed = stock(parser, input_args, *arguments, **keywords)
+        try:
+            parsed = stock(parser, input_args, *arguments, **keywords)
+        except KeyError as unnamed:
+            # fairseq-validate has no default task, and looks up the one called None.
+            if unnamed.args != (None,):
+                raise
+            raise UserError(f"{parser.prog} needs --task: name that of the training") from unnamed
         check_stock_ranges(parsed[0] if isinstance(parsed, tuple) else parsed)
         return parsed
 

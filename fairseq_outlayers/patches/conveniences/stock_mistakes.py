@@ -36,6 +36,32 @@ SAID: Dict[str, str] = {
         "{1} holds another model than the options describe: train on with the options it was "
         "trained with, or choose another --save-dir (or --restore-file)"
     ),
+    r"(Criterion|Optimizer) does not match; please reset the optimizer.*\. (\w+) vs (\w+)": (
+        "the checkpoint was trained with another {1} ({3}; now {2}): give that of the training, or "
+        "start the optimizer anew with --reset-optimizer"
+    ),
+    r"Error\(s\) in loading state_dict for (\w+):\s+([^\n]{1,160})": (
+        "the checkpoint does not hold the parameters of its own {1}, so it is damaged or of "
+        "another version: {2}"
+    ),
+    r"object has no attribute 'supported_targets'": (
+        "the checkpoint is a translation model's, and this command wants a language model's"
+    ),
+    r"Source and target must contain the same number of examples": (
+        "the two sides of a binarized text have not as many sentences: binarize texts of as many "
+        "lines, line n of one translating line n of the other"
+    ),
+    r"cannot re-shape|_bin_buffer_mmap": "a binarized text is empty or damaged: binarize it again",
+    r"index out of range in self": (
+        "a word has a number that the model does not know: the data, the dictionary and the model "
+        "do not belong together; binarize the text with the dictionary of the training"
+    ),
+    r"not enough memory: you tried to allocate (\d+) bytes|Unable to allocate (.*) for an array": (
+        "{0}: make the model, the batches or the beam smaller"
+    ),
+    r"--(trainpref|tgtdict|srcdict) must be set if (\S+) is not specified": (
+        "--{1} or {2} is missing: there is nothing to make a dictionary of"
+    ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"
@@ -61,12 +87,31 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
     missing = re.search(MISSING, str(error))
     if missing is not None:
         return _missing(missing[1], command or sys.argv[1:])
+    if isinstance(error, OSError):
+        return _refused_by_system(error, command or sys.argv[1:])
     for said, instead in SAID.items():
         found = re.search(said, str(error))
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)
     return None
+
+
+def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:
+    """One line if the path that the system refuses was named by the user; else None."""
+    if isinstance(error, FileExistsError) and error.filename is None:
+        # fairseq-preprocess, of a dictionary: the error is the path alone.
+        return f"{error}: exists already: name it as --srcdict or --tgtdict, or another --destdir"
+    path, reason = error.filename, error.strerror
+    if not isinstance(path, str) or not any(_named(path, word) for word in command):
+        return None
+    return f"{path}: {reason}: check the path"
+
+
+def _named(path: str, word: str) -> bool:
+    """Whether a word of the command line is the path, its folder or its beginning."""
+    given = word.partition("=")[2] if word.startswith("-") else word
+    return bool(given) and os.path.abspath(path).startswith(os.path.abspath(given))
 
 
 def _missing(path: str, command: Sequence[str]) -> Optional[str]:

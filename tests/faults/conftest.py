@@ -1,0 +1,45 @@
+"""A warm process and a small good world for the faults; how many of them to try, and what to keep."""
+
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.faults import warm, world
+
+ALL = os.environ.get("OUTLAYERS_FAULTS") == "all"
+FIGURES = os.environ.get("OUTLAYERS_FAULTS_FIGURES")
+
+
+def some(items, few, key=None):
+    """All of them under ``make faults``; under ``make test`` a few, evenly spaced."""
+    items = list(items)
+    return items if ALL or len(items) <= few else items[:: max(1, len(items) // few)][:few]
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory):
+    """The good world; nobody writes into it."""
+    warm.warm_up()
+    return world.build(tmp_path_factory.mktemp("good"))
+
+
+@pytest.fixture
+def damaged_copy(good, tmp_path):
+    """A copy of the good world to be damaged."""
+    return shutil.copytree(good, tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def tally():
+    """Counts by topic; written as JSON where ``make faults`` wants them."""
+    counts = {}
+    yield lambda topic: counts.setdefault(topic, Counter())
+    if FIGURES:
+        path = Path(FIGURES)
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**before, **counts}, indent=1) + "\n")
