@@ -26,10 +26,18 @@ def require_room(path: str, size: int) -> None:
     free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
     if size > free:
         raise UserError(
-            f"cannot write {path}: it needs {size / 1e9:.3f} GB, and its disk has {free / 1e9:.3f} "
-            "GB free. What was saved before is unchanged; make room there and start the same "
-            "command again to resume from it."
+            f"cannot write {path}: it needs {_readable(size)}, {_readable(size - free)} more than "
+            "its disk has free. What was saved before is unchanged; make room there and start the "
+            "same command again to resume from it."
         )
+
+
+def _readable(size: int) -> str:
+    """A size in the unit that leaves one to three digits before the point, rounded up."""
+    power = min(3, (len(str(size)) - 1) // 3)
+    if power == 0:
+        return f"{size} bytes"
+    return f"{-(-size * 10 // 1000**power) / 10:.1f} {('kB', 'MB', 'GB')[power - 1]}"
 
 
 def size_of(state: Any) -> int:

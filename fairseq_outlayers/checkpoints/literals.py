@@ -1,4 +1,4 @@
-"""Options that are Python expressions: literals and arithmetic are computed, nothing else is run."""
+"""Options that are Python expressions: literals and arithmetic are computed, nothing else."""
 
 import ast
 import operator
@@ -28,7 +28,7 @@ def evaluate(text: str) -> Any:
     """The value of an expression of literals, ``[(512, 3)] * 20`` for one.
 
     Args:
-        text: numbers, strings, True, False, None; lists, tuples, sets and dicts of them; arithmetic.
+        text: numbers, strings, True, False, None; lists, tuples, sets, dicts; arithmetic.
     Raises:
         TypeError: if ``text`` is no text; fairseq expects that of ``eval``.
         ValueError: if it is anything else, or computes something of unreasonable size.
@@ -55,7 +55,8 @@ def _value(node: ast.AST) -> Any:
     if isinstance(node, ast.Set):
         return {_value(item) for item in node.elts}
     if isinstance(node, ast.Dict) and None not in node.keys:
-        return {_value(key): _value(value) for key, value in zip(node.keys, node.values)}  # type: ignore[arg-type]
+        pairs = zip(filter(None, node.keys), node.values, strict=True)
+        return {_value(key): _value(value) for key, value in pairs}
     if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
         return UNARY[type(node.op)](_value(node.operand))
     if isinstance(node, ast.BinOp) and type(node.op) in BINARY:

@@ -23,23 +23,30 @@ from fairseq_outlayers.patches.conveniences import (
     writable_folder,
 )
 from fairseq_outlayers.patches.required import (
+    amp_step,
     atomic_checkpoint,
     checkpoint_options,
     dictionary_file,
     dropped_tail,
     literal_options,
+    locked_folder,
     numpy_names,
     prepared_model,
+    rank_watch,
     resume_in_parallel,
+    resumed_batches,
     resumed_lr_step,
     safe_checkpoints,
+    stop_signals,
     torchrun_on_cpu,
+    whole_checkpoints,
 )
 
 CONVENIENCES_VARIABLE = "OUTLAYERS_CONVENIENCES"
 
 REQUIRED = (
     safe_checkpoints,
+    whole_checkpoints,
     checkpoint_options,
     literal_options,
     numpy_names,
@@ -48,9 +55,14 @@ REQUIRED = (
     atomic_checkpoint,
     checkpoint_options,
     resumed_lr_step,
+    resumed_batches,
+    locked_folder,
+    amp_step,
     prepared_model,
     torchrun_on_cpu,
     resume_in_parallel,
+    rank_watch,
+    stop_signals,
 )
 CONVENIENCES = (
     clear_errors,

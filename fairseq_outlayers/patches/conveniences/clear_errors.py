@@ -20,6 +20,7 @@ from typing import Any, Callable, Iterator, Optional
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.stock_mistakes import told_plainly
 from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.required.rank_watch import lost_rank
 
 TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
 
@@ -50,7 +51,9 @@ def _one_line(error: UserError) -> str:
 
 def _line_for(error: Exception) -> Optional[str]:
     user_error = user_error_in(error)
-    return told_plainly(error) if user_error is None else _one_line(user_error)
+    if user_error is not None:
+        return _one_line(user_error)
+    return lost_rank(error) or told_plainly(error)
 
 
 def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:

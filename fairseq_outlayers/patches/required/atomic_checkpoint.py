@@ -8,7 +8,8 @@ first file under a temporary name, but it renames it without waiting for the dis
 append to what the failed try had written, and when it gives up the temporary file stays on the disk
 that is full.
 
-The patch first looks whether the disk has room (``free_space``), then writes to a temporary name,
+The patch first looks whether the disk has room (``free_space``), then writes to a temporary name of
+its own process,
 flushes it to the disk, renames it over the old file, and on failure removes it, keeps the old file
 and says so in one line. Copies on the same file system are hard links, so that a checkpoint of
 several gigabytes is written once, not three times. That is safe because a checkpoint is then never
@@ -22,7 +23,9 @@ Remote paths and ``--write-checkpoints-asynchronously`` keep stock's way of writ
 import contextlib
 import functools
 import os
+import re
 import shutil
+import socket
 import time
 from typing import Any, Callable, Iterator, Optional
 
@@ -30,13 +33,11 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from fairseq_outlayers.checkpoints.folder_lock import TEMPORARY_SUFFIX
 from fairseq_outlayers.checkpoints.free_space import require_room, size_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
-# Not ".tmp": stock writes into files of that name, and a link left over from a kill would hand it
-# the inside of a good checkpoint to write into.
-TEMPORARY_SUFFIX = ".unfinished"
 # As in stock: a network file system may come back.
 ATTEMPTS = 3
 SECONDS_BETWEEN_ATTEMPTS = 2.5
@@ -89,8 +90,8 @@ def _replacing(path: str) -> Iterator[str]:
     Raises:
         UserError: if the disk is full or the like; ``path`` is then as it was before.
     """
-    temporary = path + TEMPORARY_SUFFIX
-    _remove(temporary)  # what a killed run left must not be linked to anything else
+    _remove_abandoned(path)
+    temporary = temporary_name(path)
     try:
         yield temporary
         os.replace(temporary, path)
@@ -103,6 +104,39 @@ def _replacing(path: str) -> Iterator[str]:
             f"cannot write {path}: {reason.strerror or reason}. What was saved before is "
             "unchanged; make room there and start the same command again to resume from it."
         ) from error
+
+
+def temporary_name(path: str) -> str:
+    """A name beside ``path`` that no other process uses.
+
+    Not ".tmp": stock writes into files of that name, and a link left over from a kill would hand it
+    the inside of a good checkpoint to write into.
+    """
+    return f"{path}.{socket.gethostname()}-{os.getpid()}{TEMPORARY_SUFFIX}"
+
+
+def _remove_abandoned(path: str) -> None:
+    """Remove what this process, or killed ones of this machine, left of saves of ``path``."""
+    here = re.escape(socket.gethostname())
+    pattern = re.compile(rf"{re.escape(os.path.basename(path))}(\.{here}-(\d+))?{TEMPORARY_SUFFIX}")
+    folder = os.path.dirname(os.path.abspath(path))
+    for name in os.listdir(folder):
+        found = pattern.fullmatch(name)
+        if found and not (found[2] and _runs(int(found[2]))):
+            _remove(os.path.join(folder, name))
+
+
+def _runs(process: int) -> bool:
+    """Whether another process of that number exists."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _save(obj: Any, path: str) -> None:

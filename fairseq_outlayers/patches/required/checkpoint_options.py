@@ -1,13 +1,13 @@
 """Take the options of a checkpoint as they are written.
 
 fairseq makes an omegaconf object of them (``load_checkpoint_to_cpu``,
-``convert_namespace_to_omegaconf``), and a value such as ``${oc.env:HOME}`` is then computed when it is
-read: a checkpoint could read the environment, and call whatever resolver a program has registered.
-fairseq itself resolves everything before it saves (``Trainer.state_dict``), so the patch refuses a
-checkpoint with such a value, by the option's name.
+``convert_namespace_to_omegaconf``), and a value such as ``${oc.env:HOME}`` is then computed when it
+is read: a checkpoint could read the environment, and call whatever resolver a program has
+registered. fairseq itself resolves everything before it saves (``Trainer.state_dict``), so the
+patch refuses a checkpoint with such a value, by the option's name.
 
-The options of the checkpoint that was opened last are remembered, so that an error about a value can
-name the option that has it.
+The options of the checkpoint that was opened last are remembered, so that an error about a value
+can name the option that has it.
 """
 
 import functools
@@ -78,9 +78,9 @@ def _refuse_interpolations(options: Any) -> None:
     for name, value in _texts(options):
         if "${" in value:
             raise UserError(
-                f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, which "
-                "omegaconf would compute and fairseq never saves. Use a checkpoint from a source "
-                "that you trust."
+                f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, "
+                "which omegaconf would compute and fairseq never saves. Use a checkpoint from a "
+                "source that you trust."
             )
 
 

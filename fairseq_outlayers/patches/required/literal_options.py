@@ -7,13 +7,14 @@ every module of fairseq's that calls it an ``eval`` of literals and arithmetic
 (:mod:`fairseq_outlayers.checkpoints.literals`).
 
 Besides, ``FastaDataset`` (fairseq/data/fasta_dataset.py) hands the path of the data, which
-``fairseq-validate`` takes from the checkpoint, to a shell. A path that a shell would not take as one
-word is refused.
+``fairseq-validate`` takes from the checkpoint, to a shell. A path that a shell would not take as
+one word is refused.
 
 Modules that a ``--user-dir`` brings along, fairseq's ``examples/`` for one, are left as they are.
 """
 
 import functools
+import itertools
 import shlex
 import sys
 from typing import Any, Callable
@@ -58,7 +59,7 @@ def _source_of(text: str) -> str:
     found = checkpoint_options.name_of(text)
     if found is not None:
         return found
-    for before, word in zip(sys.argv, sys.argv[1:]):
+    for before, word in itertools.pairwise(sys.argv):
         if word == text or word.partition("=")[2] == text:
             return before if word == text else word.partition("=")[0]
     return "an option"

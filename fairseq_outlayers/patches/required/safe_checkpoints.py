@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from fairseq import checkpoint_utils
 
+from fairseq_outlayers.checkpoints.integrity import remedy
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
@@ -97,7 +98,7 @@ def _explanation(path: str, message: str) -> str:
     if refused is None:
         return (
             f"{path} is damaged, or not a checkpoint: it is cut short or something else wrote it. "
-            "Use another checkpoint from the same folder."
+            f"{remedy(path)}"
         )
     return (
         f"{path} was not loaded, and nothing in it was run: it contains "

@@ -14,6 +14,7 @@ Only ``fairseq-hydra-train`` imports ``common.user_dir`` after that, too late fo
 """
 
 import functools
+import importlib.util
 import os
 from typing import Any, Callable
 
@@ -25,6 +26,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
 TORCHRUN_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
+FROM_FAIRSCALE = ("fully_sharded", "slowmo")
 SLURM_VARIABLES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
 
 
@@ -37,12 +39,23 @@ def apply() -> None:
 def _with_processes_joined(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def call_main(cfg: Any, main: Any, **kwargs: Any) -> Any:
+        _require_fairscale(cfg.distributed_training.ddp_backend)
         on_cpu = cfg.common.cpu or not torch.cuda.is_available()
         if not cfg.common.tpu:
             _join(cfg.distributed_training, on_cpu)
         return stock(cfg, main, **kwargs)
 
     return call_main
+
+
+def _require_fairscale(backend: str) -> None:
+    """Refuse two wrappers before fairseq imports what they need."""
+    if backend in FROM_FAIRSCALE and importlib.util.find_spec("fairscale") is None:
+        raise UserError(
+            f"--ddp-backend {backend} needs fairscale, which is not installed, and it does not "
+            "work with this package's criterions, partitions and lazy_adam either: use "
+            "pytorch_ddp, which is the default, or legacy_ddp"
+        )
 
 
 def _join(options: Any, on_cpu: bool) -> None:

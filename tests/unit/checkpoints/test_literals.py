@@ -47,7 +47,7 @@ def test_literals_and_arithmetic_have_the_value_that_python_gives_them(text, val
 )
 def test_everything_else_is_refused_before_it_runs(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="^it is"):
+    with pytest.raises(ValueError, match=r"^it is"):
         evaluate(text)
     assert list(tmp_path.iterdir()) == []
 
@@ -70,7 +70,7 @@ def test_everything_else_is_refused_before_it_runs(text, tmp_path, monkeypatch):
     ],
 )
 def test_what_would_be_huge_or_fail_is_refused(text):
-    with pytest.raises(ValueError, match="^it "):
+    with pytest.raises(ValueError, match=r"^it "):
         evaluate(text)
 
 

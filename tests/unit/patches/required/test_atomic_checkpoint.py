@@ -1,6 +1,10 @@
 import contextlib
 import os
 import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -61,7 +65,8 @@ def test_saving_one_name_of_a_linked_file_leaves_the_others_alone(tmp_path):
 def test_a_link_left_over_from_a_kill_is_not_written_into(tmp_path):
     first, last = tmp_path / "checkpoint1.pt", tmp_path / "checkpoint_best.pt"
     checkpoint_utils.torch_persistent_save({"epoch": 1}, str(first))
-    os.link(first, f"{last}{atomic_checkpoint.TEMPORARY_SUFFIX}")
+    os.link(first, f"{last}.unfinished")  # as earlier versions named it
+    os.link(first, atomic_checkpoint.temporary_name(str(last)))
     checkpoint_utils.torch_persistent_save({"epoch": 2}, str(last))
     assert torch.load(first) == {"epoch": 1}
     assert names_in(tmp_path) == ["checkpoint1.pt", "checkpoint_best.pt"]
@@ -173,3 +178,20 @@ def test_later_saves_under_all_names_change_no_earlier_epoch(tmp_path):
     last_three = {"checkpoint3": 3, "checkpoint_best": 3, "checkpoint_last": 3}
     assert found == {"checkpoint1": 1, "checkpoint2": 2, **last_three}
     assert os.stat(tmp_path / "checkpoint3.pt").st_nlink == 3
+
+
+def test_each_process_writes_under_a_name_of_its_own_and_clears_up_after_killed_ones(tmp_path):
+    path = str(tmp_path / "checkpoint_last.pt")
+    mine = atomic_checkpoint.temporary_name(path)
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    of_killed, of_running, elsewhere = (
+        mine.replace(f"-{os.getpid()}.", f"-{number}.") for number in (killed.pid, os.getppid(), 7)
+    )
+    elsewhere = elsewhere.replace(socket.gethostname(), "another-host")
+    assert len({mine, of_killed, of_running, elsewhere}) == 4
+    for left in (mine, of_killed, of_running, elsewhere):
+        Path(left).write_bytes(b"half")
+    checkpoint_utils.torch_persistent_save({"epoch": 1}, path)
+    kept = sorted(Path(name).name for name in (of_running, elsewhere, path))
+    assert names_in(tmp_path) == kept

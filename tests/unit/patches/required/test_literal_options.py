@@ -33,7 +33,11 @@ def calls_of_eval():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         ]
-        lines = [line for line, name in calls if name in ("eval", "exec", "compile", "__import__")]
+        lines = [
+            line
+            for line, name in sorted(calls)
+            if name in ("eval", "exec", "compile", "__import__")
+        ]
         if lines:
             name = ".".join(("fairseq", *relative.parts)).removesuffix(".__init__")
             yield name, path.relative_to(ROOT).as_posix(), lines

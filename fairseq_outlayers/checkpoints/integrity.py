@@ -1,0 +1,78 @@
+"""Find out whether a checkpoint still is what was written, by the checksums that it carries.
+
+``torch.save`` writes a zip file with a CRC-32 of every tensor, which ``torch.load`` does not
+compare: a flipped bit, or a block of zeros where a disk failed, becomes other weights without a
+word. Files in torch's format before 1.6 have no checksums, and are not looked at.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import List, Optional
+
+from fairseq_outlayers.errors import UserError
+
+CHUNK = 1 << 20  # bytes
+
+
+def require_whole(path: str) -> None:
+    """Compare every checksum in a checkpoint; a second for some gigabytes (results/reliability.md).
+
+    Raises:
+        UserError: if it is damaged; the message names the newest whole one in its folder.
+    """
+    found = damage(path)
+    if found is not None:
+        raise UserError(f"{path} is damaged: {found}. {remedy(path)}")
+
+
+def damage(path: str) -> Optional[str]:
+    """What is wrong with a checkpoint; None if nothing is, or if it carries no checksums."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":
+                return None
+            with zipfile.ZipFile(file) as archive:
+                return _first_damaged(archive)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
+    except Exception:  # a damaged directory can be misread in any way
+        return "its table of contents is cut short or changed"
+
+
+def _first_damaged(archive: zipfile.ZipFile) -> Optional[str]:
+    for entry in archive.infolist():
+        try:
+            with archive.open(entry) as part:
+                while part.read(CHUNK):
+                    pass
+        except OSError:
+            raise
+        except Exception:  # a wrong checksum, or a header that says something else
+            return f"{entry.filename!r} in it is not what was saved"
+    return None
+
+
+def remedy(path: str) -> str:
+    """A sentence that names the newest whole checkpoint beside a damaged one."""
+    other = newest_whole_beside(path)
+    if other is None:
+        return "There is no other whole checkpoint in its folder."
+    return (
+        f"The newest whole checkpoint in its folder is {other}: use that one "
+        f"(fairseq-train: --restore-file {other}; nothing has been overwritten)."
+    )
+
+
+def newest_whole_beside(path: str) -> Optional[str]:
+    """The last written checkpoint of the folder that carries checksums and agrees with them."""
+    damaged = Path(path)
+    others: List[Path] = [
+        other
+        for other in damaged.parent.glob("*.pt")
+        # Not another name of the same file.
+        if other.is_file() and not (damaged.exists() and other.samefile(damaged))
+    ]
+    for other in sorted(others, key=lambda file: file.stat().st_mtime, reverse=True):
+        if zipfile.is_zipfile(other) and damage(str(other)) is None:
+            return str(other)
+    return None

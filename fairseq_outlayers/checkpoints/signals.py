@@ -1,0 +1,94 @@
+"""Note signals that ask training to end, instead of dying of them.
+
+The interpreter runs handlers between two of its own instructions only, and not while the process
+waits for another one inside PyTorch. So signals are read by a thread, from the pipe that
+``signal.set_wakeup_fd`` writes into.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import List, Optional
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+DEFAULT = int(signal.SIGTERM)  # where another process of the run had the signal
+# torchrun hands on a signal that a terminal has already sent to the whole group.
+SAME_SIGNAL_SECONDS = 2.0
+# A worker of a data loader outlives a signal to the group: the last update needs its batches.
+WORKER_SECONDS = 60
+
+_received: List[int] = []
+_listening_process: Optional[int] = None
+
+
+def received() -> Optional[int]:
+    """The number of the signal that has asked this process to end, if any."""
+    return _received[0] if _received else None
+
+
+def name(number: int) -> str:
+    return signal.Signals(number).name
+
+
+def listen(several_processes: bool = False) -> None:
+    """From now on note the first signal, and end the process at the second.
+
+    Nothing changes for signals that are ignored, nor outside the main thread.
+
+    Args:
+        several_processes: signals come twice then, and what follows within seconds is the same one.
+    """
+    global _listening_process
+    mine = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    main = threading.current_thread() is threading.main_thread()
+    if _listening_process == os.getpid() or not main or not mine:
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in mine:
+        signal.signal(number, lambda *_: None)
+    if _listening_process is None:
+        os.register_at_fork(after_in_child=_leave_signals_to_the_parent)
+    _listening_process = os.getpid()
+    grace = SAME_SIGNAL_SECONDS if several_processes else 0.0
+    threading.Thread(target=_watch, args=(reading, mine, grace), daemon=True).start()
+
+
+def _watch(reading: int, mine: List[signal.Signals], grace: float) -> None:
+    first = 0.0
+    while True:
+        for number in os.read(reading, 64):
+            if number not in mine:
+                continue
+            if not _received:
+                _received.append(number)
+                first = time.monotonic()
+            elif time.monotonic() - first > grace:
+                _say(f"{name(number)} again: ended without saving")
+                os._exit(128 + number)
+
+
+def _say(line: str) -> None:
+    # Not print: the main thread may hold the lock of the stream.
+    os.write(sys.__stderr__.fileno(), f"{line}\n".encode())  # type: ignore[union-attr]
+
+
+def _leave_signals_to_the_parent() -> None:
+    """In a forked child: not the parent's pipe, and no end before the parent's last update."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    signal.set_wakeup_fd(-1)
+    _received.clear()
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            ends = number == signal.SIGTERM
+            signal.signal(number, _end_later if ends else signal.SIG_IGN)
+
+
+def _end_later(number: int, frame: object) -> None:
+    """The first time wait; multiprocessing ends a worker by this signal, twice at last."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.alarm(WORKER_SECONDS)

@@ -1,0 +1,77 @@
+"""Refuse a second training run in a save folder.
+
+``fairseq-train`` looks at nothing before it writes: two runs with one ``--save-dir`` overwrite each
+other's checkpoints, and each resumes from the other's. The patch locks the folder
+(:mod:`fairseq_outlayers.checkpoints.folder_lock`) when the trainer is made, in the one process of a
+run that saves.
+
+A run also begins anew, over the checkpoints of an earlier one, if ``checkpoint_last.pt`` alone is
+missing among them (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch refuses that.
+"""
+
+import functools
+import os
+import re
+from typing import Any, Callable, List
+
+from fairseq import checkpoint_utils
+from fairseq.distributed import utils
+from fairseq.file_io import PathManager
+from fairseq.trainer import Trainer
+
+from fairseq_outlayers.checkpoints import folder_lock
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+OF_AN_EARLIER_RUN = r"checkpoint(\d+|_\d+_\d+|_best|\.best_.*)\.pt"
+
+
+def apply() -> None:
+    """Replace the trainer's constructor and the function that decides what to resume from."""
+    replace_once(Trainer, "__init__", _with_lock)
+    replace_once(checkpoint_utils, "load_checkpoint", _refusing_to_begin_anew)
+
+
+def _with_lock(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
+        if _saves_locally(cfg.checkpoint) and utils.is_master(cfg.distributed_training):
+            folder_lock.acquire(cfg.checkpoint.save_dir)
+        stock(self, cfg, *others, **named)
+
+    return __init__
+
+
+def _saves_locally(options: Any) -> bool:
+    """Whether checkpoints go into a folder that there is; ``fairseq-train`` has made it before."""
+    folder = options.save_dir
+    return (
+        os.path.isdir(folder)
+        and not options.no_save
+        and not PathManager.path_requires_pathmanager(folder)
+    )
+
+
+def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
+        if _saves_locally(cfg) and cfg.restore_file == "checkpoint_last.pt":
+            suffix = trainer.checkpoint_suffix
+            last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
+            elsewhere = cfg.finetune_from_model or getattr(cfg, "continue_once", None)
+            earlier = _earlier(cfg.save_dir)
+            if earlier and not elsewhere and not os.path.exists(last):
+                raise UserError(
+                    f"{cfg.save_dir} has {earlier[-1]} and no {os.path.basename(last)} to resume "
+                    "from: training anew would overwrite what is there. Pass --restore-file "
+                    f"{os.path.join(cfg.save_dir, earlier[-1])} to go on, or another --save-dir."
+                )
+        return stock(cfg, trainer, **passthrough_args)
+
+    return load_checkpoint
+
+
+def _earlier(folder: str) -> List[str]:
+    """Checkpoints in a folder, oldest first."""
+    names = [name for name in os.listdir(folder) if re.fullmatch(OF_AN_EARLIER_RUN, name)]
+    return sorted(names, key=lambda name: os.path.getmtime(os.path.join(folder, name)))

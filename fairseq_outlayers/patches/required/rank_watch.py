@@ -1,0 +1,168 @@
+"""Name the process that holds up a run of several.
+
+When one process of a data-parallel run is frozen (stopped, swapped out, its machine gone), the
+others wait for it in a collective operation, without a word, until the backend's own limit: 30
+minutes for gloo, which then blames a neighbour. When one is killed, the others end in a traceback
+that names an address.
+
+The patch lets every process count seconds in the store that the group already has, and watch the
+others' counts. If one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 turns
+the watch off), the others print one line that names it and end. fairseq has that option, off by
+default, for a timer of each process's own (``DistributedTimeoutWrapper``), which cannot tell who is
+to blame and sends a signal that nobody hears while waiting; the watch takes its place.
+"""
+
+import functools
+import os
+import re
+import socket
+import sys
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Callable, Dict, List, Optional
+
+import torch.distributed as dist
+from fairseq.models import distributed_fairseq_model
+from fairseq.trainer import Trainer
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+DEFAULT_TIMEOUT = 120.0
+INTERVAL = 1.0
+MISSED = 4  # counts, before a process is named when the connection to it has ended
+
+LOST = r"Connection (closed|reset|refused)|Broken pipe|Socket closed|remote process exited"
+
+
+def apply() -> None:
+    """Replace the trainer's constructor, and the timer of fairseq's own."""
+    replace_once(Trainer, "__init__", _watched)
+    replace_once(distributed_fairseq_model, "DistributedTimeoutWrapper", _without_timer)
+
+
+class RankWatch:
+    """What this process knows of the others' counts.
+
+    Args:
+        store: shared by the group; this object's own connection.
+        rank: of this process.
+        world_size: number of processes.
+        timeout: seconds without a count after which a process is taken to be gone.
+    """
+
+    def __init__(self, store: Any, rank: int, world_size: int, timeout: float):
+        self.rank, self.timeout = rank, timeout
+        self._store, self._others = store, [r for r in range(world_size) if r != rank]
+        self._counts: Dict[int, bytes] = {}
+        self._seen: Dict[int, float] = {}
+        self._where: Dict[int, str] = {}
+        self._store_answered = time.monotonic()
+
+    def start(self) -> "RankWatch":
+        """Count and watch in the background until the process ends."""
+        for work in (self._count, self._end_when_silent):
+            threading.Thread(target=work, daemon=True).start()
+        return self
+
+    def silent(self, seconds: float) -> List[int]:
+        """The processes that had begun to count and have not for ``seconds``, by rank."""
+        now = time.monotonic()
+        return [rank for rank, seen in sorted(self._seen.items()) if now - seen > seconds]
+
+    def name(self, rank: int) -> str:
+        return f"rank {rank} ({self._where.get(rank, 'place unknown')})"
+
+    def exchange(self, count: int) -> None:
+        """Publish this process's count and read the others'."""
+        where = f"process {os.getpid()} on {socket.gethostname()}"
+        self._store.set(str(self.rank), f"{count} {where}")
+        for rank in self._others:
+            if not self._store.check([str(rank)]):
+                continue
+            found = self._store.get(str(rank))
+            if found != self._counts.get(rank):
+                self._counts[rank], self._seen[rank] = found, time.monotonic()
+                self._where[rank] = found.decode().partition(" ")[2]
+        self._store_answered = time.monotonic()
+
+    def _count(self) -> None:
+        count = 0
+        while True:
+            try:
+                self.exchange(count)
+            except RuntimeError:  # its host has ended; then so has the run
+                return
+            count += 1
+            time.sleep(INTERVAL)
+
+    def _end_when_silent(self) -> None:
+        while True:
+            time.sleep(INTERVAL)
+            line = self.verdict()
+            if line is not None:
+                os.write(sys.__stderr__.fileno(), f"error: {line}\n".encode())  # type: ignore[union-attr]
+                os._exit(1)
+
+    def verdict(self) -> Optional[str]:
+        """One line when the run cannot go on, else None."""
+        silent = self.silent(self.timeout)
+        if not silent and time.monotonic() - self._store_answered > self.timeout:
+            silent = [0]  # hosts the store where torchrun does not
+        if not silent:
+            return None
+        names = ", ".join(map(self.name, silent))
+        return (
+            f"rank {self.rank}: {names} has not answered for {self.timeout:.0f} s: it is frozen, "
+            "or its machine is gone. Ended; start the same command again to resume from the last "
+            "checkpoint (--heartbeat-timeout sets the limit, 0 turns it off)"
+        )
+
+
+_watch: Optional[RankWatch] = None
+
+
+def lost_rank(error: BaseException) -> Optional[str]:
+    """One line that names the processes whose connections an error says are lost; else None."""
+    if _watch is None or re.search(LOST, str(error)) is None:
+        return None
+    deadline = time.monotonic() + 2 * MISSED * INTERVAL
+    gone: List[int] = []
+    while not gone and time.monotonic() < deadline:
+        gone = _watch.silent(MISSED * INTERVAL)
+        time.sleep(INTERVAL / 10)
+    names = ", ".join(map(_watch.name, gone)) or "another process of the run"
+    return (
+        f"rank {_watch.rank}: {names} has ended or was killed: see what it printed; start the same "
+        "command again to resume from the last checkpoint"
+    )
+
+
+def _watched(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
+        _start(cfg.distributed_training)
+        stock(self, cfg, *others, **named)
+
+    return __init__
+
+
+def _start(options: Any) -> None:
+    global _watch
+    timeout = DEFAULT_TIMEOUT if options.heartbeat_timeout < 0 else options.heartbeat_timeout
+    grouped = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+    if not grouped or timeout == 0 or _watch is not None:
+        return
+    store = dist.distributed_c10d._get_default_store()
+    # A connection of its own: the group's may wait for minutes in an operation.
+    store = dist.PrefixStore("outlayers_rank_watch", store.clone())
+    store.set_timeout(timedelta(seconds=timeout))
+    _watch = RankWatch(store, dist.get_rank(), dist.get_world_size(), float(timeout)).start()
+
+
+def _without_timer(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock, updated=())
+    def wrapper(module: Any, timeout: int, *_: Any, **__: Any) -> Any:
+        return module
+
+    return wrapper

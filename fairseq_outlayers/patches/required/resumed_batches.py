@@ -1,0 +1,52 @@
+"""Give a resumed run the batches of the run that it goes on with.
+
+An unbroken run makes its batches once, in epoch 1, and shuffles them anew in every epoch. Ties
+between sentences of equal length are broken at random, seeded by the epoch in which the batches are
+made (``make_batches`` in ``FairseqTask.get_batch_iterator``, fairseq/tasks/fairseq_task.py). A run
+that resumes in epoch 2 or later makes them with that epoch's seed: other batches, of which it skips
+as many as the first run has trained on. A tenth of the sentences are then not seen in that epoch,
+and as many twice.
+
+The patch makes batches that are kept for all epochs with the seed of epoch 1. Batches that fairseq
+makes anew for every epoch (``--update-epoch-batch-itr``, sharded data, data sets that change)
+resume rightly without it.
+"""
+
+import functools
+import inspect
+from typing import Any, Callable
+
+from fairseq.tasks import FairseqTask
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Replace the method, which the tasks inherit."""
+    replace_once(FairseqTask, "get_batch_iterator", _as_in_the_first_epoch)
+
+
+def _as_in_the_first_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(stock)
+
+    @functools.wraps(stock)
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        call = signature.bind(self, dataset, *args, **kwargs)
+        call.apply_defaults()
+        given = call.arguments
+        epoch = given["epoch"]
+        kept = (
+            not given["disable_iterator_cache"]
+            and not given["update_epoch_batch_itr"]
+            and not getattr(self.cfg, "rebuild_batches", False)
+            and self.can_reuse_epoch_itr(dataset)
+        )
+        if not kept or epoch <= 1 or dataset in self.dataset_to_epoch_iter:
+            return stock(self, dataset, *args, **kwargs)
+        given["epoch"] = 1
+        iterator = stock(*call.args, **call.kwargs)
+        dataset.set_epoch(epoch)
+        iterator.epoch = epoch
+        return iterator
+
+    return get_batch_iterator

@@ -1,0 +1,126 @@
+"""Save before a signal ends training.
+
+SIGTERM, SIGINT and SIGHUP end ``fairseq-train`` where it is, and what was trained since the last
+save is lost; clusters preempt jobs by them. The patch notes the signal, saves
+``checkpoint_last.pt`` when the update at hand is done (all processes of a run agree on the update,
+in the sum of statistics that they exchange anyway), and exits with 128 plus the signal's number,
+after one line that says so. A second signal ends the process at once.
+
+Where the update is one after which fairseq validates or saves anyway, it does that first: the
+resumed run then goes on as an unbroken one would. A signal that is ignored when training starts
+(``nohup``) stays ignored. Several GPUs without torchrun: signal the processes, not the command that
+spawned them.
+"""
+
+import copy
+import functools
+import sys
+from typing import Any, Callable, NoReturn
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.trainer import Trainer
+
+from fairseq_outlayers.checkpoints import signals
+from fairseq_outlayers.patches.replacing import replace_once
+
+VOTES = "_outlayers_stop_votes"
+ITERATOR = "_outlayers_epoch_iterator"
+LEAVING = "_outlayers_leaves_after_save"
+
+
+def apply() -> None:
+    """Replace the functions that begin training, take a step and save."""
+    replace_once(checkpoint_utils, "save_checkpoint", _leaving_if_asked)
+    replace_once(Trainer, "get_train_iterator", _listening)
+    replace_once(Trainer, "_aggregate_logging_outputs", _with_votes)
+    replace_once(Trainer, "train_step", _then_stopping)
+
+
+def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
+        signals.listen(several_processes=self.data_parallel_world_size > 1)
+        iterator = stock(self, *args, **kwargs)
+        setattr(self, ITERATOR, iterator)
+        return iterator
+
+    return get_train_iterator
+
+
+def _with_votes(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def aggregate(self: Any, outputs: Any, *sums: Any, ignore: bool = False) -> Any:
+        vote = signals.received() or 0  # the sum over processes says whether anybody has one
+        outputs, sums = stock(self, outputs, *sums, float(vote), ignore=ignore)
+        setattr(self, VOTES, sums[-1])
+        return outputs, tuple(sums[:-1])
+
+    return aggregate
+
+
+def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        earlier = getattr(self, VOTES, 0)
+        result = stock(self, *args, **kwargs)
+        if self.data_parallel_world_size == 1:
+            asked = signals.received() is not None
+        else:
+            # On a GPU, those of the update before: to wait for this one's would cost time.
+            asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
+        if asked:
+            setattr(self, LEAVING, True)
+            if not _fairseq_acts_now(self):
+                checkpoint_utils.save_checkpoint(
+                    self.cfg.checkpoint, self, getattr(self, ITERATOR), None
+                )
+        return result
+
+    return train_step
+
+
+def _fairseq_acts_now(trainer: Any) -> bool:
+    """Whether fairseq saves, or ends the epoch, after this update of itself."""
+    cfg, updates = trainer.cfg, trainer.get_num_updates()
+    every = cfg.checkpoint.save_interval_updates
+    hours = cfg.optimization.stop_time_hours
+    return (
+        getattr(trainer, ITERATOR).end_of_epoch()
+        or (every > 0 and updates % every == 0 and updates >= cfg.dataset.validate_after_updates)
+        or updates >= (cfg.optimization.max_update or float("inf"))
+        or (hours > 0 and trainer.cumulative_training_time() / 3600 > hours)
+    )
+
+
+def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any) -> Any:
+        if not getattr(trainer, LEAVING, False):
+            return stock(cfg, trainer, epoch_itr, val_loss)
+        if cfg.no_last_checkpoints:  # only this file is resumed from
+            cfg = copy.deepcopy(cfg)
+            cfg.no_last_checkpoints = False
+        stock(cfg, trainer, epoch_itr, val_loss)
+        _leave(cfg, trainer)
+
+    return save_checkpoint
+
+
+def _leave(cfg: Any, trainer: Any) -> NoReturn:
+    number = signals.received() or signals.DEFAULT
+    if trainer.data_parallel_world_size > 1:
+        # Or the first one to leave would take the one that saves along.
+        torch.distributed.barrier()
+    if trainer.is_data_parallel_master:
+        done = (
+            "nothing was saved (--no-save)"
+            if cfg.no_save
+            else f"saved in {cfg.save_dir}; start the same command again to go on"
+        )
+        print(
+            f"stopped by {signals.name(number)} after update {trainer.get_num_updates()}: {done}",
+            file=sys.stderr,
+            flush=True,
+        )
+    sys.exit(128 + number)

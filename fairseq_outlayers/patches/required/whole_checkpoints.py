@@ -1,0 +1,32 @@
+"""Load no damaged checkpoint.
+
+torch does not compare the checksums in a checkpoint
+(:mod:`fairseq_outlayers.checkpoints.integrity`), so that damage becomes other translations, or
+training that goes on from other weights. The patch compares them before ``load_checkpoint_to_cpu``
+and ``load_ema_from_checkpoint`` (fairseq/checkpoint_utils.py) read a file.
+"""
+
+import functools
+import os
+from typing import Any, Callable
+
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.checkpoints.integrity import require_whole
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Replace the two functions that load checkpoints."""
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _checked)
+    replace_once(checkpoint_utils, "load_ema_from_checkpoint", _checked)
+
+
+def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
+        if os.path.isfile(path):  # else it is remote, or stock says that it is missing
+            require_whole(path)
+        return stock(path, *args, **kwargs)
+
+    return load_checkpoint

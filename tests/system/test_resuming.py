@@ -1,0 +1,109 @@
+"""A run that is stopped within any epoch and started again ends bit for bit like an unbroken one."""
+
+import pytest
+import torch
+
+from tests.system.commands import PLUGIN, succeed
+from tests.system.random_text import make_data
+
+pytestmark = pytest.mark.system
+
+COMMON = (
+    f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.01 --dropout 0.1 --no-progress-bar "
+    "--num-workers 0 --disable-validation --no-epoch-checkpoints --max-tokens 60"
+).split()
+LSTM = [
+    "--arch",
+    "luong_lstm",
+    "--embed-dim",
+    "8",
+    "--hidden-size",
+    "8",
+    "--source-lang",
+    "xx",
+    "--target-lang",
+    "yy",
+]
+TRANSFORMER = [
+    "--arch",
+    "transformer_lm_outlayers",
+    "--task",
+    "language_modeling",
+    "--decoder-embed-dim",
+    "8",
+    "--decoder-ffn-embed-dim",
+    "8",
+    "--decoder-layers",
+    "1",
+    "--decoder-attention-heads",
+    "1",
+    "--tokens-per-sample",
+    "20",
+]
+MODES = {
+    "translation with a worker and two batches an update": [
+        *[*LSTM, "--task", "translation", "--update-freq", 2, "--num-workers", 1],
+    ],
+    "sampled classes by rows": [
+        *[*LSTM, "--task", "translation_outlayers", "--criterion", "sampled_softmax"],
+        *["--num-sampled", 16, "--optimizer", "lazy_adam"],
+    ],
+    "stock transformer with a moving average": [
+        "--arch",
+        "transformer",
+        "--encoder-layers",
+        "1",
+        "--decoder-layers",
+        "1",
+        "--encoder-embed-dim",
+        "8",
+        "--decoder-embed-dim",
+        "8",
+        "--encoder-attention-heads",
+        "1",
+        "--decoder-attention-heads",
+        "1",
+        "--source-lang",
+        "xx",
+        "--target-lang",
+        "yy",
+        "--store-ema",
+    ],
+    "language model in blocks": [*TRANSFORMER, "--sample-break-mode", "none"],
+    "language model of sentences": [*TRANSFORMER, "--sample-break-mode", "eos"],
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def text(data):
+    """The same corpus for language models."""
+    folder = data.parent
+    prefixes = (f"--{split}pref={folder / split}.xx" for split in ("train", "valid"))
+    succeed("preprocess", "--only-source", *prefixes, "--destdir", folder / "text")
+    return folder / "text"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
+    """An epoch has 14 to 16 updates, half of that with two batches in each."""
+    folder = text if "language" in mode else data
+    stops = [11, 18, 26] if "two batches" in mode else [22, 37, 52]  # within epochs 2, 3 and 4
+    for stop in stops:
+        run_until(folder, tmp_path / "broken", mode, stop)
+    unbroken = run_until(folder, tmp_path / "unbroken", mode, stops[-1])
+    broken = torch.load(tmp_path / "broken" / "checkpoint_last.pt")
+    assert unbroken["extra_state"]["train_iterator"] == broken["extra_state"]["train_iterator"]
+    assert unbroken["extra_state"]["train_iterator"]["epoch"] == 4
+    assert unbroken["extra_state"]["train_iterator"]["iterations_in_epoch"] > 0
+    for name, tensor in unbroken["model"].items():
+        assert torch.equal(tensor, broken["model"][name]), name
+
+
+def run_until(data, folder, mode, updates):
+    succeed("train", data, *COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder)
+    return torch.load(folder / "checkpoint_last.pt")

@@ -1,0 +1,85 @@
+"""Every sentence is trained once in an epoch that a second process goes on with."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import FairseqDataset
+from fairseq.tasks import FairseqTask
+
+LENGTHS = np.random.RandomState(1).randint(2, 6, size=200)  # many ties
+
+
+class Sentences(FairseqDataset):
+    """Sentences without words, ordered by length, ties at random, as translation orders them."""
+
+    def __getitem__(self, index):
+        return index
+
+    def __len__(self):
+        return len(LENGTHS)
+
+    def num_tokens(self, index):
+        return LENGTHS[index]
+
+    def num_tokens_vec(self, indices):
+        return LENGTHS[indices]
+
+    def size(self, index):
+        return LENGTHS[index]
+
+    def ordered_indices(self):
+        shuffled = np.random.permutation(len(self))
+        return shuffled[np.argsort(LENGTHS[shuffled], kind="mergesort")]
+
+    def collater(self, samples):
+        return torch.tensor(samples)
+
+
+def iterator(epoch, dataset=None, task=None, **options):
+    task = task or FairseqTask(None)
+    return task.get_batch_iterator(
+        dataset or Sentences(), max_tokens=30, seed=7, epoch=epoch, **options
+    )
+
+
+def epochs(number, **options):
+    """The batches of each epoch of an unbroken run."""
+    task, dataset, found = FairseqTask(None), Sentences(), []
+    for epoch in range(1, number + 1):
+        batches = iterator(epoch, dataset, task, **options).next_epoch_itr()
+        found.append([tuple(batch.tolist()) for batch in batches])
+    return found
+
+
+@pytest.mark.parametrize("done", [0, 1, 13])
+@pytest.mark.parametrize("epoch", [1, 2, 5])
+def test_a_resumed_epoch_goes_on_with_the_batches_of_the_unbroken_one(epoch, done):
+    resumed = iterator(epoch)
+    resumed.load_state_dict({"epoch": epoch, "iterations_in_epoch": done, "version": 2})
+    rest = [tuple(batch.tolist()) for batch in resumed.next_epoch_itr()]
+    unbroken = epochs(epoch)[-1]
+    assert rest == unbroken[done:]
+    seen = Counter(index for batch in [*unbroken[:done], *rest] for index in batch)
+    assert seen == Counter(range(len(LENGTHS)))
+
+
+def test_the_epochs_after_the_resumed_one_are_those_of_the_unbroken_run():
+    task, dataset = FairseqTask(None), Sentences()
+    resumed = iterator(3, dataset, task)
+    resumed.load_state_dict({"epoch": 3, "iterations_in_epoch": 5, "version": 2})
+    list(resumed.next_epoch_itr())
+    following = iterator(4, dataset, task)
+    assert following is resumed
+    found = [tuple(batch.tolist()) for batch in following.next_epoch_itr()]
+    assert following.epoch == 4
+    assert found == epochs(4)[-1]
+
+
+def test_batches_made_anew_for_every_epoch_still_are():
+    def ordered(epoch):
+        batches = iterator(epoch, update_epoch_batch_itr=True).frozen_batches
+        return [tuple(batch) for batch in batches]
+
+    assert ordered(2) != ordered(3)
