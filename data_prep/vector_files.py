@@ -128,6 +128,8 @@ class TextVectors(ListedVectors):
         vector = _numbers(rest)
         if vector is not None and len(vector) == self.dimensions:
             return word, vector
+        if not line:
+            raise UserError(f"{place}: an empty line; the file is damaged")
         # A few of GloVe's words contain spaces: what follows the first part is then no number.
         *parts, rest = line.split(maxsplit=max(len(line.split()) - self.dimensions, 1))
         vector = _numbers(rest)

@@ -114,8 +114,7 @@ class ExternalTable:
             _check_facts(facts)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(
-                f"{sidecar}: is damaged ({type(error).__name__}: {error}); make it again with "
-                f"{MAKER}"
+                f"{sidecar}: is damaged ({error}); make it again with {MAKER}"
             ) from error
         return facts
 

@@ -42,12 +42,15 @@ class EchoStateConfig(RNMTPlusConfig):
         default=LEARNED,
         metadata={"help": "of the recurrent matrices: learned, or a fixed number"},
     )
-    radius_init: float = ranged(1.0, "learned spectral radii start here", at_least=0)
+    radius_init: float = ranged(
+        1.0, "learned spectral radii start here", at_least=0, at_most=10_000
+    )
     gamma_init: float = ranged(
         10.0,
         "the learned scales of the inputs start here (10 in the paper, where "
         "upper layers saturate: see --input-norm)",
         at_least=0,
+        at_most=10_000,
     )
     input_norm: ChoiceEnum(list(INPUT_NORMS)) = field(  # type: ignore[valid-type]
         default="none",

@@ -59,6 +59,7 @@ class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
         "Pappas et al. (2018) at a --hidden-size of 512, and at others so that products keep "
         "their variance (0.2 at 128)",
         at_least=0,
+        at_most=100,
     )
 
 

@@ -34,7 +34,10 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     dropout: float = share(0.0, "dropout on the encoder states and on the readout")
     embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
     init_std: float = ranged(
-        0.01, "weights start normal with this deviation; recurrent ones orthogonal", at_least=0
+        0.01,
+        "weights start normal with this deviation; recurrent ones orthogonal",
+        at_least=0,
+        at_most=100,
     )
 
 

@@ -48,7 +48,7 @@ class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     )
     dropout: float = share(0.3, "dropout on the embeddings and on every layer's output")
     init_range: float = ranged(
-        0.04, "parameters start uniform in [-init_range, init_range]", at_least=0
+        0.04, "parameters start uniform in [-init_range, init_range]", at_least=0, at_most=100
     )
 
 

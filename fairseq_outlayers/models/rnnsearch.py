@@ -39,6 +39,7 @@ class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
         "weights start normal with this deviation, the attention's with a tenth of it; "
         "recurrent ones orthogonal",
         at_least=0,
+        at_most=100,
     )
 
 

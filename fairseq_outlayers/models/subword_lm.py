@@ -38,7 +38,7 @@ class SubwordLMConfig(Defaults):
         },
     )
     init_range: float = ranged(
-        0.1, "all parameters start uniform in [-init_range, init_range]", at_least=0
+        0.1, "all parameters start uniform in [-init_range, init_range]", at_least=0, at_most=100
     )
 
 

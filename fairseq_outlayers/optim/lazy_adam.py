@@ -1,9 +1,8 @@
 """``--optimizer lazy_adam``: updates that cost the same whatever the size of the vocabulary."""
 
-import ast
 import logging
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 import torch.nn as nn
 from fairseq.dataclass import FairseqDataclass
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.optim import row_gradients
+from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
@@ -115,21 +115,3 @@ def check_options(cfg: Any) -> None:
     require_whole_parameters(cfg, "the row-sparse gradients of --optimizer lazy_adam")
     parse_betas(cfg.adam_betas)
     check_ranges(cfg, LazyAdamConfig)
-
-
-def parse_betas(text: str) -> Tuple[float, float]:
-    """Two numbers from ``(0.9, 0.98)``.
-
-    Raises:
-        UserError: if the text is something else.
-    """
-    try:
-        first, second = map(float, ast.literal_eval(str(text)))
-    except (ValueError, TypeError, SyntaxError):
-        first = second = -1.0
-    if not (0 <= first < 1 and 0 <= second < 1):
-        raise UserError(
-            f"--adam-betas {text}: must be two numbers of at least 0 and below 1, as in "
-            "--adam-betas '(0.9, 0.98)'"
-        )
-    return first, second

@@ -26,6 +26,7 @@ RELEASES: Dict[str, Release] = {
 }
 LEARNED = "learned"
 RADIUS_INIT = 1.0
+LARGEST = 10_000
 
 
 def make_scales(cfg: Any, gates: int) -> Tuple[Scale, Scale]:
@@ -44,10 +45,10 @@ def fixed_radius(cfg: Any) -> Optional[float]:
         radius = float(cfg.spectral_radius)
     except ValueError:
         radius = math.nan
-    if not 0 <= radius < math.inf:
+    if not 0 <= radius <= LARGEST:
         raise UserError(
             f"--spectral-radius {cfg.spectral_radius}: must be {LEARNED}, or a number that is at "
-            "least 0"
+            f"least 0 and at most {LARGEST:,}"
         )
     return radius
 

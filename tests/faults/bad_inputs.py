@@ -278,11 +278,12 @@ def options() -> Iterator[Case]:
         "--path": "nowhere.pt bin",
         "--sampling-topp": "nan 2",
         "--no-repeat-ngram-size": "-1",
-        "--source-lang": "no",
     }
     for option, values in searches.items():
         for value in values.split():
             yield Case(f"generate {option} {value}", nothing, f"{generate} {option} {value}")
+    languages = f"{generate} --source-lang no --target-lang xx"
+    yield Case("generate of languages that are not there", nothing, languages)
     for value in ("0", "-1", "1000000000000"):
         lm = world.TRAIN_LM.replace("--batch-size 4", f"--batch-size {value}")
         yield Case(f"language model --batch-size {value}", nothing, lm)

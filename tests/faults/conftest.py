@@ -39,7 +39,7 @@ def tally():
     counts = {}
     yield lambda topic: counts.setdefault(topic, Counter())
     if FIGURES:
-        path = Path(FIGURES)
-        before = json.loads(path.read_text()) if path.exists() else {}
+        # Each of pytest-xdist's workers has counts of its own; report.py adds them up.
+        path = Path(FIGURES) / f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**before, **counts}, indent=1) + "\n")
+        path.write_text(json.dumps(counts, indent=1) + "\n")

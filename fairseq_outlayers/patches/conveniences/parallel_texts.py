@@ -62,6 +62,10 @@ def check_lines(paths: List[str]) -> None:
             raise UserError(
                 f"{path}: {error.strerror}; check the prefix and the languages"
             ) from error
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}: not UTF-8 text ({error.reason}); convert it with iconv -t UTF-8"
+            ) from error
         if lines == 0:
             raise UserError(f"{path}: an empty file; give a text of at least one line")
         if others:

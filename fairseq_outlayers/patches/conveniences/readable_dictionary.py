@@ -49,6 +49,7 @@ def _reason(error: Exception) -> str:
     if "Duplicate word" in text:
         return f"the word {text.split(chr(39))[1]!r} stands in it twice"
     if "Incorrect dictionary format" in text:
-        line = text.partition('"')[2].removesuffix('"')[:80]
-        return f"{line!r} is not WORD COUNT"
+        # Of a line whose count is no number, fairseq names the word alone.
+        word = text.partition('"')[2].removesuffix('"').strip()[:80]
+        return f"{word!r} has no count"
     return "not UTF-8 text" if "encoding" in text else f"no dictionary ({text[:80]})"

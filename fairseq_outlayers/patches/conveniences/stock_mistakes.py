@@ -17,6 +17,10 @@ SAID: Dict[str, str] = {
     r"Sentences lengths should not exceed max_tokens=(\d+)": (
         "--max-tokens {1}: there are longer sentences: raise it, or leave them out of the data"
     ),
+    r"The dataset is empty\. This could indicate": (
+        "no sentence is left to train on: all are longer than --max-tokens allows, or the data are "
+        "empty: raise --max-tokens"
+    ),
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
         "a sentence is longer than the model allows ({1} tokens, at most {2}): raise "
         "--max-source-positions and --max-target-positions, or leave such sentences out by "
@@ -88,7 +92,9 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
     if missing is not None:
         return _missing(missing[1], command or sys.argv[1:])
     if isinstance(error, OSError):
-        return _refused_by_system(error, command or sys.argv[1:])
+        line = _refused_by_system(error, command or sys.argv[1:])
+        if line is not None:
+            return line
     for said, instead in SAID.items():
         found = re.search(said, str(error))
         if found is not None:
@@ -99,7 +105,7 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
 
 def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:
     """One line if the path that the system refuses was named by the user; else None."""
-    if isinstance(error, FileExistsError) and error.filename is None:
+    if isinstance(error, FileExistsError) and error.errno is None:
         # fairseq-preprocess, of a dictionary: the error is the path alone.
         return f"{error}: exists already: name it as --srcdict or --tgtdict, or another --destdir"
     path, reason = error.filename, error.strerror

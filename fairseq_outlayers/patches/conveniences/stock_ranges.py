@@ -10,6 +10,7 @@ import math
 from typing import Any, Dict
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
 
 FINITE = Range()
@@ -118,6 +119,13 @@ def check_stock_ranges(options: Any) -> None:
     Raises:
         UserError: for the first that is out of its range, by its name on the command line.
     """
+    nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
+    if nbest > beam:
+        raise UserError(
+            f"--nbest {nbest}: a search with --beam {beam} finds no more than that many"
+        )
+    if getattr(options, "adam_betas", None) is not None:
+        parse_betas(options.adam_betas)
     for name, value in vars(options).items():
         limits = STOCK.get(name)
         for number in value if isinstance(value, list) else [value]:
