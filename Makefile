@@ -10,6 +10,7 @@ VENV   ?= .venv
 DATA   := toy
 JOBS   ?= 2
 PYTEST_ARGS ?=
+GPU_PYTHON ?= $(VENV)/bin/python
 
 # The stamp is named after the choices, so that another TORCH or EXTRAS installs again.
 CHOICE := $(shell printf '%s' '$(TORCH) $(EXTRAS)' | cksum | cut -d' ' -f1)
@@ -19,7 +20,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults soak check format system clean
+.PHONY: help setup demo test faults soak gpu check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -31,7 +32,7 @@ help:  ## list these commands
 setup: $(STAMP)  ## create .venv and install everything into it
 
 # Written last and only on success: a failed or interrupted set-up is never taken for a whole one.
-$(STAMP): constraints.txt setup.py .ci/setup
+$(STAMP): $(wildcard requirements/*.txt) setup.py .ci/setup
 	@PYTHON='$(PYTHON)' VENV='$(VENV)' TORCH='$(TORCH)' EXTRAS='$(EXTRAS)' .ci/setup
 	@touch '$@'
 
@@ -51,6 +52,10 @@ soak: $(STAMP)  ## decode and train for 20 minutes and watch memory; results/rel
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.soak 20
 	$(BIN)/python -m tests.faults.report
 
+# Not $(BIN): a GPU's machine has a PyTorch of its own, with CUDA, and fairseq beside it.
+gpu:  ## on a machine with a GPU: its tests and benchmarks, in one JSON file (GPU_PYTHON=python)
+	PYTHONPATH=. $(GPU_PYTHON) benchmarks/gpu.py
+
 system: $(STAMP)  ## run only the tests that train, save, reload and decode
 	$(PYTEST) -m "system and not gpu" $(PYTEST_ARGS)
 
@@ -62,6 +67,9 @@ check: $(STAMP)  ## lint, formatting and types
 format: $(STAMP)  ## rewrite the code in the project's formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock:  ## write requirements/ anew from constraints.txt (needs the command hashin)
+	@.ci/lock
 
 clean:  ## remove .venv, caches and the demo's files (trained recipes in work/ stay)
 	@# Only an environment that .ci/setup made: VENV may name somebody's own.

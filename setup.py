@@ -15,6 +15,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["fairseq_outlayers", "fairseq_outlayers.*"]),
+    package_data={"fairseq_outlayers.pages": ["assets/*"]},
     install_requires=[
         # No upper bound and no build tag: a torch that is already there, CPU build or not,
         # satisfies this, so that `pip install .` in a prepared environment fetches nothing big.

@@ -1,15 +1,41 @@
 """Output layers for fairseq: ``fairseq-train DATA --user-dir fairseq_outlayers --arch ...``.
 
-Importing the package registers everything in it and applies its patches to fairseq. fairseq itself
-would import ``models/`` and ``tasks/`` of a ``--user-dir``, but neither criterions nor optimizers
-and learning-rate schedules.
+Importing the package registers everything in it and applies its patches to fairseq (``patches/``).
+Where fairseq is not installed, nothing is registered, and ``losses``,
+``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can be imported all the
+same (docs/without_fairseq.md).
 """
 
-from fairseq_outlayers import patches
+import sys
+from typing import TYPE_CHECKING, Any
 
-patches.apply()  # before the rest: the patches must be in place when fairseq's parts are looked up
-
-from fairseq_outlayers import criterions, models, optim, tasks  # noqa: E402
+if TYPE_CHECKING:
+    from fairseq_outlayers.hub import load
 
 __version__ = "0.1.0"
-__all__ = ["criterions", "models", "optim", "tasks"]
+__all__ = ["load"]
+
+
+def register() -> None:
+    """Patch fairseq and register everything with it, if it is installed; once is enough."""
+    try:
+        import fairseq  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "fairseq":  # it is there, and something that it needs is not
+            raise
+    else:
+        from fairseq_outlayers import with_fairseq  # noqa: F401
+
+
+# `python -m fairseq_outlayers` registers when its command needs it, so that its help is quick.
+if sys.argv[:1] != ["-m"] or sys.orig_argv[-len(sys.argv) :][:1] != [__name__]:
+    register()
+
+
+def __getattr__(name: str) -> Any:
+    """``load``, imported when it is asked for: it needs fairseq."""
+    if name != "load":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fairseq_outlayers.hub import load
+
+    return load

@@ -1,18 +1,15 @@
-"""Plain dictionaries of named parts, and the command-line options that follow from them.
+"""Plain dictionaries of named parts, the option that selects one, and the options of each.
 
-fairseq's own registries cannot be extended from a ``--user-dir``, and they give one option
-namespace a part. Here a registry is a ``dict``; every entry carries its own ``Config`` dataclass,
-and :func:`selection_config` joins them into one mix-in, so that a new part with options of its own
-is one file plus one line in the dict.
+A registry is a ``dict``; every entry carries a ``Config`` dataclass with its own options. A
+:class:`Selection` says which option selects an entry, and is the one place where options of other
+entries are refused. ``options.py`` makes command-line options of it.
 """
 
-from dataclasses import field, fields, make_dataclass
-from typing import Any, Dict, Type
-
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
+from dataclasses import Field, field, fields, make_dataclass
+from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges
 
 
 def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
@@ -27,72 +24,128 @@ def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
     return registry[name]
 
 
-def selection_config(
-    class_name: str, registry: Dict[str, Any], option: str, default: str, help_text: str
-) -> Any:
-    """A dataclass with the field ``option`` that selects an entry, and every entry's own options.
+class Selection:
+    """One axis: entries by name, and the option that selects one of them.
 
     Args:
-        class_name: name of the dataclass made.
         registry: entries with a ``Config`` dataclass, by name.
-        option: name of the selecting field, ``output_layer`` for ``--output-layer``.
+        option: name of the selecting option, ``output_layer`` for ``--output-layer``.
         default: name of the entry selected when the option is not given.
-        help_text: help of the selecting option; the known names are added by argparse.
+        help_text: of the selecting option.
+        others: names that may be given beside those in the registry.
+    Raises:
+        UserError: if there is no entry of the default's name.
     """
-    lookup(registry, default, option)
-    selector = (
-        option,
-        ChoiceEnum(list(registry)),
-        field(default=default, metadata={"help": help_text}),
-    )
-    configs: list[Type[FairseqDataclass]] = []
-    for entry in registry.values():
-        if entry.Config not in configs:
-            configs.append(entry.Config)
-    # A base class may not stand before its own subclasses in the list of bases.
-    most_derived = [
-        config
-        for config in configs
-        if not any(other is not config and issubclass(other, config) for other in configs)
-    ]
-    made = make_dataclass(class_name, [selector], bases=tuple(most_derived))
-    made.__module__ = __name__
-    return made
+
+    def __init__(
+        self,
+        registry: Dict[str, Any],
+        option: str,
+        default: str,
+        help_text: str,
+        others: Sequence[str] = (),
+    ):
+        lookup(registry, default, command_line_name(option))
+        self.registry, self.option, self.default = registry, option, default
+        self.help_text, self.others = help_text, others
+
+    def names(self) -> List[str]:
+        """All that the option may be."""
+        return [*self.registry, *self.others]
+
+    def options(self) -> Dict[str, Field]:
+        """The options of all entries, by name.
+
+        Raises:
+            UserError: if two entries have different options of one name.
+        """
+        found: Dict[str, Field] = {}
+        for entry in self.registry.values():
+            for option in fields(entry.Config):
+                if found.setdefault(option.name, option) is not option:
+                    raise UserError(
+                        f"{' and '.join(self.owners(option.name))} have different options "
+                        f"{command_line_name(option.name)}: rename one, or let both inherit it "
+                        "from one Config"
+                    )
+        return {name: option for name, option in found.items() if not name.startswith("_")}
+
+    def owners(self, option: str) -> List[str]:
+        """Names of the entries that have an option of this name."""
+        return [
+            name
+            for name, entry in self.registry.items()
+            if option in entry.Config.__dataclass_fields__
+        ]
+
+    def config(self, class_name: str) -> Any:
+        """A plain dataclass with the selecting option and those of all entries."""
+        self.options()
+        configs: List[Any] = []
+        for entry in self.registry.values():
+            if entry.Config not in configs:
+                configs.append(entry.Config)
+        # A base class may not stand before its own subclasses in the list of bases.
+        most_derived = tuple(
+            config
+            for config in configs
+            if not any(other is not config and issubclass(other, config) for other in configs)
+        )
+        metadata = {"help": self.help_text, "choices": self.names()}
+        selector = (self.option, str, field(default=self.default, metadata=metadata))
+        return make_dataclass(class_name, [selector], bases=most_derived)
+
+    def choose(self, config: Any) -> Any:
+        """The entry that ``config`` names.
+
+        Raises:
+            UserError: if there is none, or an option of other entries is given: one that is neither
+                at the default of the configuration's class nor in its ``also_reads``.
+        """
+        name = getattr(config, self.option)
+        entry = lookup(self.registry, name, command_line_name(self.option))
+        self.refuse_idle(config)
+        check_ranges(config, entry.Config)
+        return entry
+
+    def refuse_idle(self, config: Any) -> None:
+        """Raise a ``UserError`` for the first option that only entries not selected have."""
+        for name, _ in self.idle(config):
+            value, flag = getattr(config, name), command_line_name(name)
+            given = flag if value is True else f"{flag} {value}"
+            raise UserError(
+                f"{given} changes nothing with {command_line_name(self.option)} "
+                f"{getattr(config, self.option)}: it is an option of "
+                f"{', '.join(self.owners(name))}; choose one of them, or leave it out"
+            )
+
+    def idle(self, config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:
+        """Options that are given and that only entries not selected have.
+
+        Args:
+            config: of a model or a criterion.
+            kind: the dataclass with its defaults; by default the one that it was made of.
+        Yields:
+            The name and the default.
+        """
+        chosen, kind = getattr(config, self.option), kind or class_of(config)
+        also_reads: Container[str] = getattr(kind, "also_reads", ())
+        declared = getattr(kind, "__dataclass_fields__", {})
+        for name, option in self.options().items():
+            if name in also_reads or chosen in self.owners(name) or not hasattr(config, name):
+                continue
+            default = declared.get(name, option).default
+            # A choice may be an enumeration or its name.
+            if str(getattr(config, name)) != str(default):
+                yield name, default
 
 
-def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
-    """A dataclass like ``config`` but for the defaults of some of its options.
-
-    Args:
-        class_name: name of the dataclass made.
-        config: a dataclass of options.
-        defaults: by name of the option.
-    """
-    known = {option.name: option for option in fields(config)}
-    changed = [
-        (option, known[option].type, field(default=value, metadata=known[option].metadata))
-        for option, value in defaults.items()
-    ]
-    made = make_dataclass(class_name, changed, bases=(config,))
-    made.__module__ = __name__
-    return made
+def class_of(config: Any) -> type:
+    """The dataclass that a configuration was made of, also of one that omegaconf has wrapped."""
+    metadata = getattr(config, "_metadata", None)
+    return getattr(metadata, "object_type", None) or type(config)
 
 
-def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
-    """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
-
-    A class and a dataclass of its own make it work from the command line and from hydra alike;
-    fairseq's own named architectures are silently ignored by hydra.
-
-    Args:
-        name: of the architecture.
-        model: a registered model class whose options are a dataclass.
-        summary: what is special about it, one sentence.
-        defaults: by name of the option.
-    """
-    registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)
-    config = MODEL_DATACLASS_REGISTRY[registered]
-    made = changed_defaults(f"{config.__name__}_{name}", config, **defaults)
-    made.__module__ = model.__module__
-    sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
-    register_model(name, dataclass=made)(sized)
+def command_line_name(option: str) -> str:
+    """``joint_dim -> --joint-dim``."""
+    return f"--{option.replace('_', '-')}"

@@ -1,35 +1,22 @@
 # Sourced by every step of every recipe; not run by itself. What it gives:
 #
-#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are (see OUTLAYERS_WORK, _RESULTS below)
+#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are, and every setting of the recipe
+#   lab COMMAND ...                       python -m recipes.lab COMMAND RECIPE ... (see there)
+#   ask WHAT ...                          what the recipe's arms.py says
 #   step MESSAGE                          announce a step
 #   made FILE...                          say which file a step made
 #   newer FILE THAN...                    does FILE exist, newer than all the others?
 #   download / tokenize / segment_bpe     data_prep, where needed
 #   binarize / binarize_text              fairseq-preprocess, where needed
-#   run_arm NAME WORDS -- TRAIN-OPTIONS   train, score, add to the ledger (see arm.py)
-#   run_arms NAME...                      every arm with every seed, whatever fails
-#   measure_speed DATA NAME...            tokens a second of arms that take turns (see speed.py)
-#   run_files FILE OPTIONS...             files of runs, as seen from the checkout (see run_files.py)
-#   within_budget                         is there time for another arm?
 #
-# Environment: OUTLAYERS_PYTHON (a Python with fairseq), OUTLAYERS_DATA (mirror of the data sets),
-# OUTLAYERS_WORK and OUTLAYERS_RESULTS (folders; default work/RECIPE and results/RECIPE, of a paper's
-# recipe results/PAPER), TIME_BUDGET (seconds; no new arm starts after them), FORCE=1 (run arms that
-# the ledger holds), SEED, GENERATE (options for fairseq-generate; empty: nothing is translated),
-# THREADS (of torch; default: as many as cores).
+# Settings are declared in arms.py and overridden in the environment; `python -m recipes.lab settings
+# RECIPE` lists them.
 set -euo pipefail
 
-RECIPE=$(basename "$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)")
+HERE=$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)
+RECIPE=$(basename "$HERE")
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
-# Names of our own: WORK and RESULTS are often set on clusters, for something else.
-WORK=${OUTLAYERS_WORK:-work/$RECIPE}
-RESULTS=${OUTLAYERS_RESULTS:-results/$RECIPE}
-LEDGER=$RESULTS/ledger.jsonl
-TIME_BUDGET=${TIME_BUDGET:-}
-SEED=${SEED:-1}
-GENERATE=${GENERATE---beam 5}
-ARM_OPTIONS=() # for arm.py; a recipe sets --data, --reference and so on
 if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
 # torch's threads else burn the processor while they wait for each other: with two other programs
 # on a 2-core machine that made training four times slower.
@@ -67,8 +54,13 @@ PYTHON=$(find_python)
 PATH=$(dirname "$PYTHON"):$PATH
 export PATH
 
-# Paths go from here into results, which must not depend on where the checkout is.
-run_files() { "$PYTHON" recipes/run_files.py "$LEDGER" "$@" | sed "s|$ROOT/||"; }
+lab() { "$PYTHON" -m recipes.lab "$1" "$RECIPE" "${@:2}"; }
+ask() { lab ask "$@"; }
+
+if [[ -e $HERE/arms.py ]]; then
+  declared=$(lab shell) # apart from eval: a wrong setting must end the step
+  eval "$declared"
+fi
 
 newer() {
   local file=$1 other
@@ -96,6 +88,17 @@ tokenize() {
   fi
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
     --languages "${languages[@]}" "$@"
+}
+
+# multi30k_lowercase: its three sets in RAW, tokenised in lower case in TOKENIZED.
+multi30k_lowercase() {
+  local split
+  download multi30k "$RAW"
+  step "tokenise, in lower case"
+  mkdir -p "$TOKENIZED"
+  for split in train:train valid:val test:test_2016_flickr; do
+    tokenize "$RAW/${split#*:}" "$TOKENIZED/${split%:*}" "$SOURCE" "$TARGET" --lowercase
+  done
 }
 
 # segment_bpe INPUT-FOLDER OUTPUT-FOLDER MERGES SOURCE TARGET: joint BPE of train, valid and test.
@@ -168,55 +171,4 @@ preprocess() {
   touch "$destination.partial/preprocess.log"
   mv "$destination.partial" "$destination"
   made "$destination" "$log"
-}
-
-within_budget() { [[ -z $TIME_BUDGET ]] || ((SECONDS < TIME_BUDGET)); }
-
-# run_arm NAME WORDS -- TRAIN-OPTIONS...
-run_arm() {
-  local name=$1 words=$2
-  shift 2
-  [[ ${1:-} == -- ]] || die "run_arm $name: expected -- before the options of fairseq-train"
-  if ! within_budget; then
-    printf '  not started, %s s of TIME_BUDGET=%s are gone: %s\n' "$SECONDS" "$TIME_BUDGET" "$name"
-    return 0
-  fi
-  local force=()
-  if [[ ${FORCE:-0} == 1 ]]; then force=(--force); fi
-  "$PYTHON" "${ARM_SCRIPT:-recipes/arm.py}" "$name" --words "$words" --ledger "$LEDGER" --runs "$WORK/runs" \
-    --seed "$SEED" ${GENERATE:+--generate "$GENERATE"} "${force[@]}" "${ARM_OPTIONS[@]}" "$@"
-}
-
-# run_arms NAME...: with every seed of SEEDS; the recipe's define_arm sets WORDS and OPTIONS.
-run_arms() {
-  local name failed=()
-  # A name that means nothing is said before anything is trained.
-  for name in "$@"; do define_arm "$name"; done
-  for SEED in $SEEDS; do
-    for name in "$@"; do
-      define_arm "$name"
-      step "arm $name, seed $SEED"
-      # One broken arm must not cost the others.
-      run_arm "$name" "$WORDS" -- "${OPTIONS[@]}" || failed+=("$name")
-    done
-  done
-  ((${#failed[@]} == 0)) || die "failed: ${failed[*]} (their logs are in $WORK/runs)"
-}
-
-# measure_speed DATA NAME...: SPEED_ROUNDS times SPEED_UPDATES updates of each; define_arm sets OPTIONS.
-measure_speed() {
-  local data=$1 name groups=()
-  shift
-  step "speed, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
-  if [[ -e $RESULTS/speed.json && ${FORCE:-0} != 1 ]]; then
-    made "$RESULTS/speed.json (there already; FORCE=1 measures again)"
-    return
-  fi
-  [[ -d $data ]] || die "no $data: 00_prepare.sh makes it"
-  for name in "$@"; do
-    define_arm "$name"
-    groups+=(-- "$name" "${OPTIONS[@]}")
-  done
-  "$PYTHON" recipes/speed.py --data "$data" --runs "$WORK/speed" --output "$RESULTS/speed.json" \
-    --rounds "$SPEED_ROUNDS" --updates "$SPEED_UPDATES" "${groups[@]}"
 }

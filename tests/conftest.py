@@ -12,36 +12,47 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.models import (
+    ARCH_CONFIG_REGISTRY,
+    MODEL_DATACLASS_REGISTRY,
+    MODEL_REGISTRY,
+    FairseqEncoderDecoderModel,
+    FairseqLanguageModel,
+)
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
-from fairseq_outlayers.output_layers import OutputLayerConfig
+from fairseq_outlayers.options import OutputLayerConfig
+from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
 
 # A shell's background job ignores Ctrl-C, and all its children would with it, those included that
 # tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The smallest useful sizes, of every architecture that has options of these names.
+SMALL = {
+    "embed_dim": 8,
+    "hidden_size": 8,
+    "dropout": 0.0,
+    # By default 8 units would start in 0.8, which amplifies rounding errors.
+    "init_range": 0.1,
+    "init_std": 0.3,
+    "maxout_size": 6,
+}
 # Three layers: the third is the first with a residual. The output layer scores 2 x 8 dimensions.
 SMALL_RNMT = {
     "embed_dim": 16,
-    "hidden_size": 8,
     "encoder_layers": 3,
     "decoder_layers": 3,
     "attention_heads": 2,
-    "dropout": 0.0,
     "init_range": 0.2,
 }
-# Every architecture that takes --output-layer, at the smallest useful size.
-TRANSLATION_ARCHITECTURES = {
-    # By default 8 units would start in 0.8, which amplifies rounding errors.
-    "luong_lstm": {"embed_dim": 8, "hidden_size": 8, "dropout": 0.0, "init_range": 0.1},
+# What an architecture needs beside.
+OTHERS: dict = {
     "rnmt_plus": SMALL_RNMT,
     # The input scale of the paper, 10, would saturate these and amplify rounding errors.
     "esnmt": {**SMALL_RNMT, "gamma_init": 0.5, "spectral_radius": "0.9"},
     "esnmt_lstm": {**SMALL_RNMT, "gamma_init": 0.5},
-    "nematus_gru": {"embed_dim": 8, "hidden_size": 8, "init_std": 0.3},
-    "rnnsearch": {"embed_dim": 8, "hidden_size": 8, "maxout_size": 6, "init_std": 0.3},
     "transformer_outlayers": {
         "encoder_embed_dim": 8,
         "decoder_embed_dim": 8,
@@ -52,8 +63,6 @@ TRANSLATION_ARCHITECTURES = {
         "decoder_attention_heads": 2,
         "dropout": 0.0,
     },
-}
-LANGUAGE_MODEL_ARCHITECTURES = {
     "transformer_lm_outlayers": {
         "decoder_embed_dim": 8,
         "decoder_input_dim": 8,
@@ -61,15 +70,54 @@ LANGUAGE_MODEL_ARCHITECTURES = {
         "decoder_ffn_embed_dim": 16,
         "decoder_layers": 1,
         "decoder_attention_heads": 2,
-        "dropout": 0.0,
         "max_target_positions": 64,
         "add_bos_token": False,
         "tokens_per_sample": 64,
         "tpu": False,
     },
     # With composed words only the output layer "subword" has something to start from.
-    "subword_lm": {"composition": "word", "tie": "none", "hidden_size": 8, "dropout": 0.0},
+    "subword_lm": {"composition": "word", "tie": "none", "init_range": 0.0},
 }
+
+
+def small_sizes(arch: str) -> dict:
+    known = getattr(MODEL_DATACLASS_REGISTRY.get(arch), "__dataclass_fields__", {})
+    usual = {name: value for name, value in SMALL.items() if name in known}
+    return {**usual, **OTHERS.get(arch, {})}
+
+
+def architectures(kind: type) -> dict:
+    """Small sizes of every registered architecture of ours that is no named size of another."""
+    ours = {
+        name: model
+        for name, model in MODEL_REGISTRY.items()
+        if model.__module__.startswith("fairseq_outlayers.") and issubclass(model, kind)
+    }
+    return {
+        name: small_sizes(name)
+        for name, model in ours.items()
+        if not any(base in ours.values() for base in model.__mro__[1:])
+    }
+
+
+TRANSLATION_ARCHITECTURES = architectures(FairseqEncoderDecoderModel)
+LANGUAGE_MODEL_ARCHITECTURES = architectures(FairseqLanguageModel)
+
+
+def configuration(arch: str, **options: object) -> object:
+    """The options of an architecture at its small size, and those given."""
+    options = {**small_sizes(arch), **options}
+    if arch in MODEL_DATACLASS_REGISTRY:
+        return MODEL_DATACLASS_REGISTRY[arch](**options)
+    config = SimpleNamespace(**{**vars(OutputLayerConfig()), **options})
+    ARCH_CONFIG_REGISTRY[arch](config)
+    return config
+
+
+def has_option(arch: str, name: str) -> bool:
+    """Whether an architecture has an option, its own or, without a dataclass, fairseq's."""
+    known = getattr(MODEL_DATACLASS_REGISTRY.get(arch), "__dataclass_fields__", None)
+    return hasattr(configuration(arch), name) if known is None else name in known
 
 
 TABLES = tempfile.TemporaryDirectory()  # removed when the tests end
@@ -120,13 +168,8 @@ def make_model(
     arch: str, task: SimpleNamespace, seed: int = 1, **options: object
 ) -> torch.nn.Module:
     """A model as ``fairseq-train --arch`` builds it, in float64, with the options given."""
-    sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
     options = {**needed_options(options.get("output_layer"), task.target_dictionary), **options}
-    if arch in MODEL_DATACLASS_REGISTRY:
-        config = MODEL_DATACLASS_REGISTRY[arch](**{**sizes, **options})
-    else:
-        config = SimpleNamespace(**{**vars(OutputLayerConfig()), **sizes, **options})
-        ARCH_CONFIG_REGISTRY[arch](config)
+    config = configuration(arch, **options)
     torch.manual_seed(seed)
     return MODEL_REGISTRY[arch].build_model(config, task).double()
 

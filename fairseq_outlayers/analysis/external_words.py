@@ -4,15 +4,11 @@ Di Gangi & Federico (2017), tables 3 to 5: words unknown to the internal vocabul
 table, to both; unknown symbols in translations; sentences with a word that one side alone knows.
 """
 
-import argparse
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
 import torch
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.analysis.text_files import lines, markdown_table, parallel_lines
-from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table import ExternalTable
 
 SIDES = ("internal", "external", "both")
@@ -98,66 +94,3 @@ def one_sided(sentences: Sequence[List[str]], words: SourceWords) -> Iterator[On
             if len(missing) == 1:
                 yield OneSided(number, word, missing[0])
                 break
-
-
-def report(
-    source: Sequence[List[str]],
-    words: SourceWords,
-    translations: Dict[str, List[List[str]]],
-    examples: int,
-) -> Iterator[str]:
-    """The three tables in Markdown."""
-    unknown = [(side, *amount) for side, amount in unknown_words(source, words).items()]
-    yield markdown_table([("source words unknown to", "tokens", "types"), *unknown])
-    if translations:
-        yield ""
-        symbols = [(name, *unknown_symbols(found)) for name, found in translations.items()]
-        heading = ("translation", "unknown symbols", "sentences with one")
-        yield markdown_table([heading, *symbols])
-    for side in SIDES[:2] if translations else ():
-        found = [example for example in one_sided(source, words) if example.unknown_to == side]
-        yield ""
-        yield f"{len(found)} sentences have a word unknown to the {side} side alone."
-        for number, word, _ in found[:examples]:
-            yield ""
-            yield f"- line {number + 1}, **{word}**: {' '.join(source[number])}"
-            for name, sentences in translations.items():
-                yield f"  - {name}: {' '.join(sentences[number])}"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dictionary", required=True, metavar="FILE", help="dict.SOURCE.txt")
-    parser.add_argument("--internal-vocabulary", required=True, type=int, metavar="N")
-    parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
-    parser.add_argument(
-        "--translations", nargs="*", default=[], metavar="NAME=FILE", help="the reference, too"
-    )
-    parser.add_argument("--examples", type=int, default=5, metavar="N", help="of each kind")
-
-
-def run(options: argparse.Namespace) -> None:
-    """Print the tables of a text and its translations."""
-    dictionary = Dictionary.load(options.dictionary)
-    table = ExternalTable(options.external_embeddings, dictionary)
-    source = list(lines(options.source))
-    translations = {}
-    for pair in options.translations:
-        name, separator, path = pair.partition("=")
-        if not separator:
-            raise UserError(f"--translations {pair}: must be NAME=FILE")
-        translations[name] = parallel_lines(options.source, path)
-    words = SourceWords(dictionary, options.internal_vocabulary, table)
-    print("\n".join(report(source, words, translations, options.examples)))
-
-
-COMMAND = Command(
-    summary="Count the words of a text that a model with external vectors knows, and show examples",
-    example="--dictionary data-bin/dict.en.txt --internal-vocabulary 8000 "
-    "--external-embeddings table.npy --source test.en --translations reference=test.de mix=mix.hyp",
-    add_arguments=add_arguments,
-    run=run,
-)
-
-if __name__ == "__main__":
-    COMMAND.main("fairseq_outlayers.analysis.external_words")

@@ -10,7 +10,6 @@ Characters need no preparation. For morphs and syllables, put the words of the t
 data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column.
 """
 
-import argparse
 import itertools
 import math
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
@@ -19,9 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.analysis import checkpoints
-from fairseq_outlayers.analysis.text_files import lines, markdown_table
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.compositions.units import PADDING, find_table, mark_ends
 from fairseq_outlayers.errors import UserError
@@ -105,7 +102,7 @@ def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
 
 def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
     """The mean bias of the words that training has seen least often."""
-    words = checkpoints.real_words(dictionary)
+    words = loading.real_words(dictionary)
     counts = torch.tensor(dictionary.count)[words]
     return bias[words][counts == counts.min()].mean()
 
@@ -124,51 +121,3 @@ def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary
         logits = F.linear(output.project(hidden[0]), words.class_embeddings, words.class_bias)
         losses.append(F.cross_entropy(logits, target, reduction="none"))
     return torch.cat(losses)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT")
-    parser.add_argument(
-        "--text",
-        required=True,
-        metavar="FILE",
-        help="split into words as for training; the table of morphs or syllables must have them "
-        "(data_prep/build_subword_table.py --also-words-of FILE)",
-    )
-    checkpoints.add_arguments(parser)
-
-
-def run(options: argparse.Namespace) -> None:
-    """Print the perplexities of the known, the composed and the remaining words of a text."""
-    decoder = checkpoints.load(options.checkpoint, options.data).model.decoder
-    dictionary = decoder.dictionary
-    text = [word for line in lines(options.text) for word in [*line, dictionary.eos_word]]
-    if not text:
-        raise UserError(f"{options.text}: an empty text has no perplexity")
-    unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
-    words = open_vocabulary(decoder, unseen)
-    tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
-    losses = negative_log_likelihoods(decoder, tokens, words).double()
-    members = (
-        (tokens < len(dictionary)) & (tokens != dictionary.unk()),
-        tokens >= len(dictionary),
-        tokens == dictionary.unk(),
-    )
-    rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
-    for name, chosen in zip(GROUPS, members, strict=True):
-        types = len({word for word, here in zip(text, chosen.tolist(), strict=True) if here})
-        shown = f"{math.exp(losses[chosen].mean().item()):,.2f}" if chosen.any() else "-"
-        rows.append((name, types, int(chosen.sum()), shown))
-    rows.append(("all", len(set(text)), len(text), f"{math.exp(losses.mean().item()):,.2f}"))
-    print(markdown_table(rows))
-
-
-COMMAND = Command(
-    summary="Print the perplexity of a text whose unseen words are scored as themselves",
-    example="run/checkpoint_best.pt --text test.txt",
-    add_arguments=add_arguments,
-    run=run,
-)
-
-if __name__ == "__main__":
-    COMMAND.main("fairseq_outlayers.analysis.open_vocabulary")

@@ -9,8 +9,8 @@ from typing import Dict, Iterator
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.analysis import checkpoints
-from fairseq_outlayers.analysis.study import Finding, study_command
+from fairseq_outlayers.analysis.finding import Finding
+from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
@@ -36,7 +36,7 @@ def components_needed(explained: Tensor, share: float) -> int:
 
 
 @torch.no_grad()
-def sides(trained: checkpoints.Trained) -> Dict[str, Tensor]:
+def sides(trained: loading.Trained) -> Dict[str, Tensor]:
     """The vectors of the dictionary at the input and at the output, ``(V, d)`` each.
 
     Where a projection makes the composed rows of the output as narrow as the hidden states, they
@@ -49,7 +49,7 @@ def sides(trained: checkpoints.Trained) -> Dict[str, Tensor]:
     return found
 
 
-def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+def study(trained: loading.Trained) -> Iterator[Finding]:
     """How many components the vectors of all words need at each side."""
     for side, vectors in sides(trained).items():
         explained = explained_variance(vectors[trained.words()])
@@ -61,14 +61,3 @@ def study(trained: checkpoints.Trained) -> Iterator[Finding]:
 def heading(share: float) -> str:
     """Of the column with the number of components for a share of the variance."""
     return f"components for {share:.0%}"
-
-
-COMMAND = study_command(
-    study,
-    axes=("principal components", "share of the variance"),
-    summary="Count the principal components that the input and the output vectors of words use",
-    example="run/checkpoint_best.pt --plot pca.svg",
-)
-
-if __name__ == "__main__":
-    COMMAND.main("fairseq_outlayers.analysis.principal_components")

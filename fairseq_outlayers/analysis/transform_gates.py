@@ -9,10 +9,9 @@ from typing import Any, Dict, Iterator, Tuple
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.analysis import checkpoints
-from fairseq_outlayers.analysis.study import Finding, study_command
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
-from fairseq_outlayers.compositions.subword_composition import HIGHWAYS
+from fairseq_outlayers.analysis.finding import Finding
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.compositions import HIGHWAYS, ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
@@ -55,7 +54,7 @@ def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
         raise UserError("this model composes no word vectors, so it has no transform gates")
 
 
-def study(trained: checkpoints.Trained) -> Iterator[Finding]:
+def study(trained: loading.Trained) -> Iterator[Finding]:
     """Of every highway layer: how far its gates are open, and how they are distributed."""
     centres = [(number + 0.5) / BINS for number in range(BINS)]
     for side, words, layers in sides(trained.model.decoder):
@@ -70,14 +69,3 @@ def study(trained: checkpoints.Trained) -> Iterator[Finding]:
             }
             density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
             yield Finding(facts, (centres, density.tolist()))
-
-
-COMMAND = study_command(
-    study,
-    axes=("transform gate", "density"),
-    summary="Say how far the transform gates of composed word vectors are open",
-    example="run/checkpoint_best.pt --plot gates.svg",
-)
-
-if __name__ == "__main__":
-    COMMAND.main("fairseq_outlayers.analysis.transform_gates")

@@ -28,3 +28,12 @@ class Command(NamedTuple):
         parser = argparse.ArgumentParser(prog=f"python -m {module}")
         self.prepare(parser)
         self.run(parser.parse_args(arguments))
+
+
+def add_data_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--data``, which ``checkpoints.loading.load`` takes."""
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="folder with the model's dictionaries (default: the one it was trained on)",
+    )

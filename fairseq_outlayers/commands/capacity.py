@@ -13,8 +13,8 @@ import torch
 import torch.nn as nn
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.analysis.text_files import table
 from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.luong_lstm import LuongLSTM, LuongLSTMConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS

@@ -15,9 +15,16 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig
-from fairseq_outlayers.samplers import SAMPLERS, SamplerConfig
-from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, SourceEmbeddingConfig
+from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.options import (
+    CompositionConfig,
+    OutputLayerConfig,
+    SamplerConfig,
+    SourceEmbeddingConfig,
+)
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.samplers import SAMPLERS
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 
 OURS = "fairseq_outlayers."
 
@@ -43,6 +50,13 @@ REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
         "For every architecture below.",
         OUTPUT_LAYERS,
         OutputLayerConfig,
+    ),
+    (
+        "Compositions",
+        "composition",
+        "For `--output-layer subword`, and for the input of `--arch subword_lm`.",
+        COMPOSITIONS,
+        CompositionConfig,
     ),
     (
         "Samplers",
@@ -117,7 +131,9 @@ def _registry(
         yield f"| `{name}` | {_summary(entry)} |"
     yield ""
     yield from TABLE
-    actions = _actions(None, config)
+    # The options of compositions are part of the output layer's, and have a table of their own.
+    inner = CompositionConfig.__dataclass_fields__ if config is OutputLayerConfig else {}
+    actions = [action for action in _actions(None, config) if action.dest not in inner]
     yield from map(_row, sorted(actions, key=lambda action: action.dest != option))
     yield ""
 
@@ -139,6 +155,7 @@ def _section(
     else:
         known = _stock_options(part, dataclass)
         rows = [a for a in _actions(part, dataclass) if a.dest not in known and a.option_strings]
+    rows = [action for action in rows if action.help != argparse.SUPPRESS]
     if rows:
         yield from TABLE
         yield from map(_row, rows)

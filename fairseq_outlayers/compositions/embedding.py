@@ -7,7 +7,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.compositions.subword_composition import Composition, Parts
+from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
@@ -62,7 +62,7 @@ class ComposedWords(nn.Module):
     def _all_prepared(self) -> Any:
         # Moving to another device makes new ids.
         if self._prepared is None or self._prepared[0] is not self.ids:
-            self._prepared = (self.ids, self.composition.prepare(self.ids))
+            self._prepared = (self.ids, self.composition.prepare_all(self.ids))
         return self._prepared[1]
 
     def _load_from_state_dict(

@@ -1,20 +1,36 @@
 """Cross-entropy over the words of the partition that a batch belongs to."""
 
-from typing import Any, Dict, Iterator, Tuple
+from dataclasses import dataclass, field
+from typing import Any
 
-import torch
 from fairseq.criterions import register_criterion
+from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
+from fairseq_outlayers.criterions.base import Loss
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.partitions.options import PartitionConfig
+from fairseq_outlayers.partitions.options import PartitionConfig, is_corrected
 from fairseq_outlayers.ranges import check_ranges
 
 
-@register_criterion("partition_softmax", dataclass=FullSoftmaxConfig)
+@dataclass
+class PartitionSoftmaxConfig(FullSoftmaxConfig):
+    partition_correction: ChoiceEnum(  # type: ignore[valid-type]
+        ["by_mode", "log_share", "none"]
+    ) = field(
+        default="by_mode",
+        metadata={
+            "help": "what training subtracts from the score of a word: the logarithm of the share "
+            "of target tokens in whose partition it is, so that words of few partitions are not "
+            "overestimated among all words (log_share), or nothing (none); by_mode: log_share with "
+            "--partition-mode paper, none with authors"
+        },
+    )
+
+
+@register_criterion("partition_softmax", dataclass=PartitionSoftmaxConfig)
 class PartitionSoftmax(FullSoftmax):
     """Softmax over ``V'``, the target words of the batch's partition (Jean et al. 2015, Sec. 3.1).
 
@@ -23,11 +39,18 @@ class PartitionSoftmax(FullSoftmax):
     --partition-size`` decides, and while it trains them, the output layer has no other rows.
     Validation scores all classes.
 
+    A frequent word is in every ``V'`` and a rare one in few, so as a proposal over all partitions
+    it is not uniform. With ``--partition-correction log_share`` training scores a word by ``z_k -
+    log c_k``, as in Sec. 3, where ``c_k`` is the share of target tokens in whose partition the word
+    is; the model's own ``z_k`` are then right over all classes (``docs/large_vocabularies.md``).
+
     ``nll_loss`` and ``ppl`` of training are those over ``V'``, lower than the exact ones;
     ``sampled_share`` is the share of classes scored.
     """
 
     name = "partition_softmax"
+    corrected = False
+    """Whether scores are corrected in training."""
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> "PartitionSoftmax":
@@ -37,29 +60,17 @@ class PartitionSoftmax(FullSoftmax):
                 "--partition-size N, or choose --criterion full_softmax"
             )
         check_ranges(task.cfg, PartitionConfig)
-        return super().build_criterion(cfg, task)
+        criterion = super().build_criterion(cfg, task)
+        criterion.corrected = is_corrected(cfg, task.cfg)
+        return criterion
 
-    def losses(
+    def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
-    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
-        if layer.class_block is None:
-            return super().losses(layer, hidden, targets, reduce)
-        loss, nll = streamed_nll(
-            layer.project(hidden),
-            targets,
-            _blocks(layer, layer.class_block, hidden.device),
-            self.label_smoothing,
-            self.left_out,
-        )
-        return (loss.sum(), nll.sum(), {}) if reduce else (loss, nll, {})
-
-    def further_sums(self, scored_classes: int, all_classes: int) -> Dict[str, int]:
-        if not self.training:
-            return {}
-        return {"scored_classes": scored_classes, "all_classes": all_classes}
-
-
-def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
-    for first in range(0, layer.num_classes, size):
-        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
-        yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))
+    ) -> Loss:
+        bias = layer.class_bias()
+        if self.corrected:
+            log_share = self.task.log_shares_in_use()
+            bias = -log_share if bias is None else bias - log_share
+        loss, nll, _ = self.loss_over(layer, hidden, targets, bias, reduce)
+        counts = {"scored_classes": layer.num_in_use, "all_classes": layer.num_classes}
+        return Loss(loss, nll, counts)

@@ -1,20 +1,22 @@
 """Cross-entropy over the target and a sample of the other classes."""
 
+import argparse
 import logging
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 from fairseq.criterions import register_criterion
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_outlayers.criterions.batch_numbers import BatchGenerators
-from fairseq_outlayers.criterions.full_softmax import FullSoftmax, SoftmaxConfig
+from fairseq_outlayers.criterions.base import Loss, SoftmaxConfig, SoftmaxCriterion
+from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import sampled_nll, scored_classes
+from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.ranges import check_ranges, ranged
-from fairseq_outlayers.samplers import Sampler, SamplerConfig, build_sampler
+from fairseq_outlayers.samplers import Sampler, build_sampler
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +39,15 @@ class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
     correct_targets: bool = field(
         default=False,
         metadata={
-            "help": "subtract the logarithm of its expected count from the target's score too, "
-            "which is TensorFlow's convention; targets are always included, so this is biased"
+            # Taken from command lines and checkpoints of before, and without effect.
+            "help": argparse.SUPPRESS
         },
     )
     seed: int = II("common.seed")
 
 
 @register_criterion("sampled_softmax", dataclass=SampledSoftmaxConfig)
-class SampledSoftmax(FullSoftmax):
+class SampledSoftmax(SoftmaxCriterion):
     """Softmax over the target and classes drawn by ``--sampler`` in training, exact in validation.
 
     One draw serves all positions of a batch. ``nll_loss`` and ``ppl`` of training are those of the
@@ -61,15 +63,14 @@ class SampledSoftmax(FullSoftmax):
 
     def __init__(self, task: Any, config: Any, sampler: Sampler):
         super().__init__(task, config.label_smoothing, config.loss_chunk_size, config.sentence_avg)
-        if config.no_logq_correction and config.correct_targets:
-            raise UserError(
-                "--correct-targets corrects further what --no-logq-correction leaves uncorrected: "
-                "choose one of them"
+        if config.correct_targets:
+            logger.warning(
+                "--correct-targets has no effect any more, because it made the loss biased: leave "
+                "it out"
             )
         self.sampler = sampler
         self.correct_sampled = not config.no_logq_correction
-        self.correct_targets = config.correct_targets
-        self._generators = BatchGenerators(config.seed)
+        self._rng = BatchRNG(config.seed)
         self._warned = False
 
     @classmethod
@@ -78,29 +79,25 @@ class SampledSoftmax(FullSoftmax):
         sampler = build_sampler(config, dictionary, num_to_sample(config, len(dictionary)))
         return cls(task, config, sampler)
 
-    def losses(
+    def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
-    ) -> Tuple[Tensor, Tensor, Dict[str, int]]:
-        if not self.training:
-            return super().losses(layer, hidden, targets, reduce)
-        sample = self.sampler.sample(targets, self._generators.next(layer.num_updates))
-        scored = scored_classes(sample.ids, targets)
+    ) -> Loss:
+        sample = self.sampler.sample(targets, self._rng.next(self.update_number()))
+        scored = scored_classes(sample.ids, targets, self.sampler.includes_targets)
         self._warn_of_size(len(sample.ids))
         expected = sample.log_expected_count
-        of_targets: Optional[Tensor] = sample.target_log_expected_count
         loss, nll = sampled_nll(
             layer.project(hidden),
             scored.target_rows,
             layer.class_embeddings(scored.ids),
             layer.class_bias(scored.ids),
             expected if self.correct_sampled else expected.new_zeros(len(expected)),
-            of_targets if self.correct_targets else None,
             smoothing=self.label_smoothing,
             reduction="sum" if reduce else "none",
             chunk_size=self.chunk_size,
         )
-        sums = {"scored_classes": len(scored.ids), "all_classes": layer.num_classes}
-        return loss, nll, sums
+        counts = {"scored_classes": len(scored.ids), "all_classes": layer.num_classes}
+        return Loss(loss, nll, counts)
 
     def _warn_of_size(self, size: int) -> None:
         if size > self.sampler.num_sampled and not self._warned:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.attention.general import AttentionStep, GeneralAttention
+from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 
@@ -100,10 +101,3 @@ def _joined(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor],
 def _apart(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     """The same for a single step, where joining the matrices would cost more than it saves."""
     return lambda below, own: F.linear(below, from_below) + F.linear(own, from_self)
-
-
-def lstm_cell(gates: Tensor, cell: Tensor) -> Tuple[Tensor, Tensor]:
-    """Hidden state and cell from pre-activations ``(B, 4H)`` in the order i, f, g, o."""
-    in_gate, forget_gate, candidate, out_gate = gates.chunk(4, dim=1)
-    cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(in_gate) * torch.tanh(candidate)
-    return torch.sigmoid(out_gate) * torch.tanh(cell), cell

@@ -6,8 +6,8 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.decoders.base import AttentionalDecoder
+from fairseq_outlayers.decoders.rnmt_stack import DecoderStack
 from fairseq_outlayers.encoders.lstm import EncoderOut
-from fairseq_outlayers.layers.recurrent.rnmt_stacks import DecoderStack
 from fairseq_outlayers.output_layers import OutputLayer
 
 

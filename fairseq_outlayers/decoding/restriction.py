@@ -11,6 +11,7 @@ from torch import Tensor
 from fairseq_outlayers.decoding.candidates import BatchCandidates
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tables.table import rows_of
 
 
 class RestrictedProjection(nn.Module):
@@ -31,8 +32,8 @@ class RestrictedProjection(nn.Module):
         else:
             assert isinstance(layer, nn.Linear)
             self.project = nn.Identity()
-            self.embeddings = layer.weight[ids]
-            bias = None if layer.bias is None else layer.bias[ids]
+            self.embeddings = rows_of(layer, "weight", ids)
+            bias = None if layer.bias is None else rows_of(layer, "bias", ids)
         if len(candidates.closed):
             bias = self.embeddings.new_zeros(len(ids)) if bias is None else bias.clone()
             bias[candidates.closed] = -torch.inf

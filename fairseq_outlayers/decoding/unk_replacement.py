@@ -14,8 +14,8 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from fairseq_outlayers.analysis.text_files import lines
 from fairseq_outlayers.errors import UserError, refuse_idle
+from fairseq_outlayers.formats.text import lines
 
 
 def copy(word: str, translations: Mapping[str, str]) -> str:
@@ -148,6 +148,7 @@ class UnkReplacement:
             word = self.heuristic(words[attended[position]], self.translations)
             replaced[position] = self.target.add_symbol(word, n=0)
         hypothesis["tokens"] = replaced
+        hypothesis["replaced"] = torch.tensor(unknown)
 
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
         """The words of a source sentence, as they are in the text if it is known.

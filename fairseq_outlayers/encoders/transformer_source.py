@@ -7,14 +7,14 @@ from typing import Any
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import (
-    SourceEmbedding,
-    SourceEmbeddingConfig,
     build_source_embedding,
     internal_vocabulary_size,
     refuse_with_shared_embeddings,
 )
-from fairseq_outlayers.source_embeddings.external_map import ExternalMap
+from fairseq_outlayers.source_embeddings.external_map import VectorMap
 
 
 class WithSourceEmbedding:
@@ -24,6 +24,11 @@ class WithSourceEmbedding:
     drops out. The encoder has no directions, so there is one map. Where every source word has an
     embedding of the model's own, as by default, the model is the stock one.
     """
+
+    @classmethod
+    def is_bidirectional(cls, args: Any) -> bool:
+        """Whether the encoder reads in two directions: it has none."""
+        return False
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> Any:
@@ -44,7 +49,7 @@ class WithSourceEmbedding:
         embedding = build_source_embedding(
             args, dictionary, args.encoder_embed_dim, bidirectional=False
         )
-        initialise(embedding, args.encoder_embed_dim)
+        embedding.reset_parameters(StartLikeTables(args.encoder_embed_dim**-0.5))
         model.encoder.embed_tokens, model.encoder.dictionary = embedding, dictionary
         return model
 
@@ -84,17 +89,23 @@ def is_stock(args: Any, dictionary: Any) -> bool:
     return internal_vocabulary_size(args, dictionary) == len(dictionary)
 
 
-def initialise(embedding: SourceEmbedding, embed_dim: int) -> None:
+class StartLikeTables(Start):
     """Start as fairseq starts a table of embeddings: normal, with deviation ``1 / sqrt(d)``.
 
     A table is a map of unit vectors, so the map of external vectors starts like one. Under
-    ``--normalize-external``, both kinds of words are then equally large.
+    ``--normalize-external``, both kinds of words are then equally large. All else stays as built.
+
+    Args:
+        std: the deviation.
     """
-    for module in embedding.modules():
-        if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=embed_dim**-0.5)
-        elif isinstance(module, ExternalMap):
-            for linear in module.maps:
-                nn.init.normal_(linear.weight, std=embed_dim**-0.5)  # type: ignore[arg-type]
-                nn.init.zeros_(linear.bias)  # type: ignore[arg-type]
-    embedding.zero_padding()
+
+    def __init__(self, std: float):
+        self.std = std
+
+    def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        if not isinstance(owner, (nn.Embedding, VectorMap)):
+            return
+        if name == "weight":
+            nn.init.normal_(parameter, std=self.std)
+        else:
+            nn.init.zeros_(parameter)

@@ -1,9 +1,11 @@
 """What identifies a dictionary: the checksum of its words, and the file that it was read from."""
 
+import re
 import zlib
 from typing import Any, Optional
 
 CHECKSUM_BITS = 32
+PADDING_WORD = re.compile(r"madeupword\d{4,}")
 # Set by patches/required/dictionary_file.py; fairseq forgets the path.
 FILE_ATTRIBUTE = "file_read"
 
@@ -21,3 +23,8 @@ def fingerprint(dictionary: Any) -> int:
 def file_of(dictionary: Any) -> Optional[str]:
     """The path that the dictionary was read from; None if it was made in memory."""
     return getattr(dictionary, FILE_ATTRIBUTE, None)
+
+
+def is_padding_word(word: str) -> bool:
+    """Whether it is one of those by which fairseq rounds the size of a dictionary up."""
+    return PADDING_WORD.fullmatch(word) is not None

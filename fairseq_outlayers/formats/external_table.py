@@ -49,7 +49,8 @@ class ExternalTable:
         self._rows = _open(self.path)
         if self._rows.shape != (facts["rows"], facts["dimensions"]):
             raise UserError(f"{path}: is {self._rows.shape}, but {path}.json says otherwise")
-        self._unknown = torch.from_numpy(np.array(self._rows[dictionary.unk()]))
+        # Of all words without one; data_prep makes it the mean of all vectors.
+        self.unknown = torch.from_numpy(np.array(self._rows[dictionary.unk()]))
         # Fits int64, and tells tables of different sizes apart even where checksums are equal.
         self.version = (len(self._rows) << 32) | facts["crc32"]
 
@@ -75,7 +76,7 @@ class ExternalTable:
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
         """Where ``vectors(ids)`` ``(..., dimensions)`` are the one shared by unknown words."""
-        return (vectors == self._unknown.to(vectors.device)).all(-1)
+        return (vectors == self.unknown.to(vectors.device)).all(-1)
 
     def register(self, module: nn.Module) -> None:
         """Save the table's checksum with ``module``; refuse a checkpoint that has another one."""

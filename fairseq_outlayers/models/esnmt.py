@@ -1,12 +1,12 @@
 """Echo state machine translation (Garg et al. 2020): RNMT+ with frozen random recurrent layers."""
 
 from dataclasses import dataclass, field
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from omegaconf import II
 
-from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
     MakeLayer,
@@ -14,18 +14,24 @@ from fairseq_outlayers.models.rnmt_plus import (
     RNMTSkeleton,
     trained_layers,
 )
+from fairseq_outlayers.options import register_size
 from fairseq_outlayers.ranges import ranged, share
-from fairseq_outlayers.registry import register_size
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (
+    BY_START,
+    ECHO_STARTS,
     LEARNED,
+    LSTM,
     RELEASES,
+    SIMPLE,
     check_echo_options,
+    make_reservoir,
     make_scales,
 )
 from fairseq_outlayers.reservoirs.regenerated import freeze
 from fairseq_outlayers.reservoirs.reservoir import INPUT_NORMS, Reservoir
+from fairseq_outlayers.reservoirs.statistics import set_interval
 
 
 @dataclass
@@ -42,21 +48,25 @@ class EchoStateConfig(RNMTPlusConfig):
         default=LEARNED,
         metadata={"help": "of the recurrent matrices: learned, or a fixed number"},
     )
-    radius_init: float = ranged(
-        1.0, "learned spectral radii start here", at_least=0, at_most=10_000
+    echo_start: ChoiceEnum(list(ECHO_STARTS)) = field(  # type: ignore[valid-type]
+        default="output_variance",
+        metadata={
+            "help": "where the next three options start if they are not given. output_variance: so "
+            "that a layer's states vary as much as its inputs (3, 0.5 and fan_in for simple cells, "
+            "3.5, 1 and fan_in for LSTM cells); paper: 10, 1 and none, where upper layers saturate"
+        },
     )
-    gamma_init: float = ranged(
-        10.0,
-        "the learned scales of the inputs start here (10 in the paper, where "
-        "upper layers saturate: see --input-norm)",
-        at_least=0,
-        at_most=10_000,
+    gamma_init: Optional[float] = ranged(
+        None, "the learned scales of the inputs start here", at_least=0, at_most=10_000
     )
-    input_norm: ChoiceEnum(list(INPUT_NORMS)) = field(  # type: ignore[valid-type]
-        default="none",
+    radius_init: Optional[float] = ranged(
+        None, "learned spectral radii start here", at_least=0, at_most=10_000
+    )
+    input_norm: ChoiceEnum([BY_START, *INPUT_NORMS]) = field(  # type: ignore[valid-type]
+        default=BY_START,
         metadata={
             "help": "none: input weights as drawn, as in the paper; fan_in: divided so that a "
-            "layer's drive has the variance of its input"
+            "layer's drive has the variance of its input; auto: as --echo-start has it"
         },
     )
     reservoir_sparsity: float = share(
@@ -65,6 +75,7 @@ class EchoStateConfig(RNMTPlusConfig):
     reservoir_seed: int = ranged(
         1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
     )
+    log_interval: int = II("common.log_interval")
 
 
 @dataclass
@@ -83,30 +94,25 @@ class ESNMTLSTMConfig(EchoStateConfig):
 class EchoStateModel(RNMTSkeleton):
     """The skeleton with frozen layers, as far as ``--release`` does not release them."""
 
-    Config = EchoStateConfig
-    gates = 1
+    cell = SIMPLE
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> RNMTSkeleton:
-        check_model(cfg, cls.Config, task)
+    def build_model(cls, cfg: Any, task: Any) -> Any:
+        model = super().build_model(cfg, task)
+        set_interval(model, cfg.log_interval)
+        return model
+
+    @classmethod
+    def check_options(cls, cfg: Any) -> None:
         check_echo_options(cfg)
-        return super().build_model(cfg, task)
+        super().check_options(cfg)
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
         release, trained = RELEASES[cfg.release], trained_layers(cfg)
 
         def frozen(name: str, input_size: int) -> Any:
-            reservoir = Reservoir(
-                name,
-                cfg.reservoir_seed,
-                input_size,
-                cfg.hidden_size,
-                cls.gates,
-                cfg.reservoir_sparsity,
-                cfg.input_norm,
-            )
-            return cls.frozen_layer(cfg, reservoir)
+            return cls.frozen_layer(cfg, make_reservoir(cfg, cls.cell, name, input_size))
 
         return (
             trained if release.encoder else frozen,
@@ -118,7 +124,8 @@ class EchoStateModel(RNMTSkeleton):
         """A layer on a reservoir."""
         raise NotImplementedError
 
-    def freeze(self, cfg: Any) -> None:
+    def complete(self, cfg: Any) -> None:
+        """Freeze what is not to be trained, outside the recurrent layers."""
         release = RELEASES[cfg.release]
         tables = {"encoder.embed_tokens": self.encoder.embed_tokens}
         if self.decoder.embed_tokens is not self.encoder.embed_tokens:
@@ -130,32 +137,38 @@ class EchoStateModel(RNMTSkeleton):
         frozen = {} if release.embeddings else tables
         frozen |= {} if release.attention else attention
         for name, part in frozen.items():
-            freeze(part, name, cfg.reservoir_seed, cfg.init_range)
+            freeze(part, name, cfg.reservoir_seed, self.start(cfg).bound)
 
 
 @register_model("esnmt", dataclass=ESNMTConfig)
 class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
 
-    Config = ESNMTConfig
-
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:
-        return EchoStateLayer(reservoir, *make_scales(cfg, 1), cfg.leak_rate)
+        return EchoStateLayer(reservoir, *make_scales(cfg, SIMPLE), cfg.leak_rate)
 
 
 @register_model("esnmt_lstm", dataclass=ESNMTLSTMConfig)
 class ESNMTLSTM(EchoStateModel):
     """RNMT+ with frozen LSTM layers, but for two scales a layer (ESNMT-LSTM)."""
 
-    Config = ESNMTLSTMConfig
-    gates = 4
+    cell = LSTM
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> FrozenLSTM:
-        return FrozenLSTM(reservoir, *make_scales(cfg, 4 if cfg.scales_per_gate else 1))
+        return FrozenLSTM(reservoir, *make_scales(cfg, LSTM, 4 if cfg.scales_per_gate else 1))
 
 
 for _size, _options in SIZES.items():
     register_size(f"esnmt_{_size}", ESNMT, f"ESNMT at {_size}.", **_options)
     register_size(f"esnmt_lstm_{_size}", ESNMTLSTM, f"ESNMT-LSTM at {_size}.", **_options)
+register_size(
+    "esnmt_paper", ESNMT, "ESNMT at 512 with the paper's start of scales.", echo_start="paper"
+)
+register_size(
+    "esnmt_lstm_paper",
+    ESNMTLSTM,
+    "ESNMT-LSTM at 512 with the paper's start of scales.",
+    echo_start="paper",
+)

@@ -4,9 +4,8 @@ The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose fina
 decoder, general attention, input feeding, and any output layer on the attentional state.
 """
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, Tuple
+from typing import Any
 
 import torch.nn as nn
 from fairseq.models import register_model
@@ -15,24 +14,18 @@ from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder
 from fairseq_outlayers.decoders.luong import LuongDecoder
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.checks import check_model
-from fairseq_outlayers.models.dictionary_check import register_dictionaries
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import depth, ranged, share, width
-from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import (
-    InternalSourceEmbedding,
-    SourceEmbedding,
-    SourceEmbeddingConfig,
-    build_source_embedding,
-    refuse_with_shared_embeddings,
-)
+from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
 # of Multi30k to get where one that starts in 0.2 is after the first.
-REFERENCE_RANGE, REFERENCE_SIZE = 0.1, 512
+PUBLISHED_START = PublishedStart(0.1, 512)
 
 
 @dataclass
@@ -71,60 +64,44 @@ class LuongLSTM(AttentionalModel):
     """
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "LuongLSTM":
-        _check(cfg, task)
-        size = cfg.hidden_size
-        source, target = task.source_dictionary, task.target_dictionary
-        source_embedding, target_embedding = _build_embeddings(cfg, source, target)
+    def check_options(cls, cfg: Any) -> None:
+        if cfg.encoder_layers != cfg.decoder_layers:
+            raise UserError(
+                "the final state of every encoder layer starts the decoder layer of the same "
+                f"number: --encoder-layers {cfg.encoder_layers} and --decoder-layers "
+                f"{cfg.decoder_layers} must be equal"
+            )
+        if cfg.bidirectional_encoder and cfg.hidden_size % 2:
+            raise UserError(
+                f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each "
+                "direction half of it"
+            )
+
+    @classmethod
+    def is_bidirectional(cls, cfg: Any) -> bool:
+        return cfg.bidirectional_encoder
+
+    @classmethod
+    def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> LSTMEncoder:
         lstm = LeftPaddedLSTM(
-            cfg.embed_dim, size, cfg.encoder_layers, cfg.dropout, cfg.bidirectional_encoder
+            cfg.embed_dim,
+            cfg.hidden_size,
+            cfg.encoder_layers,
+            cfg.dropout,
+            cfg.bidirectional_encoder,
         )
+        return LSTMEncoder(dictionary, embedding, lstm, cfg.embedding_dropout)
+
+    @classmethod
+    def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> LuongDecoder:
+        size = cfg.hidden_size
         recurrence = InputFeedingDecoder(cfg.embed_dim, size, cfg.decoder_layers, cfg.dropout)
-        output_layer = build_output_layer(cfg, target_embedding, size, target)
-        model = cls(
-            LSTMEncoder(source, source_embedding, lstm, cfg.embedding_dropout),
-            LuongDecoder(target, target_embedding, recurrence, output_layer, cfg.embedding_dropout),
-        )
-        bound = cfg.init_range or REFERENCE_RANGE * math.sqrt(REFERENCE_SIZE / size)
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
-        source_embedding.zero_padding()
-        nn.init.zeros_(target_embedding.weight[target.pad()].detach())
-        register_dictionaries(model, task)
-        return model
+        output_layer = build_output_layer(cfg, embedding, size, dictionary)
+        return LuongDecoder(dictionary, embedding, recurrence, output_layer, cfg.embedding_dropout)
 
-
-def _build_embeddings(cfg: Any, source: Any, target: Any) -> Tuple[SourceEmbedding, nn.Embedding]:
-    if cfg.share_all_embeddings:
-        shared = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
-        return shared, shared
-    return (
-        build_source_embedding(cfg, source, cfg.embed_dim, cfg.bidirectional_encoder),
-        nn.Embedding(len(target), cfg.embed_dim, target.pad()),
-    )
-
-
-def _check(cfg: Any, task: Any) -> None:
-    """Refuse what cannot be built, before anything is."""
-    check_model(cfg, LuongLSTMConfig, task)
-    if cfg.encoder_layers != cfg.decoder_layers:
-        raise UserError(
-            "the final state of every encoder layer starts the decoder layer of the same number: "
-            f"--encoder-layers {cfg.encoder_layers} and --decoder-layers {cfg.decoder_layers} "
-            "must be equal"
-        )
-    if cfg.bidirectional_encoder and cfg.hidden_size % 2:
-        raise UserError(
-            f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each direction "
-            "half of it"
-        )
-    if cfg.share_all_embeddings:
-        refuse_with_shared_embeddings(cfg)
-    if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
-        raise UserError(
-            "--share-all-embeddings needs one dictionary for both languages: binarize the data "
-            "with fairseq-preprocess --joined-dictionary"
-        )
+    @classmethod
+    def start(cls, cfg: Any) -> Uniform:
+        return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
 
 
 # The main models of Pappas et al. (2018) at the paper's sizes: 2+2 layers, 512 dimensions.

@@ -4,24 +4,28 @@ A bidirectional GRU encoder, a conditional GRU decoder with additive attention, 
 source embedding below and any output layer on top.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Dict, Sequence
 
 import torch.nn as nn
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from torch import Tensor
 
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.initialization import Start, reset_parameters
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.checks import check_model
-from fairseq_outlayers.models.dictionary_check import register_dictionaries
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import optional_width, ranged, share, width
-from fairseq_outlayers.registry import register_size
-from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+PUBLISHED_START = PublishedStart(0.01, 500)
 
 
 @dataclass
@@ -33,9 +37,18 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     )
     dropout: float = share(0.0, "dropout on the encoder states and on the readout")
     embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
+    init_square: ChoiceEnum(["orthogonal", "normal"]) = field(  # type: ignore[valid-type]
+        default="orthogonal",
+        metadata={
+            "help": "start of square matrices, each gate's for itself: orthogonal, as in Nematus, "
+            "or normal like the others; recurrent ones are orthogonal in any case"
+        },
+    )
     init_std: float = ranged(
-        0.01,
-        "weights start normal with this deviation; recurrent ones orthogonal",
+        0.0,
+        "weights that do not start orthogonal are normal with this deviation; 0: the "
+        "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
+        "others so that products keep their variance (0.02 at 128)",
         at_least=0,
         at_most=100,
     )
@@ -49,55 +62,74 @@ class NematusGRU(AttentionalModel):
     """
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "NematusGRU":
-        check_model(cfg, NematusGRUConfig, task)
-        model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, cfg.init_std)
-        register_dictionaries(model, task)
-        return model
+    def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:
+        gru = LeftPaddedGRU(cfg.embed_dim, cfg.hidden_size)
+        return GRUEncoder(dictionary, embedding, gru, cfg.embedding_dropout, cfg.dropout)
+
+    @classmethod
+    def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> NematusDecoder:
+        size, context_size = cfg.hidden_size, 2 * cfg.hidden_size
+        attention = AdditiveAttention(size, context_size, cfg.attention_size or context_size)
+        return NematusDecoder(
+            dictionary,
+            embedding,
+            ConditionalGRU(cfg.embed_dim, size, attention, context_size),
+            DeepReadout(size, cfg.embed_dim, context_size),
+            build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
+            nn.Linear(context_size, size),
+            cfg.embedding_dropout,
+            cfg.dropout,
+        )
+
+    @classmethod
+    def start(cls, cfg: Any) -> "NematusStart":
+        std = start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START)
+        return NematusStart(std, cfg.init_square == "orthogonal")
+
+    def reset_parameters(self, cfg: Any) -> None:
+        start = self.start(cfg)
+        start.names = {id(parameter): name for name, parameter in self.named_parameters()}
+        reset_parameters(self, start)
 
 
-def _build_encoder(cfg: Any, dictionary: Any) -> GRUEncoder:
-    embedding = build_source_embedding(cfg, dictionary, cfg.embed_dim, bidirectional=True)
-    gru = LeftPaddedGRU(cfg.embed_dim, cfg.hidden_size)
-    return GRUEncoder(dictionary, embedding, gru, cfg.embedding_dropout, cfg.dropout)
+class NematusStart(Start):
+    """Nematus's start: square matrices orthogonal, others normal, biases of zero.
 
+    Nematus exempts the readout; an output layer keeps a start of its own.
 
-def _build_decoder(cfg: Any, task: Any) -> NematusDecoder:
-    dictionary = task.target_dictionary
-    context_size = 2 * cfg.hidden_size
-    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
-    attention = AdditiveAttention(cfg.hidden_size, context_size, cfg.attention_size or context_size)
-    return NematusDecoder(
-        dictionary,
-        embedding,
-        ConditionalGRU(cfg.embed_dim, cfg.hidden_size, attention, context_size),
-        DeepReadout(cfg.hidden_size, cfg.embed_dim, context_size),
-        build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
-        nn.Linear(context_size, cfg.hidden_size),
-        cfg.embedding_dropout,
-        cfg.dropout,
-    )
-
-
-def _initialize(model: NematusGRU, std: float) -> None:
-    """Nematus's start: normal weights, orthogonal recurrent matrices, biases of zero.
-
-    An output layer keeps its own.
+    Args:
+        std: of the normal ones.
+        orthogonal: else only the recurrent matrices are.
     """
-    for name, parameter in model.named_parameters():
-        if "output_projection" in name:
-            continue
-        if "weight_hh" in name:
-            for gate in parameter.detach().chunk(3):
-                nn.init.orthogonal_(gate)
-        elif "bias" in name:
+
+    reaches_output = False
+
+    def __init__(self, std: float, orthogonal: bool):
+        self.std, self.orthogonal = std, orthogonal
+        self.names: Dict[int, str] = {}
+        """Of the parameters in the model, by ``id``."""
+
+    def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        name = self.names[id(parameter)]
+        if "bias" in name:
             nn.init.zeros_(parameter)
-        else:
-            nn.init.normal_(parameter, std=std)
-    model.encoder.embed_tokens.zero_padding()
-    target = model.decoder.embed_tokens
-    nn.init.zeros_(target.weight[target.padding_idx].detach())
+            return
+        recurrent = "weight_hh" in name
+        if not recurrent:
+            nn.init.normal_(parameter, std=self.std)
+        exempt = isinstance(owner, nn.Embedding) or "readout" in name
+        if recurrent or (self.orthogonal and not exempt):
+            for matrix in _separate_matrices(name, parameter.detach()):
+                if matrix.dim() == 2 and matrix.size(0) == matrix.size(1):
+                    nn.init.orthogonal_(matrix)
+
+
+def _separate_matrices(name: str, parameter: Tensor) -> Sequence[Tensor]:
+    """The matrices that Nematus draws for themselves, in one parameter of ours."""
+    if "second.weight_ih" in name:  # from the context: both gates at once, the candidate
+        size = len(parameter) // 3
+        return parameter.split([2 * size, size])
+    return parameter.chunk(3) if "weight_" in name else [parameter]
 
 
 # The models of Di Gangi & Federico (2017).

@@ -14,14 +14,17 @@ from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
 from fairseq_outlayers.decoders.rnnsearch import MaxoutReadout, RNNsearchDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
-from fairseq_outlayers.models.checks import check_model
-from fairseq_outlayers.models.dictionary_check import register_dictionaries
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.ranges import optional_width, ranged, share, width
-from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig, build_source_embedding
+from fairseq_outlayers.source_embeddings import SourceEmbedding
+
+PUBLISHED_START = PublishedStart(0.01, 1000)
 
 
 @dataclass
@@ -37,7 +40,8 @@ class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
     init_std: float = ranged(
         0.01,
         "weights start normal with this deviation, the attention's with a tenth of it; "
-        "recurrent ones orthogonal",
+        "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
+        "--hidden-size of 1000, and at others so that products keep their variance",
         at_least=0,
         at_most=100,
     )
@@ -52,58 +56,59 @@ class RNNsearch(AttentionalModel):
     """
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> "RNNsearch":
-        check_model(cfg, RNNsearchConfig, task)
-        model = cls(_build_encoder(cfg, task.source_dictionary), _build_decoder(cfg, task))
-        _initialize(model, cfg.init_std)
-        register_dictionaries(model, task)
-        return model
+    def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:
+        units = BidirectionalGatedUnits(cfg.embed_dim, cfg.hidden_size)
+        return GRUEncoder(dictionary, embedding, units, cfg.embedding_dropout, cfg.dropout)
+
+    @classmethod
+    def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> RNNsearchDecoder:
+        size = cfg.hidden_size
+        attention = AdditiveAttention(size, 2 * size, cfg.attention_size or size, bias=False)
+        return RNNsearchDecoder(
+            dictionary,
+            embedding,
+            AttentionalGRU(cfg.embed_dim, size, attention, 2 * size),
+            MaxoutReadout(size, cfg.embed_dim, 2 * size, cfg.maxout_size),
+            build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
+            nn.Linear(size, size),
+            cfg.embedding_dropout,
+            cfg.dropout,
+        )
+
+    @classmethod
+    def start(cls, cfg: Any) -> "RNNsearchStart":
+        return RNNsearchStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
+
+    def reset_parameters(self, cfg: Any) -> None:
+        """The paper's start (Bahdanau et al. 2015, App. B.1)."""
+        super().reset_parameters(cfg)
+        std, output = self.start(cfg).std, self.decoder.output_projection
+        # The class vectors of linear belong to the paper's model.
+        if isinstance(output, LinearOutputLayer):
+            nn.init.normal_(output.weight, std=std)
+        for unit in (module for module in self.modules() if isinstance(module, GatedUnit)):
+            for matrix in unit.recurrent.detach().chunk(3):
+                nn.init.orthogonal_(matrix)
+        attention = self.decoder.recurrence.attention
+        for layer in (attention.query, attention.key):
+            nn.init.normal_(layer.weight, std=std / 10)
+        nn.init.zeros_(attention.score)
 
 
-def _build_encoder(cfg: Any, dictionary: Any) -> GRUEncoder:
-    embedding = build_source_embedding(cfg, dictionary, cfg.embed_dim, bidirectional=True)
-    units = BidirectionalGatedUnits(cfg.embed_dim, cfg.hidden_size)
-    return GRUEncoder(dictionary, embedding, units, cfg.embedding_dropout, cfg.dropout)
+class RNNsearchStart(Start):
+    """Normal weights, biases of zero; the output layer as built.
 
-
-def _build_decoder(cfg: Any, task: Any) -> RNNsearchDecoder:
-    dictionary, size = task.target_dictionary, cfg.hidden_size
-    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
-    attention = AdditiveAttention(size, 2 * size, cfg.attention_size or size, bias=False)
-    return RNNsearchDecoder(
-        dictionary,
-        embedding,
-        AttentionalGRU(cfg.embed_dim, size, attention, 2 * size),
-        MaxoutReadout(size, cfg.embed_dim, 2 * size, cfg.maxout_size),
-        build_output_layer(cfg, embedding, cfg.embed_dim, dictionary),
-        nn.Linear(size, size),
-        cfg.embedding_dropout,
-        cfg.dropout,
-    )
-
-
-def _initialize(model: RNNsearch, std: float) -> None:
-    """The paper's start (Bahdanau et al. 2015, App. B.1).
-
-    The class vectors of ``linear`` belong to the paper's model. Any other output layer keeps a
-    start of its own.
+    Args:
+        std: deviation of the weights.
     """
-    decoder = model.decoder
-    other = not isinstance(decoder.output_projection, LinearOutputLayer)
-    for name, parameter in model.named_parameters():
-        if other and "output_projection" in name:
-            continue
+
+    reaches_output = False
+
+    def __init__(self, std: float):
+        self.std = std
+
+    def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
         if "bias" in name:
             nn.init.zeros_(parameter)
         else:
-            nn.init.normal_(parameter, std=std)
-    for unit in (module for module in model.modules() if isinstance(module, GatedUnit)):
-        for matrix in unit.recurrent.detach().chunk(3):
-            nn.init.orthogonal_(matrix)
-    attention = decoder.recurrence.attention
-    for layer in (attention.query, attention.key):
-        nn.init.normal_(layer.weight, std=std / 10)
-    nn.init.zeros_(attention.score)
-    model.encoder.embed_tokens.zero_padding()
-    target = decoder.embed_tokens
-    nn.init.zeros_(target.weight[target.padding_idx].detach())
+            nn.init.normal_(parameter, std=self.std)

@@ -8,16 +8,22 @@ from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks.translation import TranslationTask
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
+from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import ORIGINAL, WORD, compose_words
+from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
+from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
 from fairseq_outlayers.ranges import depth, ranged, share, width
-from fairseq_outlayers.registry import changed_defaults, register_size
+from fairseq_outlayers.registry import class_of
+
+# Small and medium models of the authors.
+PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
 
 Defaults: Any = changed_defaults(
     "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
@@ -27,6 +33,9 @@ Defaults: Any = changed_defaults(
 
 @dataclass
 class SubwordLMConfig(Defaults):
+    # By the input, whatever the output layer is.
+    also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
+
     hidden_size: int = width(200, "size of the LSTM states")
     lstm_layers: int = depth(2, "LSTM layers")
     dropout: float = share(0.3, "variational dropout on the states of every LSTM layer")
@@ -38,7 +47,12 @@ class SubwordLMConfig(Defaults):
         },
     )
     init_range: float = ranged(
-        0.1, "all parameters start uniform in [-init_range, init_range]", at_least=0, at_most=100
+        0.0,
+        "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
+        "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
+        "their variance",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -53,8 +67,8 @@ class SubwordLM(FairseqLanguageModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
-        check_model(cfg, SubwordLMConfig, task)
         dictionary, size = task.target_dictionary, cfg.hidden_size
+        check_model(cfg, class_of(cfg), task)
         check_same_words(task)
         check_tie(cfg)
         embedding: Any = (
@@ -71,8 +85,8 @@ class SubwordLM(FairseqLanguageModel):
             build_output_layer(cfg, embedding, size, dictionary),
         )
         model = cls(decoder)
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -cfg.init_range, cfg.init_range)
+        bound = start_spread(cfg.init_range, size, *PUBLISHED_STARTS)
+        reset_parameters(model, Uniform(bound))
         register_dictionaries(model, task)
         return model
 
@@ -83,15 +97,15 @@ def check_same_words(task: Any) -> None:
     Raises:
         UserError: if the output's dictionary is cut short, or the task is to translate.
     """
-    if isinstance(task.target_dictionary, TruncatedDictionary):
-        raise UserError(
-            f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "
-            f"words that it reads, {len(task.source_dictionary)} of them; leave it out"
-        )
     if isinstance(task, TranslationTask):
         raise UserError(
             "this is a language model, and the task is to translate: use a translation model, or "
             "--task subword_language_modeling"
+        )
+    if isinstance(task.target_dictionary, TruncatedDictionary):
+        raise UserError(
+            f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "
+            f"words that it reads, {len(task.source_dictionary)} of them; leave it out"
         )
 
 
@@ -110,7 +124,7 @@ def check_tie(cfg: Any) -> None:
 
 
 # The models of the paper. Small: 200 LSTM units; medium: 650.
-MEDIUM = {"hidden_size": 650, "dropout": 0.5, "init_range": 0.05}
+MEDIUM = {"hidden_size": 650, "dropout": 0.5}
 register_size("word_lm", SubwordLM, "A vector for every word, small.", composition="word")
 register_size("word_lm_medium", SubwordLM, "A vector for every word, medium.", composition="word",
               **MEDIUM)  # fmt: skip

@@ -23,9 +23,9 @@ from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, add_selection
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_layers
-from fairseq_outlayers.source_embeddings import SourceEmbeddingConfig
 
 
 class WithOutputLayer:
@@ -48,8 +48,8 @@ class OutlayersTransformer(WithOutputLayer, WithSourceEmbedding, TransformerMode
     @classmethod
     def add_args(cls, parser: Any) -> None:
         TransformerModel.add_args(parser)
-        gen_parser_from_dataclass(parser, OutputLayerConfig())
-        gen_parser_from_dataclass(parser, SourceEmbeddingConfig())
+        add_selection(parser, OutputLayerConfig)
+        add_selection(parser, SourceEmbeddingConfig)
         gen_parser_from_dataclass(parser, FrozenLayersConfig())
 
     @classmethod

@@ -16,17 +16,15 @@ from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
-from fairseq_outlayers.optim.tables import make_row_sparse
+from fairseq_outlayers.optim.tables import make_row_sparse, row_sparse_parameters
 from fairseq_outlayers.ranges import check_ranges, ranged
-from fairseq_outlayers.tables.rows import is_row_sparse
 
 logger = logging.getLogger(__name__)
 
 # What wraps or replaces gradients in ways that know nothing of sparse ones, and what to do instead.
 REFUSED_FLAGS = {
-    "fp16": "train in float32",
-    "bf16": "train in float32",
-    "amp": "train in float32 (fairseq would leave the gradients of tables unscaled)",
+    "fp16": "use --amp, which keeps parameters in float32",
+    "bf16": "use --amp, which keeps parameters in float32",
     "tpu": "use --optimizer adam",
     "use_bmuf": "use --ddp-backend legacy_ddp or pytorch_ddp",
 }
@@ -44,7 +42,6 @@ class LazyAdamConfig(FairseqDataclass):
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
     fp16: bool = II("common.fp16")
     bf16: bool = II("common.bf16")
-    amp: bool = II("common.amp")
     tpu: bool = II("common.tpu")
     use_bmuf: bool = II("optimization.use_bmuf")
     ddp_backend: str = II("distributed_training.ddp_backend")
@@ -57,7 +54,8 @@ class LazyAdam(FairseqOptimizer):
 
     Meant for ``--criterion sampled_softmax``: there, an update costs the same whatever the size of
     the vocabulary. Whatever has dense gradients is updated as by ``--optimizer adam``. Bias
-    correction counts the updates of a row, not of the model.
+    correction counts the updates of a row, not of the model. With ``--amp`` an update that
+    overflows changes no row, moment or count.
     """
 
     def __init__(self, cfg: Any, params: Any):
@@ -95,13 +93,12 @@ class LazyAdam(FairseqOptimizer):
 
     def all_reduce_grads(self, module: nn.Module) -> None:
         """Average gradients over processes: of tables here, all others as the wrapper does."""
-        tables = [p for p in module.parameters() if p.requires_grad and is_row_sparse(p)]
+        tables = [p for p in row_sparse_parameters(module) if p.requires_grad]
         with row_gradients.hidden(tables):
             super().all_reduce_grads(module)
         if distributed_utils.get_data_parallel_world_size() > 1:
             group = distributed_utils.get_data_parallel_group()
-            for table in tables:
-                row_gradients.average_over_processes(table, group)
+            row_gradients.average_over_processes(tables, group)
 
 
 def check_options(cfg: Any) -> None:

@@ -1,47 +1,39 @@
-"""Which parameters of a model are tables, and their switch to row-sparse gradients."""
+"""The switch of a model's tables to row-sparse gradients."""
 
-from typing import Iterator, List
+from typing import List
 
 import torch.nn as nn
 
 from fairseq_outlayers.optim.row_gradients import merge_each_batch
-from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tables.rows import is_row_sparse, mark_row_sparse
+from fairseq_outlayers.tables.table import tables_of_model
 
 
 def make_row_sparse(model: nn.Module) -> List[str]:
     """Give the tables of a model row-sparse gradients; returns their names.
 
-    Tables are the weights of embeddings, and those parameters of an output layer that have a row
-    for every class. Must be called before the model is wrapped for data parallelism.
+    Tables are the weights of embeddings, and what other modules declare as tables
+    (``tables/table.py``). Must be called before the model is wrapped for data parallelism.
     """
-    for module in model.modules():
-        if isinstance(module, nn.Embedding):
-            module.sparse = True
-        for table in _tables_of(module):
-            mark_row_sparse(table)
-    tables = {name: p for name, p in model.named_parameters() if is_row_sparse(p)}
-    for table in tables.values():
-        merge_each_batch(table)
-    _hide_from_pytorch_ddp(model)
-    return list(tables)
+    for table in tables_of_model(model):
+        if table.parameter.requires_grad:
+            table.make_row_sparse()
+            merge_each_batch(table.parameter)
+    sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
+    named = model.named_parameters(remove_duplicate=False)
+    _hide_from_pytorch_ddp(model, [name for name, p in named if id(p) in sparse])
+    return [name for name, p in model.named_parameters() if id(p) in sparse]
 
 
-def _tables_of(module: nn.Module) -> Iterator[nn.Parameter]:
-    for parameter in module.parameters(recurse=False):
-        is_class_table = isinstance(module, OutputLayer) and (
-            parameter.dim() > 0 and len(parameter) == module.num_classes
-        )
-        if parameter.requires_grad and (isinstance(module, nn.Embedding) or is_class_table):
-            yield parameter
+def row_sparse_parameters(model: nn.Module) -> List[nn.Parameter]:
+    """Those whose gradients may list rows, also through a data-parallel wrapper."""
+    found = {id(t.parameter): t.parameter for t in tables_of_model(model) if t.row_sparse}
+    return list(found.values())
 
 
-def _hide_from_pytorch_ddp(model: nn.Module) -> None:
+def _hide_from_pytorch_ddp(model: nn.Module, names: List[str]) -> None:
     """Leave the gradients of tables to the optimizer, whatever the wrapper.
 
     PyTorch's wrapper decides by module and in advance which gradients will be sparse, and takes
     none from anything but ``nn.Embedding``. It reads this attribute when it is made.
     """
-    names = model.named_parameters(remove_duplicate=False)
-    ignored = [name for name, parameter in names if is_row_sparse(parameter)]
-    object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", ignored)
+    object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", names)

@@ -12,10 +12,9 @@ from fairseq_outlayers.output_layers.external_joint import ExternalJointOutputLa
 from fairseq_outlayers.output_layers.joint import JointOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.output_structure import OutputStructureOutputLayer
-from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer, plain_layer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
-from fairseq_outlayers.ranges import check_ranges
-from fairseq_outlayers.registry import lookup, selection_config
+from fairseq_outlayers.registry import Selection
 
 OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
     "linear": LinearOutputLayer,
@@ -29,9 +28,7 @@ OUTPUT_LAYERS: Dict[str, Type[OutputLayer]] = {
     "external_joint": ExternalJointOutputLayer,
 }
 
-# Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
-OutputLayerConfig: Any = selection_config(
-    "OutputLayerConfig",
+OUTPUT_LAYER = Selection(
     OUTPUT_LAYERS,
     option="output_layer",
     default="linear",
@@ -50,17 +47,29 @@ def build_output_layer(
         hidden_size: size of the decoder states that will be scored.
         dictionary: the target dictionary.
     Raises:
-        UserError: if the name is unknown or the dimensions do not suit the layer.
+        UserError: if the name is unknown, the dimensions do not suit the layer, or it has a table
+            that it does not declare.
     """
-    layer = lookup(OUTPUT_LAYERS, config.output_layer, "--output-layer")
-    check_ranges(config, layer.Config)
-    return layer.build(config, embedding, hidden_size, dictionary)
+    chosen = OUTPUT_LAYER.choose(config)
+    kind = OUTPUT_LAYERS.get(plain_layer(config) or "", chosen)
+    layer = kind.build(config, embedding, hidden_size, dictionary)
+    layer.check_tables()
+    return layer
 
 
 __all__ = [
+    "OUTPUT_LAYER",
     "OUTPUT_LAYERS",
+    "BilinearOutputLayer",
+    "ContextStructureOutputLayer",
+    "DeepResidualOutputLayer",
     "EmbeddingOutputLayer",
+    "ExternalJointOutputLayer",
+    "JointOutputLayer",
+    "LinearOutputLayer",
     "OutputLayer",
-    "OutputLayerConfig",
+    "OutputStructureOutputLayer",
+    "SubwordOutputLayer",
+    "TiedOutputLayer",
     "build_output_layer",
 ]

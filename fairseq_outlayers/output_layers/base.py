@@ -2,19 +2,19 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tables.rows import all_rows, table_rows
+from fairseq_outlayers.layers.initialization import OwnStart, Start
+from fairseq_outlayers.tables.table import Table, TableOwner, declared_tables, table_of
 
 
-class OutputLayer(nn.Module, ABC):
+class OutputLayer(TableOwner, OwnStart, ABC):
     """Scores classes: ``logit(y | h) = <project(h), class_embedding(y)> + class_bias(y)``.
 
     A class encoder and a context encoder joined by a dot product. Because the two meet only in the
@@ -30,17 +30,13 @@ class OutputLayer(nn.Module, ABC):
         bias: whether every class has a bias of its own.
     """
 
+    bias: Optional[nn.Parameter]
+
     depends_on_words = False
     """Whether sizes alone do not say what the layer is, because it looks at the words."""
 
-    class_block: Optional[int] = None
-    """The most classes that may be asked for at a time, and then by their ids; None for any number.
-
-    Set while the tables are not in the device's memory (``partitions/working_set.py``).
-    """
-
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         no_class_bias: bool = field(
             default=False, metadata={"help": "leave out the bias of each class at the output"}
         )
@@ -48,12 +44,22 @@ class OutputLayer(nn.Module, ABC):
     def __init__(self, num_classes: int, bias: bool = True):
         super().__init__()
         self.num_classes = num_classes
-        self.bias = nn.Parameter(torch.zeros(num_classes)) if bias else None
-        self.num_updates = 0
+        self.register_table("bias", nn.Parameter(torch.zeros(num_classes)) if bias else None)
 
-    def set_num_updates(self, num_updates: int) -> None:
-        """Called by fairseq before every batch of training; samplers draw by this number."""
-        self.num_updates = num_updates
+    def reset_parameters(self, start: Start) -> None:
+        """Give the parameters their start; every model calls this once, when it is complete.
+
+        Biases of classes and the modules inside start like the rest of the model, if the model's
+        start is meant for the output too; else they stay as built. Parameters that a subclass makes
+        keep the values that it gave them, unless it overrides this.
+
+        Args:
+            start: how the rest of the model starts.
+        """
+        if start.reaches_output:
+            if self.bias is not None:
+                start.fill(self, "bias", self.bias)
+            super().reset_parameters(start)
 
     @classmethod
     @abstractmethod
@@ -75,9 +81,7 @@ class OutputLayer(nn.Module, ABC):
 
     def class_bias(self, ids: Optional[Tensor] = None) -> Optional[Tensor]:
         """``(V,)``, or shaped like ``ids``; None if the classes have no bias."""
-        if self.bias is None:
-            return None
-        return all_rows(self.bias) if ids is None else table_rows(self.bias, ids)
+        return None if self.bias is None else self.rows("bias", ids)
 
     def project(self, hidden: Tensor) -> Tensor:
         """The context encoder, ``(..., H) -> (..., D)``."""
@@ -103,6 +107,40 @@ class OutputLayer(nn.Module, ABC):
         if bias is not None:
             scores = scores + bias.unsqueeze(1)
         return scores.reshape(*context.shape[:-1], candidates.size(1))
+
+    def class_tables(self) -> List[Table]:
+        """Every table with a row for each class that the layer asks for rows."""
+        return list(declared_tables(self).values())
+
+    @property
+    def num_in_use(self) -> int:
+        """How many classes "all classes" are at the moment: ``V``, or a partition's."""
+        in_use = [table.num_in_use for table in self.class_tables()]
+        return min(in_use, default=self.num_classes)
+
+    @property
+    def block_size(self) -> Optional[int]:
+        """The most classes that may be asked for at a time, and then by ids; None: any number."""
+        sizes = [table.block_size for table in self.class_tables()]
+        return min((size for size in sizes if size is not None), default=None)
+
+    def check_tables(self) -> None:
+        """Refuse a parameter with a row for every class that is not declared.
+
+        Raises:
+            UserError: with what to write instead.
+        """
+        for name, parameter in self.named_parameters(recurse=False):
+            per_class = parameter.dim() > 0 and len(parameter) == self.num_classes
+            if per_class and name not in declared_tables(self):
+                kind = type(self).__name__
+                raise UserError(
+                    f"{kind}.{name} has a row for each of the {self.num_classes} classes and is "
+                    f"not declared as a table: make it by self.register_table({name!r}, "
+                    f"nn.Parameter(...)) and read it by self.rows({name!r}, ids), so that "
+                    "partitions and lazy_adam find it (what has as many rows by chance goes into "
+                    "a module of its own)"
+                )
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Scores of all classes, which makes the layer fit fairseq's ``output_projection``."""
@@ -154,5 +192,7 @@ class EmbeddingOutputLayer(OutputLayer):
 
     def input_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         """Rows of ``E``: ``(V, d)`` for all classes, or ``(*ids.shape, d)``."""
-        table = self.embedding.weight
-        return all_rows(table) if ids is None else table_rows(table, ids)
+        return table_of(self.embedding).rows(ids)
+
+    def class_tables(self) -> List[Table]:
+        return [*super().class_tables(), table_of(self.embedding)]

@@ -6,8 +6,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.output_layers.base import OutputLayer
-from fairseq_outlayers.tables.rows import all_rows, table_rows
 
 
 class LinearOutputLayer(OutputLayer):
@@ -19,9 +19,11 @@ class LinearOutputLayer(OutputLayer):
         bias: whether every class has a bias of its own.
     """
 
+    weight: nn.Parameter
+
     def __init__(self, num_classes: int, hidden_size: int, bias: bool = True):
         super().__init__(num_classes, bias)
-        self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
+        self.register_table("weight", nn.Parameter(torch.empty(num_classes, hidden_size)))
         nn.init.normal_(self.weight, std=hidden_size**-0.5)
 
     @classmethod
@@ -30,5 +32,10 @@ class LinearOutputLayer(OutputLayer):
     ) -> "LinearOutputLayer":
         return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
 
+    def reset_parameters(self, start: Start) -> None:
+        super().reset_parameters(start)
+        if start.reaches_output:
+            start.fill(self, "weight", self.weight)
+
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
-        return all_rows(self.weight) if ids is None else table_rows(self.weight, ids)
+        return self.rows("weight", ids)

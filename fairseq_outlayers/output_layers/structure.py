@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict
 
 import torch
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
@@ -21,15 +20,19 @@ ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass
 class StructureConfig(EmbeddingOutputLayer.Config):
-    joint_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
+    joint_activation: str = field(
         default="tanh",
-        metadata={"help": "nonlinearity of the structure-aware output layers (not of bilinear)"},
+        metadata={
+            "choices": list(ACTIVATIONS),
+            "help": "nonlinearity of the structure-aware output layers (not of bilinear)",
+        },
     )
-    joint_inner_bias: ChoiceEnum(["paper", "all", "none"]) = field(  # type: ignore[valid-type]
+    joint_inner_bias: str = field(
         default="paper",
         metadata={
+            "choices": ["paper", "all", "none"],
             "help": "biases inside the projections of the structure-aware output layers: as in the "
-            "equations of Pappas et al. (2018), in every projection, or in none"
+            "equations of Pappas et al. (2018), in every projection, or in none",
         },
     )
 

@@ -4,22 +4,20 @@ from dataclasses import dataclass, field
 from typing import Any, FrozenSet, List, Optional, Sequence
 
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding, ComposedWords
-from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
-from fairseq_outlayers.compositions.units import units_of_dictionary
+from fairseq_outlayers.compositions import (
+    COMPOSITION,
+    WORD,
+    ComposedEmbedding,
+    ComposedWords,
+    compose_words,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
-from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.structure import make_projection
-from fairseq_outlayers.output_layers.tied import TiedOutputLayer
-from fairseq_outlayers.ranges import check_ranges, depth, optional_width
-from fairseq_outlayers.registry import lookup
 
-WORD = "word"  # no composition: a vector for every word
 ORIGINAL = "original"
 PRESETS = {  # which of a model's layers, bottom-up, are the same at input and output
     "none": lambda layers: [],
@@ -46,14 +44,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
     depends_on_words = True
 
     @dataclass
-    class Config(OutputLayer.Config):
-        composition: ChoiceEnum([*COMPOSITIONS, WORD]) = field(  # type: ignore[valid-type]
-            default="charcnn",
-            metadata={
-                "help": "how the vectors of words are composed, by the output layer subword and at "
-                "the input of subword_lm; word: not at all, each has a vector of its own"
-            },
-        )
+    class Config(COMPOSITION.config("CompositionOptions"), OutputLayer.Config):  # type: ignore[misc]
         tie: str = field(
             default="none",
             metadata={
@@ -62,22 +53,6 @@ class SubwordOutputLayer(ComputedOutputLayer):
                 "others), re_rw, or names with commas between them of emb, proj (sylconcat), "
                 "cnn (charcnn), hw1, hw2"
             },
-        )
-        unit_dim: int = optional_width(
-            0,
-            "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
-            "the decoder states for morphs",
-        )
-        highway_dim: int = optional_width(
-            0, "size of a word's vector with sylconcat; 0: that of the decoder states"
-        )
-        char_widths: int = depth(6, "charcnn has filters of width 1 to this")
-        char_filters: int = depth(
-            25, "charcnn has this many filters times their width, at most 200"
-        )
-        mask_char_padding: bool = field(
-            default=False,
-            metadata={"help": "keep the padding after a word's characters out of the maximum"},
         )
 
     words: ComposedWords
@@ -106,14 +81,9 @@ class SubwordOutputLayer(ComputedOutputLayer):
         )
 
     @classmethod
-    def build(cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any) -> OutputLayer:
-        bias = not config.no_class_bias
-        if config.tie == ORIGINAL:
-            return LinearOutputLayer(len(dictionary), hidden_size, bias)
-        if config.composition == WORD:
-            if tied_layers(config.tie, ["emb"]):
-                return TiedOutputLayer(embedding, hidden_size, bias)
-            return LinearOutputLayer(len(dictionary), hidden_size, bias)
+    def build(
+        cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any
+    ) -> "SubwordOutputLayer":
         if isinstance(embedding, ComposedEmbedding):
             shared, words = embedding, embedding.words
         else:
@@ -125,7 +95,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
                 "layers the output layer subword cannot share; leave --tie out, or use --arch "
                 "subword_lm"
             )
-        return cls(words, shared, tied, hidden_size, bias)
+        return cls(words, shared, tied, hidden_size, bias=not config.no_class_bias)
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self._project_rows(self.words(self.layers(), ids))
@@ -144,16 +114,22 @@ class SubwordOutputLayer(ComputedOutputLayer):
         return {**dict(self.parts.items()), **tied}
 
 
-def compose_words(config: Any, dictionary: Any, hidden_size: int) -> ComposedWords:
-    """The composition that ``config`` names, for the words of a dictionary.
+def plain_layer(config: Any) -> Optional[str]:
+    """The output layer that ``subword`` stands for where it composes nothing; None where it does.
+
+    ``--tie original`` and ``--composition word`` are names of the paper's for a plain softmax.
 
     Raises:
-        UserError: if the name is unknown, a size has no meaning or there is no table of units.
+        UserError: if ``--tie`` names layers that words without a composition lack.
     """
-    composition = lookup(COMPOSITIONS, config.composition, "--composition")
-    check_ranges(config, SubwordOutputLayer.Config)
-    units = units_of_dictionary(dictionary, composition.kind)
-    return ComposedWords(composition.build(config, units, hidden_size), units)
+    if config.output_layer != "subword":
+        return None
+    if config.tie == ORIGINAL:
+        return "linear"
+    if config.composition != WORD:
+        return None
+    COMPOSITION.refuse_idle(config)
+    return "tied" if tied_layers(config.tie, ["emb"]) else "linear"
 
 
 def tied_layers(tie: str, layers: Sequence[str]) -> FrozenSet[str]:

@@ -10,6 +10,8 @@ from fairseq_outlayers.partitions.plan import Words
 
 Batch = Sequence[int]
 
+CORRECTION = "--partition-correction"  # unknown to older checkpoints, which were not corrected
+
 
 class Partitions(NamedTuple):
     """What an epoch trains on."""
@@ -91,11 +93,15 @@ class PartitionedBatches(EpochBatchIterator):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         saved = state_dict.get("partitions", {})
         for option, value in self.fingerprint.items():
-            if saved.get(option) != value:
+            if option == CORRECTION:
+                before, what = saved.get(option, "none"), "scores of classes"
+            else:
+                before, what = saved.get(option, "not given"), "partitions"
+            if before != value:
                 raise UserError(
-                    f"the checkpoint was trained with {option} {saved.get(option, 'not given')}, "
-                    f"and this run has {value}, so its partitions are others: make them equal "
-                    "again, or start from its parameters with --finetune-from-model"
+                    f"the checkpoint was trained with {option} {before}, and this run has {value}, "
+                    f"so its {what} are others: make them equal again, or start from its "
+                    "parameters with --finetune-from-model"
                 )
         super().load_state_dict(state_dict)
 

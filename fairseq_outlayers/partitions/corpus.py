@@ -7,6 +7,11 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from fairseq_outlayers.partitions.batches import Partitions
 from fairseq_outlayers.partitions.plan import Side, Text, Words, partition
+from fairseq_outlayers.partitions.shares import log_shares, token_shares
+
+# Of reshuffled partitions, whose shares are estimated. A word of one sentence has in each order the
+# share of one partition, whose size varies.
+ORDERS = 8
 
 
 def text_of(dataset: Any, sizes: np.ndarray) -> Text:
@@ -84,15 +89,35 @@ class CorpusPartitions:
             self._fixed = self._divide(self.sentences)
         return self._fixed
 
+    def log_shares(self) -> np.ndarray:
+        """The logarithm of the share of target tokens in whose partition each word is, ``(V,)``.
+
+        Of reshuffled partitions that is the expected share over orders, estimated by the mean over
+        those of the first :data:`ORDERS` epochs: a function of the data, the options and the seed.
+        """
+        if self.seed is None:
+            orders = [self.sentences]
+        else:
+            orders = [reshuffled(self.sentences, self.seed, 1 + n) for n in range(ORDERS)]
+        shares = [
+            token_shares(self._words(order, self._bounds(order))["target"]) for order in orders
+        ]
+        tokens = np.diff(self.sides["target"].text.starts)[self.sentences].sum()
+        return log_shares(np.mean(shares, axis=0), int(tokens))
+
+    def _bounds(self, order: np.ndarray) -> np.ndarray:
+        return partition(list(self.sides.values()), order)
+
+    def _words(self, order: np.ndarray, bounds: np.ndarray) -> Dict[str, Words]:
+        sides = self.sides.items()
+        return {name: Words(side, order, bounds, self.keep_full) for name, side in sides}
+
     def _divide(self, order: np.ndarray) -> Partitions:
-        bounds = partition(list(self.sides.values()), order)
+        bounds = self._bounds(order)
         number_of = np.full(len(self.dataset), -1, dtype=np.int32)
         number_of[order] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        words = {
-            name: Words(side, order, bounds, self.keep_full) for name, side in self.sides.items()
-        }
-        stretches = np.split(order, bounds[1:-1])
-        return Partitions(words, number_of, [self._batches(stretch) for stretch in stretches])
+        batches = [self._batches(stretch) for stretch in np.split(order, bounds[1:-1])]
+        return Partitions(self._words(order, bounds), number_of, batches)
 
     def _batches(self, sentences: np.ndarray) -> List[Any]:
         """Sentences of similar length together, as fairseq makes batches."""

@@ -53,6 +53,19 @@ class PartitionConfig(FairseqDataclass):
     )
 
 
+def is_corrected(criterion: Any, task: Any) -> bool:
+    """Whether training subtracts the logarithm of a word's share from its score.
+
+    Args:
+        criterion: its options. Those of a checkpoint may be older than the correction.
+        task: its options.
+    """
+    chosen = str(getattr(criterion, "partition_correction", "none"))
+    if chosen == "by_mode":
+        return str(getattr(task, "partition_mode", "paper")) == "paper"
+    return chosen == "log_share"
+
+
 OF_PARTITIONS = ("source_partition_size", "reshuffle_partitions", "partition_mode", "table_device")
 
 

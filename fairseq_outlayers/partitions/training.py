@@ -1,15 +1,23 @@
 """Training on one partition of the corpus after the other (Jean et al. 2015, Sec. 3.1)."""
 
+import logging
 from typing import Any, Dict, List, Optional
 
 import numpy as np
 import torch
 from fairseq.tasks import FairseqTask
 
-from fairseq_outlayers.partitions.batches import PartitionedBatches
+from fairseq_outlayers.partitions.batches import CORRECTION, PartitionedBatches
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
-from fairseq_outlayers.partitions.options import check_frozen, check_options, partition_limits
+from fairseq_outlayers.partitions.options import (
+    check_frozen,
+    check_options,
+    is_corrected,
+    partition_limits,
+)
 from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, target_tables
+
+logger = logging.getLogger(__name__)
 
 # What a model reads of a batch on each side.
 READ = {"source": "src_tokens", "target": "prev_output_tokens"}
@@ -23,8 +31,10 @@ class PartitionedTraining(FairseqTask):
     target_dictionary: Any
     _working_set: Optional[WorkingSet] = None
     _batches: Optional[PartitionedBatches] = None
-    _active: Any = None
     _moments: Any = None
+    _corrected = False
+    _log_shares: Any = None
+    _log_shares_in_use: Any = None
     _update_freq: List[int] = [1]  # noqa: RUF012 - never changed
 
     def limits(self) -> Dict[str, int]:
@@ -35,8 +45,8 @@ class PartitionedTraining(FairseqTask):
         """fairseq's, whose word vectors are not trained under ``--freeze-embeddings``."""
         model = super().build_model(cfg, from_checkpoint)
         if self.cfg.freeze_embeddings:
-            for _, table in [*target_tables(model), *source_tables(model)]:
-                table.requires_grad_(False)
+            for table in {**target_tables(model), **source_tables(model)}.values():
+                table.parameter.requires_grad_(False)
         return model
 
     def prepare_training(self, cfg: Any, model: Any) -> None:
@@ -54,6 +64,7 @@ class PartitionedTraining(FairseqTask):
             return
         check_options(cfg)
         device = torch.device("cpu") if str(self.cfg.table_device) == "cpu" else None
+        self._corrected = is_corrected(cfg.criterion, self.cfg)
         self._update_freq = list(cfg.optimization.update_freq)
         self._save_moments = not cfg.checkpoint.no_save_optimizer_state
         self._working_set = WorkingSet(model, limits["target"], limits.get("source"), device)
@@ -66,9 +77,12 @@ class PartitionedTraining(FairseqTask):
         if dataset in self.dataset_to_epoch_iter:
             return self.dataset_to_epoch_iter[dataset]
         options = dict(zip(_POSITIONAL, args, strict=False), **kwargs)
+        partitions = self.partitions_of(dataset, limits, options)
+        if self._corrected:
+            self._correct(partitions)
         batches = PartitionedBatches(
             dataset,
-            self._partitions_of(dataset, limits, options),
+            partitions,
             lambda epoch: self._update_freq[min(epoch, len(self._update_freq)) - 1],
             self._fingerprint(options),
             **{name: options[name] for name in _OF_ITERATOR if name in options},
@@ -77,9 +91,28 @@ class PartitionedTraining(FairseqTask):
         self._batches = self.dataset_to_epoch_iter[dataset] = batches
         return batches
 
-    def _partitions_of(
+    def _correct(self, partitions: CorpusPartitions) -> None:
+        """Count the shares of words; what training subtracts, the class biases start with."""
+        assert self._working_set is not None
+        is_start = self._log_shares is None
+        self._log_shares = torch.from_numpy(partitions.log_shares())
+        logger.info(
+            "--partition-correction log_share: training subtracts the logarithm of its share from "
+            f"the score of a word, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
+        )
+        if is_start:
+            self._working_set.start_class_bias(self._log_shares)
+
+    def partitions_of(
         self, dataset: Any, limits: Dict[str, int], options: Dict[str, Any]
     ) -> CorpusPartitions:
+        """Partitions of sentence pairs.
+
+        Args:
+            dataset: fairseq's sentence pairs.
+            limits: as of :meth:`limits`.
+            options: of fairseq's ``get_batch_iterator``, by name.
+        """
         dictionaries = {"target": self.target_dictionary, "source": self.source_dictionary}
         sentences = self.filter_indices_by_size(
             np.arange(len(dataset)),
@@ -108,6 +141,7 @@ class PartitionedTraining(FairseqTask):
             "--batch-size": options.get("max_sentences"),
             "processes": options.get("num_shards", 1),
             "--update-freq": self._update_freq,
+            CORRECTION: "log_share" if self._corrected else "none",
         }
 
     def train_step(
@@ -123,8 +157,8 @@ class PartitionedTraining(FairseqTask):
         if self._working_set is not None:
             self._activate(sample, optimizer)
             self._working_set.show_rows()
-            targets = self._working_set.places("target", sample["target"])
-            sample = {**self._inputs_in_places(sample), "target": targets}
+            targets = self._working_set.to_local_ids("target", sample["target"])
+            sample = {**self._inputs_by_local_ids(sample), "target": targets}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
@@ -134,41 +168,45 @@ class PartitionedTraining(FairseqTask):
         numbers = np.unique(partitions.number_of[sample["id"].cpu().numpy()])
         assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"
         number = int(numbers[0])
-        if self._active is not None and self._active[0] is partitions and self._active[1] == number:
+        if self._working_set.is_active((partitions, number)):
             return
         if self._moments is not None:
             self._working_set.load_moments(self._moments)
             self._moments = None
         words = {side: words.of(number) for side, words in partitions.words.items()}
-        self._working_set.activate(words, optimizer.optimizer)
-        self._active = (partitions, number)
+        self._working_set.activate(words, optimizer.optimizer, (partitions, number))
+        if self._corrected:
+            table = next(iter(self._working_set.tables["target"].values())).parameter
+            self._log_shares_in_use = self._log_shares[words["target"]].to(table)
 
-    def _inputs_in_places(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """The batch with the places of what it reads among the words in use instead of ids."""
+    def log_shares_in_use(self) -> torch.Tensor:
+        """Logarithm of the share of target tokens in whose partition a word is, ``(n,)``.
+
+        Of the target words in use, in the type and on the device of their tables.
+        """
+        return self._log_shares_in_use
+
+    def _inputs_by_local_ids(self, sample: Dict[str, Any]) -> Dict[str, Any]:
+        """The batch with the local ids of what it reads."""
         assert self._working_set is not None
         inputs = sample["net_input"]
-        in_places = {
-            name: self._working_set.places(side, inputs[name]) for side, name in READ.items()
+        local = {
+            name: self._working_set.to_local_ids(side, inputs[name]) for side, name in READ.items()
         }
-        return {**sample, "net_input": {**inputs, **in_places}}
+        return {**sample, "net_input": {**inputs, **local}}
 
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
         """fairseq's step, with all words."""
-        if self._working_set is not None and str(self.cfg.table_device) == "model":
-            self._working_set.show_whole()
-        elif self._working_set is not None:
-            sample = self._read_some(self._working_set, sample)
+        if self._working_set is not None:
+            self._working_set.show_all(self._words_read(sample))
+            sample = self._inputs_by_local_ids(sample)  # its targets keep their ids
         return super().valid_step(sample, model, criterion)
 
-    def _read_some(self, working_set: WorkingSet, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """Put the words that a batch reads into the model; its targets keep their ids."""
-        self._active = None
+    def _words_read(self, sample: Dict[str, Any]) -> Dict[str, torch.Tensor]:
+        """Ids of what a batch reads, on each side, special symbols included."""
         read = {side: sample["net_input"][name].flatten() for side, name in READ.items()}
         specials = torch.arange(self.target_dictionary.nspecial, device=sample["target"].device)
-        working_set.show_some(
-            {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
-        )
-        return self._inputs_in_places(sample)
+        return {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
 
     def get_checkpoint_dict(self) -> Dict[str, Any]:
         """What the optimizer keeps of the tables, for the checkpoint."""

@@ -1,7 +1,7 @@
 """The tables of a translation model, of which only the rows that a partition uses are trained."""
 
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 import torch
@@ -11,12 +11,13 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.active_rows import ActiveRows, Moments
+from fairseq_outlayers.tables.table import Table, table_of
 
 
 class WorkingSet:
     """Puts the rows of some target words, and of some source words, into the model's parameters.
 
-    While they are there, word ids must be given as places among these words (:meth:`places`). A
+    While they are there, words must be given by their local ids (:meth:`to_local_ids`). A
     checkpoint holds the whole tables under their usual names, and can be loaded without this.
 
     Args:
@@ -25,7 +26,8 @@ class WorkingSet:
         source_words: the most source words at a time, or None to train the whole source table.
         device: where tables and moments are kept; None for the model's own.
     Raises:
-        UserError: if the tables of the model do not have a row for each word.
+        UserError: if the tables of the model do not have a row for each word, or the output layer
+            has one that it does not declare.
     """
 
     def __init__(
@@ -45,10 +47,11 @@ class WorkingSet:
             sides["source"] = (source_tables(model), source_words)
         self._room = {side: most for side, (_, most) in sides.items()}
         self.tables: Dict[str, Dict[str, ActiveRows]] = {
-            side: {name: ActiveRows(p, most, device) for name, p in tables}
+            side: {name: ActiveRows(table, most, device) for name, table in tables.items()}
             for side, (tables, most) in sides.items()
         }
         self._ids: Dict[str, Tensor] = {}
+        self._active: Any = None
         # A tied table has several names.
         by_parameter = {id(table.parameter): table for table in self._all()}
         self._names = {
@@ -60,65 +63,103 @@ class WorkingSet:
         model.register_state_dict_post_hook(partial(self._save))
         model.register_load_state_dict_pre_hook(partial(self._load))
         self._optimizer: Any = None
+        self._is_loaded = False
         self.output_layer: OutputLayer = model.decoder.output_projection
+        self._check_output_layer(self.output_layer)
+
+    def _check_output_layer(self, layer: OutputLayer) -> None:
+        """Refuse a layer that has more classes than there are rows in use.
+
+        Raises:
+            UserError: with what such a layer should ask.
+        """
+        few = torch.arange(min(2, self._room["target"]))
+        tables = self.tables["target"].values()
+        for table in tables:
+            table.activate(few, None)
+        was_training = layer.training
+        layer.eval()  # dropout would draw
+        with torch.enable_grad():  # without, class embeddings would be cached
+            bias = layer.class_bias()
+            found = [len(rows) for rows in (layer.class_embeddings(), bias) if rows is not None]
+        layer.train(was_training)
+        for table in tables:
+            table.deactivate()
+        if any(number != len(few) for number in found):
+            raise UserError(
+                f"--partition-size: with {len(few)} rows in use, {type(layer).__name__} scores "
+                f"{max(found)} classes. It must declare each of its tables by "
+                "self.register_table(NAME, nn.Parameter(...)) and read it by self.rows(NAME, ids), "
+                "never the parameter itself"
+            )
 
     def _all(self) -> Iterator[ActiveRows]:
         for tables in self.tables.values():
             yield from tables.values()
 
-    def activate(self, words: Dict[str, np.ndarray], optimizer: Any) -> None:
+    @torch.no_grad()
+    def start_class_bias(self, values: Tensor) -> None:
+        """Add to the biases that classes start training with, if they have any, ``(V,)``.
+
+        Those of a checkpoint that was loaded stay as they are.
+        """
+        bias = self.output_layer.bias
+        if bias is None or self._is_loaded:
+            return
+        (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
+        table.table.add_(values.to(table.table))
+
+    def activate(self, words: Dict[str, np.ndarray], optimizer: Any, key: Any = None) -> None:
         """Train other words.
 
         Args:
             words: for each side their ids, ascending.
             optimizer: of ``torch``, or None.
+            key: of these words, for :meth:`is_active`.
         """
         self._optimizer = optimizer
-        self.output_layer.class_block = None
         for side, tables in self.tables.items():
             ids = torch.from_numpy(words[side])
             for table in tables.values():
                 table.activate(ids, optimizer)
             self._put_in_use(side, ids)
+        self._active = key
+
+    def is_active(self, key: Any) -> bool:
+        """Whether the words of this key are in use, once :meth:`show_rows` has been called."""
+        return self._active is not None and self._active == key
 
     def show_rows(self) -> None:
-        """Go back from :meth:`show_whole`."""
-        for table in self._all():
-            table.show_rows()
+        """Go back from :meth:`show_all` if the words that were active before still are."""
+        for side, tables in self.tables.items():
+            for table in tables.values():
+                table.show_rows()
+                if side not in self._ids and table.ids is not None:
+                    self._put_in_use(side, table.ids)
 
-    def show_whole(self) -> None:
-        """Let the model have its whole tables, for validation."""
-        for table in self._all():
-            table.show_whole(self._optimizer)
-
-    def show_some(self, words: Dict[str, Tensor]) -> None:
-        """Let the model read some words and score all classes a block at a time, for validation.
+    def show_all(self, read: Dict[str, Tensor]) -> None:
+        """Let the model read some words and score all classes, for validation.
 
         Args:
-            words: for each side their ids, ascending.
+            read: for each side their ids, ascending.
         Raises:
             UserError: if they are more than there is room for.
         """
         for side, tables in self.tables.items():
-            ids = words[side]
-            if len(ids) > self._room[side]:
-                raise UserError(
-                    f"a validation batch has {len(ids)} different {side} words, and with "
-                    f"--table-device cpu there is room for {self._room[side]} of them: choose a "
-                    "smaller --max-tokens-valid or --batch-size-valid"
-                )
-            for table in tables.values():
-                table.show_some(ids, self._optimizer)
-            self._put_in_use(side, ids)
-        self.output_layer.class_block = self._room["target"]
+            whole = [t.show_all(read[side], self._optimizer) for t in tables.values()]
+            if all(whole):
+                self._ids.pop(side, None)
+            else:
+                self._put_in_use(side, read[side])
+                self._active = None
 
     def _put_in_use(self, side: str, ids: Tensor) -> None:
         # The tables of a side are on one device, that of the batches.
         table = next(iter(self.tables[side].values()))
         self._ids[side] = ids.to(table.parameter.device)
 
-    def places(self, side: str, ids: Tensor) -> Tensor:
-        """Where words stand among those in use; ids themselves if the whole table is trained.
+    def to_local_ids(self, side: str, ids: Tensor) -> Tensor:
+        """The numbers of words among those in use; ids themselves if the whole table is.
 
         Args:
             side: ``"source"`` or ``"target"``.
@@ -127,10 +168,13 @@ class WorkingSet:
         if side not in self._ids:
             return ids
         in_use = self._ids[side]
-        places = torch.searchsorted(in_use, ids)
-        found = in_use[places.clamp(max=len(in_use) - 1)] == ids
+        local = torch.searchsorted(in_use, ids)
+        found = in_use[local.clamp(max=len(in_use) - 1)] == ids
+        if found.device.type != "cpu":
+            torch._assert_async(found.all())  # the host need not wait for the answer
+            return local
         assert bool(found.all()), f"a {side} word of the batch is not in its partition"
-        return places
+        return local
 
     def moments(self) -> Dict[str, Moments]:
         """What the optimizer keeps for every number of the tables, by name of the table."""
@@ -155,14 +199,15 @@ class WorkingSet:
             saved = state.get(prefix + name)
             if saved is not None and saved.shape == table.table.shape:
                 table.load(saved)
+                self._is_loaded = True
                 state[prefix + name] = table.parameter.data
 
 
-Named = List[Tuple[str, Any]]
+Named = Dict[str, Table]
 
 
 def target_tables(model: Any) -> Named:
-    """Parameters with a row for each target word: input embeddings and those of the output layer.
+    """Tables with a row for each target word, by name: input embeddings and the output layer's.
 
     Raises:
         UserError: if there are none, or the output layer is made from the words themselves.
@@ -181,12 +226,12 @@ def target_tables(model: Any) -> Named:
         )
     embedding = model.decoder.embed_tokens
     _check_plain(embedding, layer.num_classes, "target")
-    class_tables = [p for p in layer.parameters(recurse=False) if len(p) == layer.num_classes]
-    return _named(model, [embedding.weight, *class_tables])
+    layer.check_tables()
+    return _named(model, [table_of(embedding), *layer.class_tables()])
 
 
 def source_tables(model: Any) -> Named:
-    """The parameter with a row for each source word.
+    """The table with a row for each source word, by name.
 
     Raises:
         UserError: if source words have no plain embeddings.
@@ -194,7 +239,7 @@ def source_tables(model: Any) -> Named:
     embedding = getattr(model.encoder, "embed_tokens", None)
     _check_plain(embedding, len(model.encoder.dictionary), "source")
     assert isinstance(embedding, nn.Embedding)
-    return _named(model, [embedding.weight])
+    return _named(model, [table_of(embedding)])
 
 
 def _check_plain(embedding: Any, num_words: int, side: str) -> None:
@@ -205,6 +250,7 @@ def _check_plain(embedding: Any, num_words: int, side: str) -> None:
         )
 
 
-def _named(model: nn.Module, parameters: List[Any]) -> Named:
-    wanted = {id(parameter) for parameter in parameters}
-    return [(name, p) for name, p in model.named_parameters() if id(p) in wanted]
+def _named(model: nn.Module, tables: List[Table]) -> Named:
+    by_parameter = {id(table.parameter): table for table in tables}
+    parameters = model.named_parameters()
+    return {name: by_parameter[id(p)] for name, p in parameters if id(p) in by_parameter}

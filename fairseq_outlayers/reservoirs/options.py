@@ -4,6 +4,9 @@ import math
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges
+from fairseq_outlayers.registry import class_of
+from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import Scale
 
 
@@ -25,16 +28,62 @@ RELEASES: Dict[str, Release] = {
     "all": Release(embeddings=True, attention=True, encoder=True, decoder=True),
 }
 LEARNED = "learned"
-RADIUS_INIT = 1.0
 LARGEST = 10_000
+FORMER_RADIUS_INIT = 1.0  # the default once; checkpoints with a fixed radius have it
 
 
-def make_scales(cfg: Any, gates: int) -> Tuple[Scale, Scale]:
-    """Radius and input scale of one layer."""
+class EchoStart(NamedTuple):
+    """Where the scales of a frozen layer start."""
+
+    gamma: float
+    radius: float
+    input_norm: str
+
+
+SIMPLE, LSTM = "simple", "lstm"
+PAPER = EchoStart(10.0, 1.0, "none")
+# output_variance: a layer's states vary as much as its inputs (``gain.output_gain``). LSTM
+# cells do so for small inputs, which smaller scales shrink from layer to layer; simple cells for
+# inputs of deviation .84, which a stack of them brings inputs of any size to (docs/echo_states.md).
+ECHO_STARTS: Dict[str, Dict[str, EchoStart]] = {
+    "output_variance": {
+        SIMPLE: EchoStart(3.0, 0.5, "fan_in"),
+        LSTM: EchoStart(3.5, 1.0, "fan_in"),
+    },
+    "paper": {SIMPLE: PAPER, LSTM: PAPER},
+}
+BY_START = "auto"
+
+
+def echo_start(cfg: Any, cell: str) -> EchoStart:
+    """Where scales start: as ``--echo-start`` has it for this cell, or as the options say."""
+    named = ECHO_STARTS[cfg.echo_start][cell]
+    return EchoStart(
+        named.gamma if cfg.gamma_init is None else cfg.gamma_init,
+        named.radius if cfg.radius_init is None else cfg.radius_init,
+        named.input_norm if cfg.input_norm == BY_START else cfg.input_norm,
+    )
+
+
+def make_reservoir(cfg: Any, cell: str, name: str, input_size: int) -> Reservoir:
+    """The frozen matrices of the layer called ``name``."""
+    return Reservoir(
+        name,
+        cfg.reservoir_seed,
+        input_size,
+        cfg.hidden_size,
+        4 if cell == LSTM else 1,
+        cfg.reservoir_sparsity,
+        echo_start(cfg, cell).input_norm,
+    )
+
+
+def make_scales(cfg: Any, cell: str, count: int = 1) -> Tuple[Scale, Scale]:
+    """Radius and input scale of one layer, or so many of each."""
     learned = RELEASES[cfg.release].embeddings
-    fixed = fixed_radius(cfg)
-    initial = cfg.radius_init if fixed is None else fixed
-    return Scale(initial, learned and fixed is None, gates), Scale(cfg.gamma_init, learned, gates)
+    fixed, start = fixed_radius(cfg), echo_start(cfg, cell)
+    radius = start.radius if fixed is None else fixed
+    return Scale(radius, learned and fixed is None, count), Scale(start.gamma, learned, count)
 
 
 def fixed_radius(cfg: Any) -> Optional[float]:
@@ -56,7 +105,8 @@ def fixed_radius(cfg: Any) -> Optional[float]:
 def check_echo_options(cfg: Any) -> None:
     """Refuse what means nothing, before any weight is drawn."""
     fixed = fixed_radius(cfg)
-    if fixed is not None and cfg.radius_init != RADIUS_INIT:
+    check_ranges(cfg, class_of(cfg))
+    if fixed is not None and cfg.radius_init not in (None, FORMER_RADIUS_INIT):
         raise UserError(
             f"--radius-init {cfg.radius_init} is where learned radii start, and --spectral-radius "
             f"{cfg.spectral_radius} fixes them: leave one of the two out"

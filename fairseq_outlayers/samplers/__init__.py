@@ -2,8 +2,7 @@
 
 from typing import Any, Dict, Type
 
-from fairseq_outlayers.ranges import check_ranges
-from fairseq_outlayers.registry import lookup, selection_config
+from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.samplers.base import ClassSample, ProposalSampler, Sampler
 from fairseq_outlayers.samplers.batch_negatives import BatchNegativesSampler
 from fairseq_outlayers.samplers.log_uniform import LogUniformSampler
@@ -19,9 +18,7 @@ SAMPLERS: Dict[str, Type[Sampler]] = {
     "proposal": ProposalFileSampler,
 }
 
-# Inherited by the dataclass of every criterion that samples: `--sampler` and each one's options.
-SamplerConfig: Any = selection_config(
-    "SamplerConfig",
+SAMPLER = Selection(
     SAMPLERS,
     option="sampler",
     default="uniform",
@@ -39,16 +36,19 @@ def build_sampler(config: Any, dictionary: Any, num_sampled: int) -> Sampler:
     Raises:
         UserError: if the name is unknown or the dictionary does not suit the sampler.
     """
-    sampler = lookup(SAMPLERS, config.sampler, "--sampler")
-    check_ranges(config, sampler.Config)
-    return sampler.build(config, dictionary, num_sampled)
+    return SAMPLER.choose(config).build(config, dictionary, num_sampled)
 
 
 __all__ = [
+    "SAMPLER",
     "SAMPLERS",
+    "BatchNegativesSampler",
     "ClassSample",
+    "LogUniformSampler",
+    "ProposalFileSampler",
     "ProposalSampler",
     "Sampler",
-    "SamplerConfig",
+    "UniformSampler",
+    "UnigramSampler",
     "build_sampler",
 ]

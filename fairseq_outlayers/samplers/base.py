@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -24,8 +23,6 @@ class ClassSample(NamedTuple):
     """``(S,)`` class ids, ascending, without repetition."""
     log_expected_count: Tensor
     """``(S,)``, ``log(c_k / m_k)``; ``m_k`` is 1 where classes are drawn without replacement."""
-    target_log_expected_count: Tensor
-    """``(N,)``, ``log c_y`` of every position's own target; 0 where it is always included."""
 
 
 class Sampler(ABC):
@@ -40,8 +37,11 @@ class Sampler(ABC):
     """
 
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         pass
+
+    includes_targets = False
+    """Whether every target of the batch is always in the sample."""
 
     def __init__(self, num_classes: int, num_sampled: int):
         self.num_classes = num_classes
@@ -85,9 +85,10 @@ class ProposalSampler(Sampler):
         probabilities = np.asarray(probabilities, dtype=np.float64)
         check_proposal(probabilities)
         self._cumulative = np.cumsum(probabilities)
-        self._log_expected_count = torch.from_numpy(
+        self.log_expected_counts = torch.from_numpy(
             np.log(probabilities / probabilities.sum() * num_sampled)
         )
+        """``(V,)``, ``log c_k`` of every class."""
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
         # Inverse of the cumulative distribution in float64: exact for any number of classes.
@@ -95,17 +96,11 @@ class ProposalSampler(Sampler):
         drawn = np.searchsorted(self._cumulative, points, side="right")
         # Rounded up, a point may be the sum itself, behind the last class.
         drawn = np.minimum(drawn, self.num_classes - 1)
-        ids, counts = (
-            torch.from_numpy(part).to(targets.device)
-            for part in np.unique(drawn, return_counts=True)
-        )
-        table = self._table_on(targets.device)
-        return ClassSample(ids, table[ids] - counts.double().log(), table[targets])
-
-    def _table_on(self, device: torch.device) -> Tensor:
-        if self._log_expected_count.device != device:
-            self._log_expected_count = self._log_expected_count.to(device)
-        return self._log_expected_count
+        found = np.stack(np.unique(drawn, return_counts=True))
+        ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
+        if self.log_expected_counts.device != targets.device:
+            self.log_expected_counts = self.log_expected_counts.to(targets.device)
+        return ClassSample(ids, self.log_expected_counts[ids] - counts.double().log())
 
 
 def check_proposal(probabilities: np.ndarray) -> None:

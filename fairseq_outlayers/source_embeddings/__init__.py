@@ -6,8 +6,7 @@ To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``
 from typing import Any, Dict, Type
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.ranges import check_ranges
-from fairseq_outlayers.registry import lookup, selection_config
+from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.internal import (
     InternalSourceEmbedding,
@@ -24,9 +23,7 @@ SOURCE_EMBEDDINGS: Dict[str, Type[SourceEmbedding]] = {
     "mix_gate": MixGateEmbedding,
 }
 
-# Inherited by the dataclass of every model with a source side.
-SourceEmbeddingConfig: Any = selection_config(
-    "SourceEmbeddingConfig",
+SOURCE_EMBEDDING = Selection(
     SOURCE_EMBEDDINGS,
     option="source_embedding",
     default="internal",
@@ -47,9 +44,7 @@ def build_source_embedding(
     Raises:
         UserError: if the name is unknown or an option does not suit it.
     """
-    embedding = lookup(SOURCE_EMBEDDINGS, config.source_embedding, "--source-embedding")
-    check_ranges(config, embedding.Config)
-    return embedding.build(config, dictionary, embed_dim, bidirectional)
+    return SOURCE_EMBEDDING.choose(config).build(config, dictionary, embed_dim, bidirectional)
 
 
 def refuse_with_shared_embeddings(config: Any) -> None:
@@ -62,10 +57,10 @@ def refuse_with_shared_embeddings(config: Any) -> None:
 
 
 __all__ = [
+    "SOURCE_EMBEDDING",
     "SOURCE_EMBEDDINGS",
     "InternalSourceEmbedding",
     "SourceEmbedding",
-    "SourceEmbeddingConfig",
     "build_source_embedding",
     "internal_vocabulary_size",
     "refuse_with_shared_embeddings",

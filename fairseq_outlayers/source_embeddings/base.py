@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch.nn as nn
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
+from fairseq_outlayers.layers.initialization import OwnStart, Start
 from fairseq_outlayers.ranges import ranged
 
 
-class SourceEmbedding(nn.Module, ABC):
+class SourceEmbedding(OwnStart, ABC):
     """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
 
     An encoder that reads in two directions asks once for each, unless ``directions_differ`` is
@@ -21,7 +21,7 @@ class SourceEmbedding(nn.Module, ABC):
     directions_differ = False
 
     @dataclass
-    class Config(FairseqDataclass):
+    class Config:
         internal_vocabulary: int = ranged(
             0,
             "the first so many symbols of the source dictionary have embeddings of the "
@@ -50,8 +50,20 @@ class SourceEmbedding(nn.Module, ABC):
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         """``(B, S) -> (B, S, d)`` for the direction 0 (forwards) or 1 (backwards)."""
 
+    def reset_parameters(self, start: Start) -> None:
+        """Give the parameters their start, and padding the vector zero; every model calls this.
+
+        The modules inside start like the rest of the model; parameters that a subclass makes keep
+        the values that it gave them, unless it overrides this.
+
+        Args:
+            start: how the rest of the model starts.
+        """
+        super().reset_parameters(start)
+        self.zero_padding()
+
     def zero_padding(self) -> None:
-        """Set the vector of padding to zero, after an initialisation that did not spare it."""
+        """Set the vector of padding to zero."""
         for module in self.modules():
             if isinstance(module, nn.Embedding):
                 nn.init.zeros_(module.weight[module.padding_idx].detach())

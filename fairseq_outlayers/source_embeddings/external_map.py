@@ -6,7 +6,6 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -27,18 +26,33 @@ class ExternalConfig(SourceEmbedding.Config):
         default=False,
         metadata={"help": "read the whole table at the start for its checksum, not samples of it"},
     )
-    external_map: ChoiceEnum(["shared", "per_direction"]) = field(  # type: ignore[valid-type]
+    external_map: str = field(
         default="shared",
-        metadata={"help": "one map of external vectors, or one for each direction of the encoder"},
+        metadata={
+            "choices": ["shared", "per_direction"],
+            "help": "one map of external vectors, or one for each direction of the encoder",
+        },
     )
-    external_activation: ChoiceEnum(list(ACTIVATIONS)) = field(  # type: ignore[valid-type]
-        default="tanh", metadata={"help": "nonlinearity on the mapped external vectors"}
+    external_activation: str = field(
+        default="tanh",
+        metadata={
+            "choices": list(ACTIVATIONS),
+            "help": "nonlinearity on the mapped external vectors",
+        },
     )
-    external_unknown: ChoiceEnum(["mean", "mask"]) = field(  # type: ignore[valid-type]
+    external_unknown: str = field(
         default="mean",
         metadata={
+            "choices": ["mean", "mask"],
             "help": "words that the table does not know have the mean of all vectors (as in the "
-            "paper), or nothing in the place of a mapped vector"
+            "paper), or nothing in the place of a mapped vector",
+        },
+    )
+    center_external: bool = field(
+        default=False,
+        metadata={
+            "help": "subtract the mean of all external vectors, which is the vector of unknown "
+            "words, from each; before --normalize-external"
         },
     )
     normalize_external: bool = field(
@@ -54,6 +68,10 @@ class Mapped(NamedTuple):
     external: Tensor  # (B, S, d_ext)
     mapped: Tensor  # (B, S, d), zero where left out
     left_out: Tensor  # padding, and unknown words if they are masked, (B, S)
+
+
+class VectorMap(nn.Linear):
+    """A map of given vectors: its weights stand for a table of embeddings."""
 
 
 class ExternalMap(nn.Module):
@@ -73,12 +91,12 @@ class ExternalMap(nn.Module):
         super().__init__()
         self.table = table
         self.padding_idx = padding_idx
-        self.normalizes = config.normalize_external
+        self.centers, self.normalizes = config.center_external, config.normalize_external
         self.masks_unknown = config.external_unknown == "mask"
         self.nonlinearity = ACTIVATIONS[config.external_activation]
         self.dropout = nn.Dropout(config.external_dropout)
         self.mapped_dropout = nn.Dropout(config.mapped_dropout)
-        self.maps = nn.ModuleList(nn.Linear(table.dimensions, embed_dim) for _ in range(maps))
+        self.maps = nn.ModuleList(VectorMap(table.dimensions, embed_dim) for _ in range(maps))
         table.register(self)
 
     @classmethod
@@ -118,6 +136,8 @@ class ExternalMap(nn.Module):
         if self.masks_unknown:
             left_out = left_out | self.table.is_unknown(external)
         external = external.to(linear.weight.dtype)
+        if self.centers:
+            external = external - self.table.unknown.to(external)
         if self.normalizes:
             external = F.normalize(external, dim=-1)
         external = self.dropout(external)

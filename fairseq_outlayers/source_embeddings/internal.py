@@ -1,14 +1,15 @@
 """Embeddings that the model learns, as in every translation model."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import is_padding_word
+from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-
-PADDING_WORD = "madeupword"  # by which fairseq rounds the size of a dictionary up
+from fairseq_outlayers.tables.table import embed
 
 
 class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
@@ -21,6 +22,8 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         unknown_idx: id of ``<unk>``.
     """
 
+    weight: nn.Parameter
+
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int, unknown_idx: int):
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         self.unknown_idx = unknown_idx
@@ -29,12 +32,6 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "InternalSourceEmbedding":
-        if getattr(config, "external_embeddings", None) and config.source_embedding == "internal":
-            raise UserError(
-                f"--external-embeddings {config.external_embeddings} is of no use with "
-                "--source-embedding internal: choose another (only_external, mix_sum, mix_gate), "
-                "or leave it out"
-            )
         return cls.of_dictionary(config, dictionary, embed_dim)
 
     @classmethod
@@ -45,9 +42,16 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
 
+    def reset_parameters(self, start: Optional[Start] = None) -> None:
+        if start is None:  # called by nn.Embedding when it is made
+            nn.Embedding.reset_parameters(self)
+            return
+        start.fill(self, "weight", self.weight)
+        self.zero_padding()
+
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         known = ids.masked_fill(ids >= self.num_embeddings, self.unknown_idx)
-        return super().forward(known)
+        return embed(self, known)
 
 
 def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
@@ -62,7 +66,7 @@ def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
     size = config.internal_vocabulary
     if size == 0:
         for last in range(len(dictionary) - 1, dictionary.nspecial - 1, -1):
-            if dictionary.count[last] or dictionary.symbols[last].startswith(PADDING_WORD):
+            if dictionary.count[last] or is_padding_word(dictionary.symbols[last]):
                 return last + 1
         return len(dictionary)
     if not dictionary.nspecial < size <= len(dictionary):

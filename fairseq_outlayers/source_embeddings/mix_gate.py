@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, Optional
 
 import torch
 import torch.nn as nn
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor
 
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -71,13 +70,19 @@ class MixGateEmbedding(SourceEmbedding):
 
     @dataclass
     class Config(ExternalConfig):
-        gate_input: ChoiceEnum(["mapped", "external"]) = field(  # type: ignore[valid-type]
+        gate_input: str = field(
             default="mapped",
-            metadata={"help": "what the gate of mix_gate sees beside the model's own embedding"},
+            metadata={
+                "choices": ["mapped", "external"],
+                "help": "what the gate of mix_gate sees beside the model's own embedding",
+            },
         )
-        gate_inner: ChoiceEnum(list(INNER_LAYERS)) = field(  # type: ignore[valid-type]
+        gate_inner: str = field(
             default="linear",
-            metadata={"help": "layer that either vector passes before it is gated (mix_gate)"},
+            metadata={
+                "choices": list(INNER_LAYERS),
+                "help": "layer that either vector passes before it is gated (mix_gate)",
+            },
         )
         gate_frequency: bool = field(
             default=False,
@@ -108,7 +113,7 @@ class MixGateEmbedding(SourceEmbedding):
         internal = InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim)
         external = ExternalMap.build(config, dictionary, embed_dim, bidirectional)
         sees_mapped = config.gate_input == "mapped"
-        counts = _log_counts(dictionary, len(internal.weight)) if config.gate_frequency else None
+        counts = _log_counts(dictionary, internal.num_embeddings) if config.gate_frequency else None
         gate = Gate(embed_dim, embed_dim if sees_mapped else external.table.dimensions, counts)
         return cls(internal, external, gate, sees_mapped, INNER_LAYERS[config.gate_inner])
 

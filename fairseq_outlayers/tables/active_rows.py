@@ -8,32 +8,38 @@ parallelism see holds the rows in use, and has the same size whatever the size o
 from typing import Any, Dict, Optional
 
 import torch
-import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.tables.rows import set_length, set_source
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.tables.table import Table
+from fairseq_outlayers.tables.transfer import pinned, rows_on
 
 Moments = Dict[str, Tensor]
 
 
 class ActiveRows:
-    """Rows of a table ``(V, ...)`` in a parameter ``(R, ...)``, ``R`` being the most at a time.
+    """Rows of a table ``(V, ...)`` in its parameter ``(R, ...)``, ``R`` being the most at a time.
 
     Args:
-        parameter: of the model, ``(V, ...)``; it shrinks to ``(R, ...)`` and stays the same object.
+        view: what the model asks for rows. Its parameter shrinks to ``(R, ...)`` and stays the same
+            object.
         most_rows: ``R``.
         device: where the table is kept; None for wherever the parameter is.
     """
 
-    def __init__(
-        self, parameter: nn.Parameter, most_rows: int, device: Optional[torch.device] = None
-    ):
-        self.parameter, self.device = parameter, device
+    def __init__(self, view: Table, most_rows: int, device: Optional[torch.device] = None):
+        self.view, self.most_rows, self.device = view, most_rows, device
+        parameter = view.parameter
         self.table = parameter.detach().to(device or parameter.device)
         self.moments: Moments = {}
         self.ids: Optional[Tensor] = None
         self.is_whole = False
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
+
+    @property
+    def parameter(self) -> Tensor:
+        """Of the model; it holds the rows in use, or the whole table."""
+        return self.view.parameter
 
     @torch.no_grad()
     def activate(self, ids: Tensor, optimizer: Any) -> None:
@@ -47,11 +53,10 @@ class ActiveRows:
         assert self.parameter.grad is None, "rows change within an update"
         self.put_back(optimizer)
         self.show_rows()
-        set_source(self.parameter, None)
         self._follow_parameter()
         self.ids = ids.to(self.table.device)
         _fill(self.parameter.data, self.table, self.ids)
-        set_length(self.parameter, len(ids))
+        self.view.use_first(len(ids))
         states = self._states(optimizer)
         if not states:
             self.moments.clear()  # those of an optimizer that has been reset
@@ -59,6 +64,12 @@ class ActiveRows:
             if name not in self.moments:
                 self.moments[name] = self._initial(state)
             _fill(state, self.moments[name], self.ids)
+
+    def deactivate(self) -> None:
+        """Have no rows in use, as at the start; what was trained since :meth:`put_back` is lost."""
+        self.ids = None
+        self.parameter.data.zero_()
+        self.view.use_all()
 
     @torch.no_grad()
     def put_back(self, optimizer: Any) -> None:
@@ -73,6 +84,26 @@ class ActiveRows:
             rows = state[:number].to(self.table.device)
             self.moments[name].index_copy_(0, self.ids, rows)
 
+    def show_all(self, read: Tensor, optimizer: Any) -> bool:
+        """Let every row be looked up, for evaluation: nothing may be trained then.
+
+        A table that is kept elsewhere than the parameter gives some rows at a time only, and those
+        that the model reads must be in the parameter.
+
+        Args:
+            read: ids of the rows that the model reads, ``(n,)``.
+            optimizer: of the rows that were trained.
+        Returns:
+            Whether rows of the parameter have the ids of the table. If not, they are ``read``.
+        Raises:
+            UserError: if the model reads more rows than the parameter has room for.
+        """
+        if self.device is None:
+            self.show_whole(optimizer)
+        else:
+            self.show_some(read, optimizer)
+        return self.is_whole
+
     def show_whole(self, optimizer: Any) -> None:
         """Let the parameter be the whole table, which must not be trained then."""
         if self.is_whole:
@@ -82,36 +113,43 @@ class ActiveRows:
         self._rows = self.parameter.data
         self.parameter.data = self.table
         self.is_whole = True
-        set_length(self.parameter, None)
+        self.view.use_all()
 
     def show_rows(self) -> None:
         """Let the parameter hold the rows in use again."""
         if self.is_whole:
             self.parameter.data = self._rows
             self.is_whole = False
-            set_length(self.parameter, None if self.ids is None else len(self.ids))
+            if self.ids is not None:
+                self.view.use_first(len(self.ids))
 
     @torch.no_grad()
     def show_some(self, ids: Tensor, optimizer: Any) -> None:
         """Let the parameter hold some rows that are not trained, and others be looked up.
 
-        Until other rows are activated, ``table_rows`` finds any row of the table by its id.
+        Until other rows are activated, the table finds any of its rows by id.
 
         Args:
-            ids: of the rows, ``(n,)``, ``n <= R``.
+            ids: of the rows, ``(n,)``.
             optimizer: of the rows that were trained.
         """
+        if len(ids) > self.most_rows:
+            raise UserError(
+                f"a validation batch has {len(ids)} different words of one side, and with "
+                f"--table-device cpu there is room for {self.most_rows} of them: choose a smaller "
+                "--max-tokens-valid or --batch-size-valid"
+            )
         self.put_back(optimizer)
         self.show_rows()
         self._follow_parameter()
         self.ids = None
         _fill(self.parameter.data, self.table, ids.to(self.table.device))
-        set_length(self.parameter, len(ids))
-        set_source(self.parameter, self._rows_of)
+        self.view.use_elsewhere(self._rows_of, self.most_rows)
 
     def _rows_of(self, ids: Tensor) -> Tensor:
-        rows = self.table.index_select(0, ids.flatten().to(self.table.device))
-        return rows.to(self.parameter.device).view(*ids.shape, *self.table.shape[1:])
+        self.table = pinned(self.table, self.parameter.device)
+        rows = rows_on(self.parameter.device, self.table, ids.flatten())
+        return rows.view(*ids.shape, *self.table.shape[1:])
 
     def load(self, table: Tensor) -> None:
         """Take over a table from a checkpoint, ``(V, ...)``."""
@@ -150,5 +188,5 @@ def _fill(rows: Tensor, table: Tensor, ids: Tensor) -> None:
     if rows.device == table.device:
         torch.index_select(table, 0, ids, out=rows[:number])
     else:
-        rows[:number].copy_(table.index_select(0, ids))
+        rows[:number].copy_(rows_on(rows.device, table, ids))
     rows[number:].zero_()

@@ -12,7 +12,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.registry import changed_defaults
+from fairseq_outlayers.options import changed_defaults
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
 
 SubwordLanguageModelingConfig: Any = changed_defaults(

@@ -52,6 +52,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         super().__init__(cfg, src_dict, tgt_dict)
         check_ranges(cfg, TranslationOutlayersConfig)
         self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
+        self.candidate_lists: Any = None
 
     def build_generator(
         self,
@@ -61,7 +62,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Any:
-        """fairseq's generator, or ours where an option of ours needs it.
+        """fairseq's generator, or ours for a single model and where an option of ours needs it.
 
         Raises:
             UserError: if candidates are asked for beside what cannot be restricted to them.
@@ -71,8 +72,16 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        lists = build_lists(self.cfg, self.source_dictionary, self.target_dictionary)
-        if lists is None and average == "probabilities" and share == 0:
+        if self.candidate_lists is None:  # once: replacements make the dictionaries grow
+            self.candidate_lists = build_lists(
+                self.cfg, self.source_dictionary, self.target_dictionary
+            )
+        lists = self.candidate_lists
+        # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
+        stock_does = average == "probabilities" and share == 0
+        # The step of a single model is lean.
+        stock_does = stock_does and not (isinstance(models, (list, tuple)) and len(models) == 1)
+        if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetch and binarize the texts of the arms, and cut their words into units.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # first_lines FILE NUMBER OUT: NUMBER may be "all".
 first_lines() {
@@ -30,10 +30,10 @@ tokenize_one() {
   mv "$2.partial.$3" "$2"
 }
 
-# texts_of DATA: sets TRAIN, VALID and TEST, and COUNT, how often a word must be seen in training.
+# texts_of DATA TRAINING-TEXT: sets TRAIN, VALID and TEST, and COUNT, how often a word must be seen in training.
 texts_of() {
   local data=$1 language number
-  COUNT=1 TRAIN=$(training_text "$data")
+  COUNT=1 TRAIN=$2
   case $data in
     ptb)
       download ptb "$WORK/raw"
@@ -71,23 +71,20 @@ texts_of() {
   esac
 }
 
-# units_of FOLDER DATA: tables of morphs and syllables beside the dictionary.
+# units_of FOLDER DATA PATTERNS: tables of morphs and syllables beside the dictionary.
 units_of() {
   local folder=$1 kind
   for kind in morphs syllables; do
     if newer "$folder/$kind.txt" "$folder/dict.txt"; then continue; fi
     step "$kind of $2"
     "$PYTHON" data_prep/build_subword_table.py "$folder/dict.txt" --units "$kind" \
-      --language "$(patterns_of "$2")"
+      --language "$3"
   done
 }
 
-declare -A prepared=()
-for arm in "${ARMS[@]}"; do
-  data=$(data_of "$arm")
-  if [[ -n ${prepared[$data]:-} ]]; then continue; fi
-  prepared[$data]=yes
-  texts_of "$data"
-  binarize_text "$TRAIN" "$VALID" "$TEST" "$(folder_of "$data")" --thresholdsrc "$COUNT"
-  units_of "$(folder_of "$data")" "$data"
-done
+needed=$(ask data_needed)
+while read -r data folder text patterns; do
+  texts_of "$data" "$text"
+  binarize_text "$TRAIN" "$VALID" "$TEST" "$folder" --thresholdsrc "$COUNT"
+  units_of "$folder" "$data" "$patterns"
+done <<<"$needed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains and scores every arm that the ledger does not hold yet, by priority.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-run_arms "${ARMS[@]}"
+lab run

@@ -2,19 +2,14 @@
 # What the words' vectors are like in the trained models: transform gates, principal components and
 # nearest neighbours, each as a table, JSON and a plot.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed that was run on LOOK_INTO.
 find_checkpoints() {
-  local found
-  found=$(run_files checkpoints/checkpoint_best.pt --all-seeds \
-    --arms "${@/#/$LOOK_INTO.}")
-  CHECKPOINTS=()
-  if [[ -z $found ]]; then
-    made "nothing: none of $* was run on $LOOK_INTO"
-  else
-    mapfile -t CHECKPOINTS <<<"$found"
-  fi
+  mapfile -t CHECKPOINTS < <(
+    lab files --all-seeds checkpoints/checkpoint_best.pt "${@/#/$LOOK_INTO.}"
+  )
+  ((${#CHECKPOINTS[@]})) || made "nothing: none of $* was run on $LOOK_INTO"
 }
 
 # look NAME COMMAND...: what a command says, in RESULTS/NAME.DATA.txt, .json and .svg.
@@ -48,7 +43,7 @@ step "nearest neighbours"
 find_checkpoints word_re morphsum_re_rw sylconcat_re_rw charcnn_original
 words=()
 for word in $NEIGHBOURS_OF; do
-  if grep -q "^$word " "$(folder_of "$LOOK_INTO")/dict.txt"; then words+=("$word"); fi
+  if grep -q "^$word " "$(ask folder_of "$LOOK_INTO")/dict.txt"; then words+=("$word"); fi
 done
 if ((${#CHECKPOINTS[@]} && ${#words[@]} == 0)); then
   made "nothing: the dictionary has none of $NEIGHBOURS_OF"

@@ -1,31 +1,20 @@
 """The claims of Assylbekov & Takhanov (2018): what holds, fails or is undecided by the ledger.
 
-    python recipes/assylbekov2018_subword_lm/claims.py results/assylbekov2018/ledger.jsonl \\
-        --texts ptb=work/assylbekov2018_subword_lm/text/ptb.6000.txt
-
-Claims 1 to 7 compare test perplexities (lower is better) on one data set, each arm's mean over its
-seeds against the other's; 8 and 9 the figures of 50_word_vectors.sh beside the ledger. An
-inequality is undecided where single seeds differ by less than 1%, or where the ranges of several
-seeds overlap. Writes claims.md and claims.json beside the ledger and, with matplotlib, a plot of
-the gain against the type-token ratio.
+Claims 1 to 7 compare test perplexities (lower is better) on one data set, seed by seed; 8 and 9 the
+figures of 50_word_vectors.sh beside the ledger.
 """
 
-import argparse
-import json
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from recipes.assylbekov2018_subword_lm import gain, word_vectors
+from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
+from recipes.lab.claims import NOT_RUN, Claim, Part, exact, smaller
+from recipes.lab.report import Findings
+from recipes.lab.runs import Runs
 
-import ledger
-import scoring
-from assylbekov2018_subword_lm import gain, word_vectors
-from assylbekov2018_subword_lm.inequalities import less
-from recorded_runs import Runs
-from verdicts import NOT_RUN, Claim, Part, as_json, markdown
-
+FORM = None
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
 FIRST = {"morphsum": "E", "sylconcat": "EP", "charcnn": "EC"}  # all that is below hw1
@@ -83,22 +72,26 @@ def comparisons() -> Iterator[Comparison]:
 def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
     """An inequality on every data set that has both arms; what is missing if none has."""
     _, better, worse, figure = comparison
-    count = figure == "parameters"  # exact, and the same for every seed
     found = False
     for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
         for ending in ENDINGS:
             arms = [f"{data}.{model}{ending}" for model in (better, worse)]
-            values = [runs.values(arm, figure) for arm in arms]
-            if all(values):
-                found = True
-                values = [numbers[:1] for numbers in values] if count else values
-                words = f"{arms[0]} < {arms[1]}" + (", parameters" if count else "")
-                yield less(words, *values, *((",.0f", 0) if count else ()))
+            values = runs.paired(arms, figure)
+            if not all(values):
+                continue
+            found = True
+            words = f"{arms[0]} < {arms[1]}"
+            if figure == "parameters":  # exact, and the same for every seed
+                first, second = (numbers[0] for numbers in values)
+                numbers = f"{first:,.0f}, {second:,.0f}"
+                yield exact(f"{words}, parameters", first < second, numbers)
+            else:
+                yield smaller(words, *values)
     if not found:
-        yield Part(f"{better} < {worse}", NOT_RUN)
+        yield Part(f"{better} < {worse}", NOT_RUN, f"missing: {better} < {worse}")
 
 
-def claims(runs: Runs, found: Mapping[str, gain.Gain], results: Path) -> list[Claim]:
+def claims_of(runs: Runs, found: dict[str, gain.Gain], results: Path) -> list[Claim]:
     """All nine.
 
     Args:
@@ -121,47 +114,22 @@ def image(plot: Path) -> list[str]:
     return [f"![]({plot.name})", ""] if plot.exists() else []
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("ledger", type=Path)
-    parser.add_argument(
-        "--texts", nargs="*", default=[], metavar="DATA=FILE", help="training texts, for claim 7"
-    )
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the claims and the plot, and print the verdicts."""
-    options = parse_arguments(arguments)
-    entries, results = ledger.read(options.ledger), options.ledger.parent
-    if not entries:
-        print(f"claims: {options.ledger} is missing or empty: run an arm first", file=sys.stderr)
-        return 2
-    runs = Runs(entries)
-    texts = {data: Path(path) for data, _, path in (text.partition("=") for text in options.texts)}
-    found = gain.gains(runs, texts)
-    decided = claims(runs, found, results)
-    lines = markdown("The paper's claims", decided, NOTES).split("\n")
-    if found:
-        plot = results / "gain_against_type_token_ratio.svg"
-        gain.plot(found, plot)
-        lines += ["## Gain of claim 7", "", *gain.table(found), "", *image(plot)]
+def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
+    """The verdicts, the gains, and the tables of step 50."""
+    results = recipe.ledger.parent
+    data = dict.fromkeys(name.partition(".")[0] for name in recipe.arms())
+    found = gain.gains(runs, {one: Path(recipe.training_text(one)) for one in data})
+    tables = ["## Gain of claim 7", "", *gain.table_of(found), ""] if found else []
+    more = [f"![]({gain.PLOT})", ""] if found else []
     for path in (path for name in LOOKED_INTO for path in sorted(results.glob(f"{name}.*.txt"))):
         table = path.read_text(encoding="utf-8").rstrip("\n")
         shown = [table] if table.startswith("|") else ["```", table, "```"]
-        lines += [f"## {path.stem}", "", *shown, "", *image(path.with_suffix(".svg"))]
-    scoring.write_lines(results / "claims.md", lines)
-    scoring.write_lines(results / "claims.json", [json.dumps(as_json(decided), indent=2)])
-    for claim in decided:
-        print(f"  {claim.verdict:10} {claim.number}. {claim.text}")
-    if found:
-        print("\n".join(["", *gain.table(found), ""]))
-    print(f"  {results / 'claims.md'}\n  {results / 'claims.json'}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        more += [f"## {path.stem}", "", *shown, "", *image(path.with_suffix(".svg"))]
+    return Findings(
+        "The claims of Assylbekov & Takhanov (2018)",
+        claims_of(runs, found, results),
+        notes=NOTES,
+        tables=tables,
+        more=more,
+        charts={gain.PLOT: gain.chart(found)},
+    )

@@ -6,12 +6,14 @@ from pathlib import Path
 from statistics import correlation, mean
 from typing import NamedTuple
 
-from assylbekov2018_subword_lm.inequalities import less
-from recorded_runs import Runs
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller
+from recipes.lab.figures import Chart, Panel, Series
+from recipes.lab.runs import Runs
+from recipes.lab.table import table
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation
+PLOT = "gain_against_type_token_ratio.svg"
 
 
 class Gain(NamedTuple):
@@ -41,10 +43,10 @@ def gains(runs: Runs, texts: Mapping[str, Path]) -> dict[str, Gain]:
     found = {}
     for data, text in texts.items():
         for ending in ("", ".sampled"):
-            ours = runs.values(f"{data}.morphsum_re_rw{ending}", "test_ppl")
-            base = runs.values(f"{data}.word_re{ending}", "test_ppl")
-            if ours and base and text.exists():
-                kept = [value / mean(base) for value in ours]
+            arms = (f"{data}.morphsum_re_rw{ending}", f"{data}.word_re{ending}")
+            ours, base = runs.paired(arms, "test_ppl")
+            if ours and text.exists():
+                kept = [own / other for own, other in zip(ours, base, strict=True)]
                 found[f"{data}{ending}"] = Gain(type_token_ratio(text), kept)
     return found
 
@@ -59,7 +61,7 @@ def claim(found: Mapping[str, Gain]) -> Claim:
         for small, large in pairwise(SIZES)
     ]
     parts = [
-        less(f"share of the perplexity kept: {first} < {second}",
+        smaller(f"share of the perplexity kept: {first} < {second}",
              kept.get(first, []), kept.get(second, []), ".3f")
         for first, second in pairs
     ]  # fmt: skip
@@ -75,33 +77,25 @@ def correlated(points: Sequence[Gain]) -> Part:
     ratios, saved = [point.ratio for point in points], [point.saved for point in points]
     if len(set(ratios)) == 1 or len(set(saved)) == 1:
         return Part(words, UNDECIDED, "the same in all data sets")
-    value = correlation(ratios, saved)
+    value, seeds = correlation(ratios, saved), min(len(point.kept) for point in points)
     judged = HOLDS if value > STRONG else FAILS if value <= 0 else UNDECIDED
-    return Part(words, judged, f"{value:.2f}, {len(points)} data sets")
+    numbers = f"{value:.2f}, {len(points)} data sets, {seeds} seed{'s' if seeds > 1 else ''}"
+    return Part(words, judged if seeds > 1 else UNDECIDED, numbers)
 
 
-def table(found: Mapping[str, Gain]) -> list[str]:
+def table_of(found: Mapping[str, Gain]) -> list[str]:
     """In Markdown, a line for each data set."""
-    lines = ["| data | type-token ratio | saved against Word+RE |", "|---|---|---|"]
-    return lines + [f"| {data} | {x.ratio:.4f} | {x.saved:.1%} |" for data, x in found.items()]
+    return table({
+        "data": list(found),
+        "type-token ratio": [f"{one.ratio:.4f}" for one in found.values()],
+        "saved against Word+RE": [f"{one.saved:.1%}" for one in found.values()],
+    })  # fmt: skip
 
 
-def plot(found: Mapping[str, Gain], path: Path) -> None:
-    """Gain against type-token ratio; nothing without matplotlib."""
-    try:
-        import matplotlib
-    except ModuleNotFoundError:
-        print("  no plot: matplotlib is not installed (pip install matplotlib)")
-        return
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
-    for data, point in found.items():
-        place = (point.ratio, 100 * point.saved)
-        axes.plot(*place, "o", color="C0")
-        axes.annotate(data, place, xytext=(4, 4), textcoords="offset points")
-    axes.set_xlabel("type-token ratio of the training text")
-    axes.set_ylabel("perplexity saved against Word+RE, %")
-    figure.savefig(path)
-    print(f"  {path}")
+def chart(found: Mapping[str, Gain]) -> Chart:
+    """Gain against type-token ratio."""
+    ratios = [one.ratio for one in found.values()]
+    saved = [100 * one.saved for one in found.values()]
+    points = Series("", ratios, saved, style="points", names=list(found))
+    x, y = "type-token ratio of the training text", "perplexity saved against Word+RE, %"
+    return [Panel(x, y, [points])]

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from assylbekov2018_subword_lm.inequalities import less
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part
+from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, smaller
 
 # The configurations of the paper's figure and the original: the same ties in both models, and the
 # side where its gates are.
@@ -52,7 +51,7 @@ def gate_claim(rows: Rows) -> Claim:
                 values(rows, "mean", model=model, side=side, layer="hw1") for model in models
             )
             words = f"{side}: {models[0]} < half of {models[1]}"
-            parts.append(less(words, first, [value / 2 for value in second], ".4f"))
+            parts.append(smaller(words, first, [value / 2 for value in second], ".4f"))
     return Claim(8, "Mean transform gate of hw1: MorphSum far below SylConcat.", parts)
 
 
@@ -77,7 +76,7 @@ def component_part(rows: Rows, model: str, fewer: str) -> Part:
     if not found:
         return Part(words, NOT_RUN)
     verdicts = {part.verdict for part in found}
-    judged = verdicts.pop() if verdicts in ({HOLDS}, {FAILS}) else UNDECIDED
+    judged = verdicts.pop() if len(verdicts) == 1 else UNDECIDED
     return Part(words, judged, "; ".join(f"{part.inequality}: {part.numbers}" for part in found))
 
 
@@ -88,4 +87,4 @@ def _by_share(rows: Rows, fewer: str) -> Iterator[Part]:
     small, large = ("input", output) if fewer == "input" else (output, "input")
     for heading in [name for name in (rows or [{}])[0] if name.startswith(COMPONENTS)]:
         counts = [values(rows, heading, side=side) for side in (small, large)]
-        yield less(heading.removeprefix(COMPONENTS), *counts, ".0f")
+        yield smaller(heading.removeprefix(COMPONENTS), *counts, ".0f")

@@ -5,19 +5,13 @@
 #   DATA=toy       an invented language pair: no download, about 4 minutes on 2 cores
 #   DATA=multi30k  real captions, English to German (from OUTLAYERS_DATA if that is set, else
 #                  downloaded): a short training, about 10 minutes on 2 cores
-#   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     to play with; defaults below
+#   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     to play with; defaults in arms.py
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-: "${DATA:=toy}"
-WORK=$WORK/$DATA
-RESULTS=$WORK
-LEDGER=$WORK/ledger.jsonl
-TEXT=$WORK/text
-BIN=$WORK/bin
-ARMS=(linear tied joint)
+mapfile -t names < <(ask arms)
 DICTIONARY=()
-LAST_STEP=$((2 + ${#ARMS[@]} + 1))
+LAST_STEP=$((2 + ${#names[@]} + 1))
 STEP=0
 
 # demo_step MESSAGE: which step of how many, and the time since the start.
@@ -28,16 +22,12 @@ demo_step() {
 step() { :; } # common.sh's own announcements would be one too many
 
 prepare_toy() {
-  : "${EPOCHS:=4}" "${DIM:=192}" "${LR:=0.004}" "${MAX_TOKENS:=350}" "${TRAIN_SENTENCES:=8000}"
-  SOURCE=src TARGET=tgt
   demo_step "inventing a language pair (it compounds, inflects and reorders)"
   "$PYTHON" data_prep/toy_corpus.py --output "$TEXT" --seed 1 --train "$TRAIN_SENTENCES" \
     --valid 300 --test 300 --vocabulary 1000
 }
 
 prepare_multi30k() {
-  : "${EPOCHS:=4}" "${DIM:=128}" "${LR:=0.004}" "${MAX_TOKENS:=1000}"
-  SOURCE=en TARGET=de
   # Words seen twice or less become <unk>: a third of the classes, and of the time.
   DICTIONARY=(--thresholdsrc 3 --thresholdtgt 3)
   demo_step "fetching Multi30k, English to German, and splitting its captions into words"
@@ -49,39 +39,16 @@ prepare_multi30k() {
   done
 }
 
-# define_arm NAME: sets WORDS and OPTIONS.
-define_arm() {
-  local common=(--source-lang "$SOURCE" --target-lang "$TARGET" --optimizer adam --lr "$LR"
-    --clip-norm 5 --dropout 0.1 --max-tokens "$MAX_TOKENS" --max-epoch "$EPOCHS"
-    --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --log-interval 10 --num-workers 0)
-  case $1 in
-    linear) WORDS="every output word has a vector of its own" ;;
-    tied) WORDS="output words reuse the vectors of input words" ;;
-    joint) WORDS="output words and contexts meet in a joint space" ;;
-  esac
-  OPTIONS=("${common[@]}" --arch luong_lstm --embed-dim "$DIM" --hidden-size "$DIM"
-    --encoder-layers 1 --decoder-layers 1 --criterion full_softmax
-    --output-layer "$1" --joint-dim "$DIM")
-}
-
-case $DATA in
-  toy | multi30k) ;;
-  *) die "DATA=$DATA: known are toy and multi30k" ;;
-esac
-
 # Afresh: the demo shows the code as it is now. Downloads stay.
 rm -rf "$WORK/runs" "$WORK/translations" "$LEDGER"
 "prepare_$DATA"
 demo_step "turning the words into numbers (fairseq-preprocess)"
 binarize "$SOURCE" "$TARGET" "$TEXT/train" "$TEXT/valid" "$TEXT/test" "$BIN" "${DICTIONARY[@]}"
 
-GENERATE="--beam 5 --max-tokens 4000"
-ARM_OPTIONS=(--data "$BIN" --reference "$TEXT/test.$TARGET")
-for name in "${ARMS[@]}"; do
-  define_arm "$name"
-  demo_step "$name: $WORDS (fairseq-train, fairseq-generate, sacreBLEU)"
-  run_arm "$name" "$WORDS" -- "${OPTIONS[@]}"
+for name in "${names[@]}"; do
+  demo_step "$name: $(ask words "$name") (fairseq-train, fairseq-generate, sacreBLEU)"
+  lab run "$name"
 done
 
 demo_step "comparing"
-"$PYTHON" recipes/demo/show.py "$LEDGER" --source "$TEXT/test.$SOURCE"
+"$PYTHON" -m recipes.demo.show "$LEDGER" --source "$TEXT/test.$SOURCE"

@@ -5,11 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# The recipes are scripts, run from the checkout; their shared parts lie one folder up.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import ledger
-import scoring
+from recipes.lab import ledger, scoring
 
 EXPLANATION = """\
 parameters    how large the model is (what training adjusts)

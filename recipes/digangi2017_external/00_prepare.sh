@@ -1,17 +1,7 @@
 #!/usr/bin/env bash
 # Parallel text of every size, vectors, tables aligned with the dictionaries, binarized data.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
-
-prepare_multi30k() {
-  download multi30k "$RAW"
-  step "tokenise, in lower case"
-  mkdir -p "$TOKENIZED"
-  local split
-  for split in train:train valid:val test:test_2016_flickr; do
-    tokenize "$RAW/${split#*:}" "$TOKENIZED/${split%:*}" "$SOURCE" "$TARGET" --lowercase
-  done
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # Monolingual text, tokenised as the parallel text is.
 monolingual_captions() {
@@ -54,7 +44,7 @@ vectors_of() {
 # make_text SIZE: the first pairs of the training text; the target side segmented if asked to.
 make_text() {
   local size=$1 text split
-  text=$(text_of "$size")
+  text=$(ask text_of "$size")
   if newer "$text/done" "$TOKENIZED/train.$SOURCE" "$TOKENIZED/train.$TARGET"; then return; fi
   rm -rf "$text"
   mkdir -p "$text"
@@ -78,16 +68,17 @@ make_text() {
   touch "$text/done"
 }
 
-if [[ $SETTING == multi30k ]]; then prepare_multi30k; fi
+if [[ $SETTING == multi30k ]]; then multi30k_lowercase; fi
 for size in $SIZES; do
   make_text "$size"
 done
 target_options=(--thresholdtgt "$([[ $TARGET_SEGMENTATION == bpe ]] && echo 0 || echo "$TARGET_MIN_COUNT")")
 if [[ -n $TARGET_VOCABULARY ]]; then target_options=(--nwordstgt "$TARGET_VOCABULARY"); fi
-for vectors in "${KINDS[@]}"; do
+for vectors in $VECTORS; do
   vectors_of "$vectors"
   for size in $SIZES; do
-    text=$(text_of "$size") table=$(table_of "$size" "$vectors") bin=$(bin_of "$size" "$vectors")
+    text=$(ask text_of "$size") table=$(ask table_of "$size" "$vectors")
+    bin=$(ask bin_of "$size" "$vectors")
     step "table of $vectors vectors for $size pairs"
     if ! newer "$table.npy" "$VECTORS_PATH" "$text/done"; then
       rm -rf "$bin"

@@ -1,97 +1,101 @@
-"""BLEU against the number of sentence pairs, and what becomes of the paper's claims.
+"""The claims of Di Gangi & Federico (2017), from whatever sizes and vectors the ledger holds."""
 
-    python recipes/digangi2017_external/claims.py results/digangi2017/ledger.jsonl
-
-Writes claims.md, claims.json and, where matplotlib is installed, bleu_by_size.png beside the
-ledger. verdicts.py says what decides a difference in BLEU; counts of unknown symbols must differ in
-the same direction in every seed.
-"""
-
-import argparse
 import itertools
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import numpy as np
 
-import report
-import scoring
-from comparison import mean_and_deviation
-from digangi2017_external.results_by_size import SETTINGS, Arm, Results, lines_of, plot
-from verdicts import (
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    SMALLEST,
-    UNDECIDED,
-    Claim,
-    Part,
-    as_json,
-    at_least,
-    bleu_part,
+from recipes.lab.arms import Recipe
+from recipes.lab.claims import Claim, Part, at_least, exact, measured, weighted
+from recipes.lab.figures import Chart, Panel, Series
+from recipes.lab.report import Findings
+from recipes.lab.resampling import Metric
+from recipes.lab.runs import Runs, Score
+from recipes.lab.settings import UserError
+from recipes.lab.table import mean_and_deviation, table
+
+FORM = None
+SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
+NOTE = (
+    "The data is far below the paper's: a claim that fails here says something of scale and refutes"
+    " nothing."
+)
+UNKNOWN_SYMBOLS = Metric(
+    "unknown symbols",
+    "tokenised",
+    lambda hypotheses, _: np.array([[line.split().count("<unk>")] for line in hypotheses]),
+    lambda sums: sums[0],
 )
 
-Parts = list[Part]
+
+class Arms(NamedTuple):
+    """What was run: numbers of pairs from small to large, kinds of vectors with in-domain first."""
+
+    runs: Runs
+    sizes: list[str]
+    kinds: list[str]
+
+    @classmethod
+    def of(cls, runs: Runs) -> "Arms":
+        parts = [arm.split(".") for arm in runs.arms]
+        sizes, kinds = {part[1] for part in parts}, {kind for part in parts for kind in part[2:]}
+        return cls(
+            runs,
+            sorted(sizes, key=lambda size: float("inf") if size == "all" else int(size)),
+            sorted(kinds, key=lambda kind: (kind != "captions", kind)),
+        )
+
+    def name(self, setting: str, size: str, vectors: str = "") -> str:
+        """Of an arm, with in-domain vectors if not said."""
+        vectors = vectors or self.kinds[0]
+        return f"{setting}.{size}" + ("" if setting == "baseline" else f".{vectors}")
 
 
-def above(results: Results, better: Arm, worse: Arm) -> Part:
-    """One arm has at least the BLEU of another."""
-    return at_least(results.runs, str(better), str(worse))
-
-
-def same_sign(inequality: str, differences: Sequence[float]) -> Part:
-    """Whether all differences are above 0, or all below it."""
-    numbers = ", ".join(f"{difference:+}" for difference in differences)
-    if not differences:
-        return Part(inequality, NOT_RUN)
-    if all(difference > 0 for difference in differences):
-        return Part(inequality, HOLDS, numbers)
-    fails = all(difference < 0 for difference in differences)
-    return Part(inequality, FAILS if fails else UNDECIDED, numbers)
-
-
-def ordered(results: Results, size: str, vectors: str, settings: Sequence[str]) -> Parts:
+def ordered(arms: Arms, size: str, settings: Sequence[str]) -> list[Part]:
     """Whether the settings come in this order, the best first."""
-    arms = [Arm(s, size, "" if s == "baseline" else vectors) for s in settings]
-    return [above(results, *pair) for pair in itertools.pairwise(arms)]
+    names = [arms.name(setting, size) for setting in settings]
+    return [at_least(arms.runs, *pair) for pair in itertools.pairwise(names)]
 
 
-def gain_falls(results: Results, vectors: str) -> Parts:
+def gain_falls(arms: Arms) -> list[Part]:
     """Whether mix_sum gains less over the baseline the more pairs there are."""
     parts = []
-    for fewer, more in itertools.pairwise(results.sizes):
-        gain = {str(Arm("mix_sum", fewer, vectors)): 1, str(Arm("baseline", fewer)): -1}
-        gain |= {str(Arm("mix_sum", more, vectors)): -1, str(Arm("baseline", more)): 1}
-        parts.append(bleu_part(results.runs, f"gain: {fewer} pairs ≥ {more} pairs", gain))
+    for fewer, more in itertools.pairwise(arms.sizes):
+        gain = {arms.name("mix_sum", fewer): 1, arms.name("baseline", fewer): -1}
+        gain |= {arms.name("mix_sum", more): -1, arms.name("baseline", more): 1}
+        parts.append(weighted(arms.runs, f"gain: {fewer} pairs ≥ {more} pairs", gain))
     return parts
 
 
-def more_unknown_symbols(results: Results, vectors: str) -> Parts:
+def more_unknown_symbols(arms: Arms) -> list[Part]:
     """Whether the mixtures write the unknown symbol more often than the baseline."""
     parts = []
-    for size in results.sizes:
-        base = results.unknown_symbols(Arm("baseline", size))
+    for size in arms.sizes:
+        base = arms.name("baseline", size)
         for setting in ("mix_sum", "mix_gate"):
-            mixed = results.unknown_symbols(Arm(setting, size, vectors))
-            differences = [mixed[seed] - base[seed] for seed in sorted(base.keys() & mixed.keys())]
-            parts.append(same_sign(f"{size} pairs: {setting} > baseline", differences))
+            mixed = arms.name(setting, size)
+
+            def more(score: Score, mixed: str = mixed, base: str = base) -> np.ndarray:
+                return score(mixed, UNKNOWN_SYMBOLS) - score(base, UNKNOWN_SYMBOLS)
+
+            words = f"{size} pairs: {setting} > baseline"
+            parts.append(measured(arms.runs, words, [mixed, base], more, margin=0, form="+.0f"))
     return parts
 
 
-def in_domain_better(results: Results) -> Parts:
+def in_domain_better(arms: Arms) -> list[Part]:
     """Whether vectors of the same domain are at least as good as others, everywhere."""
-    first, *others = results.kinds
     return [
-        above(results, Arm(setting, size, first), Arm(setting, size, other))
-        for other in others
-        for size in results.sizes
+        at_least(arms.runs, arms.name(setting, size), arms.name(setting, size, other))
+        for other in arms.kinds[1:]
+        for size in arms.sizes
         for setting in SETTINGS[1:]
     ]
 
 
-def fewest_unknown_to_both(folder: Path) -> Parts:
+def fewest_unknown_to_both(folder: Path) -> list[Part]:
     """Whether no text has more words unknown to both sides than to either (by construction)."""
     parts = []
     for path in sorted(folder.glob("unknown_words.*.md")):
@@ -99,89 +103,65 @@ def fewest_unknown_to_both(folder: Path) -> Parts:
         rows = [line.strip("| ").split(" | ") for line in lines[2:5]]
         internal, external, both = (list(map(int, numbers)) for _, *numbers in rows)
         least = all(b <= min(i, e) for b, i, e in zip(both, internal, external, strict=True))
-        parts.append(Part(path.name, HOLDS if least else FAILS, f"{both}, {internal}, {external}"))
+        parts.append(exact(path.name, least, f"{both}, {internal}, {external}"))
     return parts
 
 
-def claims_of(results: Results, folder: Path) -> list[Claim]:
+def claims_of(arms: Arms, folder: Path) -> list[Claim]:
     """The paper's claims, and what becomes of each."""
-    vectors, (small, *_, large) = results.kinds[0], [*results.sizes, results.sizes[-1]]
+    small, large = arms.sizes[0], arms.sizes[-1]
     best_first = ("mix_sum", "mix_gate", "only_external", "baseline")
     with_much_data = ("baseline", "mix_gate", "mix_sum", "only_external")
     found = {
-        f"{small} pairs: mix_sum > mix_gate > only_external > baseline": ordered(
-            results, small, vectors, best_first
-        ),
-        "BLEU(mix_sum) - BLEU(baseline) falls with the number of pairs": gain_falls(
-            results, vectors
-        ),
-        f"{large} pairs: baseline >= mix_gate >= mix_sum > only_external": ordered(
-            results, large, vectors, with_much_data
-        ),
+        f"{small} pairs: mix_sum > mix_gate > only_external > baseline":
+            ordered(arms, small, best_first),
+        "BLEU(mix_sum) - BLEU(baseline) falls with the number of pairs": gain_falls(arms),
+        f"{large} pairs: baseline >= mix_gate >= mix_sum > only_external":
+            ordered(arms, large, with_much_data),
         "unknown to both <= min(internal, external); a check": fewest_unknown_to_both(folder),
-        "unknown symbols written: mix_sum, mix_gate > baseline": more_unknown_symbols(
-            results, vectors
-        ),
-        "in-domain vectors >= others": in_domain_better(results),
-    }
+        "unknown symbols written: mix_sum, mix_gate > baseline": more_unknown_symbols(arms),
+        "in-domain vectors >= others": in_domain_better(arms),
+    }  # fmt: skip
     return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
 
-def markdown(results: Results, claims: Sequence[Claim], missing: Sequence[str]) -> Iterator[str]:
-    """The page."""
-    yield "# External monolingual embeddings (Di Gangi & Federico 2017)\n"
-    yield "| BLEU | " + " | ".join(f"{size} pairs" for size in results.sizes) + " |"
-    yield "|---|" + "---|" * len(results.sizes)
-    for label, arms in lines_of(results):
-        cells = [mean_and_deviation(list(results.bleu(arm).values())) for arm in arms]
-        yield f"| {label} | " + " | ".join(cells) + " |"
-    yield "\n| the paper's claim | here |\n|---|---|"
-    for claim in claims:
-        yield f"| {claim.number}. {claim.text} | {claim.verdict} |"
-    yield "\n| claim | inequality | verdict | numbers |\n|---|---|---|---|"
-    for claim in claims:
-        for part in claim.parts:
-            yield f"| {claim.number} | {part.inequality} | {part.verdict} | {part.numbers} |"
-    yield (
-        "\nDifferences in BLEU stand with the 95% interval of 1,000 resamples of the test set (and "
-        "of the seeds). *Undecided*: the interval contains 0, or one seed and less than "
-        f"{SMALLEST} points. The data is far below the paper's: a claim that fails here says "
-        "something of scale and refutes nothing.\n"
+def curves(arms: Arms) -> Iterator[tuple[str, list[str]]]:
+    """A label and the arms by size, for the baseline and each setting with each kind of vectors."""
+    yield "baseline", [arms.name("baseline", size) for size in arms.sizes]
+    for vectors in arms.kinds:
+        for setting in SETTINGS[1:]:
+            label = f"{setting}, {vectors}"
+            yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
+
+
+def bleu_by_size(arms: Arms) -> Chart:
+    """A curve a setting."""
+    series = []
+    for label, names in curves(arms):
+        points = [
+            (size, arms.runs.bleu(name)) for size, name in zip(arms.sizes, names, strict=True)
+        ]
+        known = [(size, bleu) for size, bleu in points if bleu is not None]
+        if known:
+            series.append(Series(label, *zip(*known, strict=True)))
+    return [Panel("sentence pairs", "BLEU", series)]
+
+
+def find(recipe: Recipe, runs: Runs) -> Findings:
+    """Verdicts, BLEU by size and the curves."""
+    arms = Arms.of(runs)
+    if not arms.kinds:
+        raise UserError(f"{recipe.ledger}: no arm with external vectors yet: run one first")
+    cells: dict[str, list[str]] = {"BLEU": []}
+    cells |= {f"{size} pairs": [] for size in arms.sizes}
+    for label, names in curves(arms):
+        row = [mean_and_deviation(runs.bleu_values(name)) for name in names]
+        for column, cell in zip(cells.values(), [label, *row], strict=True):
+            column.append(cell)
+    return Findings(
+        "External monolingual embeddings (Di Gangi & Federico 2017)",
+        claims_of(arms, recipe.ledger.parent),
+        notes=[NOTE],
+        tables=["## BLEU by number of sentence pairs", "", *table(cells)],
+        charts={"bleu_by_size.png": bleu_by_size(arms)},
     )
-    yield f"Arms not run: {', '.join(missing) or 'none'}."
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the page, its JSON and the plot."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("ledger", type=Path)
-    parser.add_argument("--arms", nargs="*", default=[], help="of the recipe, in order")
-    parser.add_argument("--seeds", nargs="*", type=int, default=[], help="that each should have")
-    options = parser.parse_args(arguments)
-    folder = options.ledger.parent
-    try:
-        results = Results.read(options.ledger)
-        if not results.kinds:
-            raise ValueError(f"{options.ledger}: no arm with external vectors yet: run one first")
-        claims = claims_of(results, folder)
-    except ValueError as error:
-        print(f"claims: {error}", file=sys.stderr)
-        return 2
-    missing = report.not_run(list(results.rows.values()), options.arms, options.seeds)
-    text = "\n".join(markdown(results, claims, missing))
-    scoring.write_lines(folder / "claims.md", text.split("\n"))
-    verdicts = {f"{claim.number}. {claim.text}": claim.verdict for claim in claims}
-    facts = {"claims": verdicts, "parts": as_json(claims), "not_run": missing}
-    content = json.dumps(facts, indent=2, ensure_ascii=False)
-    scoring.write_lines(folder / "claims.json", content.split("\n"))
-    print(text)
-    print(f"{folder / 'claims.md'}\n{folder / 'claims.json'}")
-    drawn = plot(results, folder / "bleu_by_size.png")
-    print(folder / "bleu_by_size.png" if drawn else "no plot: matplotlib is not installed")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# All steps of this recipe, one after the other; settings.sh lists what the environment can change.
+# All steps of this recipe, one after the other; `python -m recipes.lab settings garg2020_esnmt`
+# lists what the environment can change.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")
 "$here/00_prepare.sh"
 # What there is gets reported, whatever failed before.
 status=0
-"$here/10_arms.sh" || status=$?
-"$here/90_report.sh"
+for step in 05_tune 10_arms 90_report; do
+  "$here/$step.sh" || status=$?
+done
 exit "$status"

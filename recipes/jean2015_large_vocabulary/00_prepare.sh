@@ -2,7 +2,7 @@
 # Tokenise, keeping case; binarize with a short and with a large dictionary; align words, and build
 # the candidate lists of the large one.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # The paper's limit of 50 words a sentence in training.
 if [[ $SETTING == multi30k ]]; then
@@ -34,9 +34,9 @@ limits() {
 }
 text=("$TOKENIZED/train" "$TOKENIZED/valid" "$TOKENIZED/test")
 limits "$SHORTLIST" "$SOURCE_SHORTLIST"
-binarize "$SOURCE" "$TARGET" "${text[@]}" "$(bin_of shortlist)" "${LIMITS[@]}"
+binarize "$SOURCE" "$TARGET" "${text[@]}" "$SHORT" "${LIMITS[@]}"
 limits "$LARGE" "$SOURCE_LARGE"
-binarize "$SOURCE" "$TARGET" "${text[@]}" "$(bin_of large)" "${LIMITS[@]}"
+binarize "$SOURCE" "$TARGET" "${text[@]}" "$ALL_WORDS" "${LIMITS[@]}"
 
 step "dictionary of translations"
 from=(--source "$TOKENIZED/train.$SOURCE" --target "$TOKENIZED/train.$TARGET")
@@ -47,10 +47,9 @@ fi
 made "$LEXICON"
 
 step "candidate lists"
-large=$(bin_of large)
-if ! newer "$CANDIDATES" "$LEXICON" "$large/dict.$TARGET.txt"; then
+if ! newer "$CANDIDATES" "$LEXICON" "$ALL_WORDS/dict.$TARGET.txt"; then
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$CANDIDATES" \
-    --source-dictionary "$large/dict.$SOURCE.txt" --target-dictionary "$large/dict.$TARGET.txt" \
+    --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
     --per-word "$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)"
 fi
 made "$CANDIDATES"

@@ -1,26 +1,18 @@
 """Seconds that a word takes to translate, by ways to decode that take turns on one machine.
 
-    python recipes/jean2015_large_vocabulary/decoding_speed.py --output decoding_speed.json \\
-        --runs work/mine/decoding_speed --rounds 3 \\
-        -- shortlist work/mine/bin.shortlist --path a.pt --beam 12 \\
-        -- full work/mine/bin.large --path b.pt --beam 12
-
-Each group is a name and the options of fairseq-generate, of whose own clock the search is taken;
-words are those written, the end of the sentence counted.
+The search is timed by fairseq-generate's own clock; words are those written, the end of the
+sentence counted. One sentence at a time, as in the paper: what a sentence costs, not how well a
+batch fits.
 """
 
-import argparse
 import re
-import sys
+import shlex
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import arm
-import measurements
-import process
-import scoring
-import speed
+from recipes.jean2015_large_vocabulary.arms import Jean2015
+from recipes.lab import scoring, speed
+from recipes.lab.__main__ import step
+from recipes.lab.run_arm import USER_DIR
 
 TRANSLATED = re.compile(
     r"Translated [\d,]+ sentences \((?P<tokens>[\d,]+) tokens\) in (?P<s>[\d.]+)s"
@@ -39,63 +31,44 @@ def words_per_second(log: Path) -> float:
     return int(found[-1]["tokens"].replace(",", "")) / float(found[-1]["s"])
 
 
-def measure(name: str, options: list[str], runs: Path, number: int) -> tuple[float, float]:
-    """Words per second and peak megabytes of one way to decode in one round."""
-    runs.mkdir(parents=True, exist_ok=True)
-    log = runs / f"{name}.round{number}.log"
-    command = ["fairseq-generate", *options, "--user-dir", str(arm.USER_DIR), "--no-progress-bar"]
-    with process.Progress(f"round {number}, {name}"):
-        usage = process.run(command, log=log)
-    return words_per_second(log), usage.peak_rss_mb
+def groups_of(recipe: Jean2015) -> dict[str, list[str]]:
+    """Options for fairseq-generate of the ways whose models are on this machine."""
+    groups, chosen, seed = {}, recipe.choice(), recipe.seeds[0]
+    for name in ("shortlist", "lv", f"lv.{chosen}", f"lv.{chosen}.common"):
+        model = name.partition(".")[0]
+        checkpoint = recipe.checkpoint_of(model, seed)
+        if not checkpoint:
+            print(f"  not measured, for {model} was not run here: {name}")
+            continue
+        options = shlex.split(recipe.arm(name, seed).test.generate)
+        options = ["--path", checkpoint, *options, "--batch-size", "1"]
+        groups[name] = [recipe.timing_data(model), *options]
+    return groups
 
 
-def rows_of(speeds: dict[str, list[float]], memory: dict[str, list[float]]) -> list[dict]:
-    """A row for each way: words a second and the ratio to the first, and seconds a word."""
-    rows = speed.summarise(speeds, memory)
+def in_words(rows: list[dict]) -> list[dict]:
+    """The rows with words a second in the place of tokens, and seconds a word."""
     for row in rows:
         row["words_per_second"] = row.pop("tokens_per_second")
         row["seconds_per_word"] = 1 / row["words_per_second"]
     return rows
 
 
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """The command line, with the groups in `arms`."""
-    split = arguments.index("--") if "--" in arguments else len(arguments)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=Path, required=True, help="folder for the logs")
-    parser.add_argument("--output", type=Path, required=True, help="JSON file to write")
-    parser.add_argument("--rounds", type=int, default=3)
-    settings = parser.parse_args(arguments[:split])
-    settings.arms = speed.parse_arms(arguments[split:])
-    if not settings.arms:
-        parser.error("nothing to measure: name it after --")
-    return settings
-
-
-def main(arguments: list[str]) -> int:
+def main(recipe: Jean2015) -> None:
     """Measure, write the JSON file and print a table."""
-    settings = parse_arguments(arguments)
-    arm.find_fairseq_commands()
-    try:
-        found = speed.take_turns(
-            settings.arms,
-            settings.rounds,
-            lambda name, number: measure(name, settings.arms[name], settings.runs, number),
-        )
-    except (process.CommandFailed, scoring.Incomplete) as error:
-        print(f"decoding_speed: {error}", file=sys.stderr)
-        return 1
-    rows = rows_of(*found)
-    print("| decoding | seconds a word | speed / that of the first (each round) |\n|---|---|---|")
-    for row in rows:
-        each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
-        seconds, ratio = row["seconds_per_word"], row["ratio_to_first"]
-        print(f"| {row['arm']} | {seconds:.4f} | {ratio:.2f} ({each}) |")
-    measurements.write(settings.output, rows, arms=settings.arms)
-    return 0
+    output, runs = Path(recipe.results, "decoding_speed.json"), Path(recipe.work, "decoding_speed")
+    groups = groups_of(recipe)
+    if not groups or recipe.measured(output):
+        return
+
+    def measure(name: str, number: int) -> tuple[float, float]:
+        command = ["fairseq-generate", *groups[name], "--user-dir", str(USER_DIR)]
+        command.append("--no-progress-bar")
+        return speed.logged(command, runs, name, number, words_per_second)
+
+    rows = in_words(speed.take_turns(list(groups), recipe.settings.whole("TIMING_ROUNDS"), measure))
+    speed.write(output, rows, groups, "seconds_per_word", 4)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    step("jean2015_large_vocabulary", main)

@@ -1,20 +1,10 @@
-"""What the names of decodings mean, and which candidate lists are the best ones on the dev set.
+"""Decodings over candidate lists of several sizes, and which size is best on the dev set."""
 
-    python recipes/jean2015_large_vocabulary/decodings.py results/jean2015/ledger.jsonl
-
-prints for example k2000.kp10: K = 2,000 frequent words and K' = 10 translations of each.
-"""
-
-import argparse
 import re
-import sys
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import ledger
-from recorded_runs import Runs
+if TYPE_CHECKING:
+    from recipes.lab.runs import Runs
 
 LISTS = re.compile(r"(?P<model>.+)\.k(?P<frequent>\d+)\.kp(?P<per_word>\d+)")
 
@@ -30,18 +20,18 @@ class Lists(NamedTuple):
         return f"{self.model}.k{self.frequent}.kp{self.per_word}"
 
 
-def lists_of(runs: Runs, model: str) -> list[Lists]:
+def lists_of(runs: "Runs", model: str) -> list[Lists]:
     """Those of a model that the ledger holds, by K and K', without UNK replacement or the like."""
     matches = [match for arm in runs.arms if (match := LISTS.fullmatch(arm))]
     found = [Lists(m["model"], int(m["frequent"]), int(m["per_word"])) for m in matches]
     return sorted(lists for lists in found if lists.model == model)
 
 
-def choice(runs: Runs, default: str, model: str = "lv") -> str:
+def choice(runs: "Runs", default: str, model: str = "lv") -> str:
     """K and K' with the highest BLEU of the model on the dev set, the smaller ones among equals.
 
     Args:
-        default: if there is none.
+        default: if there is none, ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
     scores = {
         lists: score
@@ -52,19 +42,3 @@ def choice(runs: Runs, default: str, model: str = "lv") -> str:
         return default
     best = max(scores, key=lambda lists: scores[lists])  # the first of equals
     return str(best).removeprefix(f"{model}.")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Print the choice."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("ledger", type=Path)
-    parser.add_argument("--default", default="k2000.kp10", help="as long as nothing was decoded")
-    options = parser.parse_args(arguments)
-    print(choice(Runs(ledger.read(options.ledger)), options.default))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

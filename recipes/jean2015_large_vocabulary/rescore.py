@@ -5,22 +5,17 @@ same translation over all words: the two must never be compared. This scores the
 words, and says what the restriction did. Writes OUTPUT.md and OUTPUT.json.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import arm
-import ledger
-import process
-import scoring
-from jean2015_large_vocabulary import nbest
-from jean2015_large_vocabulary.nbest import Hypothesis, NBest
-from recorded_runs import Runs
+from recipes.jean2015_large_vocabulary import nbest
+from recipes.jean2015_large_vocabulary.arms import Jean2015
+from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
+from recipes.lab import ledger, scoring
+from recipes.lab.__main__ import step
+from recipes.lab.run_arm import find_fairseq_commands
+from recipes.lab.runs import Runs
 
 
 def first_best(hypotheses: Sequence[Hypothesis]) -> int:
@@ -90,49 +85,37 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
     return [*lines, "| | |", "|---|---|", *(f"| {k} | {value} |" for k, value in rows.items())]
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("ledger", type=Path)
-    parser.add_argument("--arm", required=True, help="a decoding with --nbest")
-    parser.add_argument("--full", required=True, help="its model, decoded over all words")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--languages", nargs=2, required=True)
-    for name in ("data", "checkpoint", "reference", "work", "output"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
+def main(recipe: Jean2015) -> None:
     """Score, and write both files."""
-    options = parse_arguments(arguments)
-    runs = Runs(ledger.read(options.ledger))
+    seed, runs = recipe.seeds[0], Runs(ledger.read(recipe.ledger))
+    chosen, full = f"lv.{recipe.choice()}.nbest", "lv"
     outputs = []
-    for name in (options.arm, options.full):
-        if options.seed not in runs.seeds([name]):
-            print(f"  nothing: {name} was not run with seed {options.seed}")
-            return 0
-        run = ledger.ROOT / runs.entry(name, options.seed)["run"]
-        outputs.append(run / "generate.out")
+    for name in (chosen, full):
+        if seed not in runs.seeds([name]):
+            print(f"  nothing: {name} was not run with seed {seed}")
+            return
+        outputs.append(ledger.ROOT / runs.entry(name, seed)["run"] / "generate.out")
         if not outputs[-1].exists():
             print(f"  nothing: {outputs[-1]} is not on this machine")
-            return 0
-    arm.find_fairseq_commands()
-    restricted, full = map(nbest.read, outputs)
-    try:
-        over_all = nbest.score_over_all_words(
-            restricted, options.data, options.checkpoint, tuple(options.languages), options.work
-        )
-    except (process.CommandFailed, scoring.Incomplete) as error:
-        print(f"rescore: {error}", file=sys.stderr)
-        return 1
-    found = figures(restricted, over_all, full, scoring.read_lines(options.reference))
-    page = markdown(options.arm, options.full, found)
-    for ending, lines in (("md", page), ("json", json.dumps(found, indent=2).split("\n"))):
-        scoring.write_lines(Path(f"{options.output}.{ending}"), lines)
-        print(f"  {options.output}.{ending}")
-    return 0
+            return
+    checkpoint = recipe.checkpoint_of(full, seed)
+    if not checkpoint:
+        print(f"  nothing: {full} was not run here")
+        return
+    find_fairseq_commands()
+    restricted, searched = map(nbest.read, outputs)
+    languages = recipe.settings.SOURCE, recipe.settings.TARGET
+    work = Path(recipe.work, "rescoring")
+    over_all = nbest.score_over_all_words(
+        restricted, Path(recipe.bin_of(full)), Path(checkpoint), languages, work
+    )
+    references = scoring.read_lines(Path(recipe.arm(full, seed).test.reference))
+    found = figures(restricted, over_all, searched, references)
+    output = Path(recipe.results, "rescoring")
+    scoring.write_lines(output.with_suffix(".md"), markdown(chosen, full, found))
+    scoring.write_json(output.with_suffix(".json"), found)
+    print(f"  {output}.md\n  {output}.json")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    step("jean2015_large_vocabulary", main)

@@ -1,69 +1,56 @@
-"""What it costs to divide the corpus anew in every epoch: seconds beside those of an epoch.
+"""What it costs to divide the corpus anew in every epoch: seconds beside those of an epoch."""
 
-    python recipes/jean2015_large_vocabulary/reshuffling.py work/mine/bin --languages en de \\
-        --partition-size 2000 --batch-size 40 --epochs 3 --output reshuffling.json
-"""
-
-import argparse
-import json
 import logging
-import sys
 import time
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-
 import numpy as np
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-import ledger
-import scoring
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
+from recipes.jean2015_large_vocabulary.arms import Jean2015
+from recipes.lab import ledger, scoring
+from recipes.lab.__main__ import step
+
+EPOCHS = 3
 
 
-def measure(options: argparse.Namespace) -> dict:
+def measure(data: str, languages: tuple[str, str], size: int, batch_size: int) -> dict:
     """Seconds of every division, and how many partitions there were."""
-    source, target = options.languages
-    config = TranslationConfig(data=str(options.data), source_lang=source, target_lang=target)
+    source, target = languages
+    config = TranslationConfig(data=data, source_lang=source, target_lang=target)
     # Elsewhere these are references to fairseq's other options.
     config.dataset_impl, config.train_subset, config.required_seq_len_multiple = None, "train", 1
     task = TranslationTask.setup_task(config)
     task.load_dataset("train")
     dataset = task.datasets["train"]
-    side = corpus_side(dataset, task.target_dictionary, "target", options.partition_size)
+    side = corpus_side(dataset, task.target_dictionary, "target", size)
     sentences = np.arange(len(dataset))
     partitions = CorpusPartitions(
-        dataset, {"target": side}, sentences, seed=1, max_sentences=options.batch_size
+        dataset, {"target": side}, sentences, seed=1, max_sentences=batch_size
     )
     seconds, counts = [], []
-    for epoch in range(1, options.epochs + 1):
+    for epoch in range(1, EPOCHS + 1):
         started = time.perf_counter()
         counts.append(len(partitions(epoch).batches))
         seconds.append(time.perf_counter() - started)
-    return {"partition_size": options.partition_size, "seconds": seconds, "partitions": counts}
+    return {"partition_size": size, "seconds": seconds, "partitions": counts}
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(recipe: Jean2015) -> None:
     """Measure, and write the JSON file."""
     logging.getLogger("fairseq").setLevel(logging.WARNING)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", type=Path, help="from fairseq-preprocess")
-    parser.add_argument("--languages", nargs=2, required=True)
-    parser.add_argument("--partition-size", type=int, required=True)
-    parser.add_argument("--batch-size", type=int, required=True, help="in sentences")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--output", type=Path, required=True)
-    options = parser.parse_args(arguments)
-    found = {**measure(options), "machine": ledger.machine(), "commit": ledger.commit()}
-    scoring.write_lines(options.output, json.dumps(found, indent=2).split("\n"))
+    output, s = Path(recipe.results, "reshuffling.json"), recipe.settings
+    if recipe.measured(output):
+        return
+    sizes = s.whole("TAU"), s.whole("BATCH_SENTENCES")
+    found = measure(recipe.bin_of("lv"), (s.SOURCE, s.TARGET), *sizes)
+    found |= {"machine": ledger.machine(), "commit": ledger.commit()}
+    scoring.write_json(output, found)
     seconds = median(found["seconds"])
-    print(f"  {seconds:.2f} s an epoch to divide the corpus anew: {options.output}")
-    return 0
+    print(f"  {seconds:.2f} s an epoch to divide the corpus anew: {output}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    step("jean2015_large_vocabulary", main)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All steps of this recipe, one after the other; settings.sh and arms.sh list what can be changed.
+# All steps of this recipe, one after the other; `python -m recipes.lab settings jean2015_large_vocabulary`
+# lists what the environment can change.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")

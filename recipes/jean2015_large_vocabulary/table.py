@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-import comparison
-import scoring
-from recorded_runs import Runs
+from recipes.lab import scoring
+from recipes.lab.runs import Runs
+from recipes.lab.table import mean_and_deviation
 
 NOTHING = "-"
 
@@ -21,6 +21,10 @@ def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
         "+ candidates": (None, f"lv.{chosen}"),
         "+ UNK replacement": ("shortlist.unk2", f"lv.{chosen}.unk2"),
         "+ reshuffled partitions": (None, f"lv_reshuffle.{chosen}.unk2"),
+        "basic, scores corrected": (None, "lv_corrected"),
+        "+ candidates and UNK replacement": (None, f"lv_corrected.{chosen}.unk2"),
+        "basic, corrected and reshuffled": (None, "lv_corrected_reshuffle"),
+        "+ candidates, UNK replacement": (None, f"lv_corrected_reshuffle.{chosen}.unk2"),
         **{f"+ {name}": (None, name) for name in _ensembles(runs)},
     }
     yield "| test (dev) | shortlist | LV |"
@@ -36,7 +40,7 @@ def _ensembles(runs: Runs) -> list[str]:
 def _cell(runs: Runs, arm: str | None) -> str:
     if arm is None or arm not in runs:
         return NOTHING if arm is None else "not run"
-    test = comparison.mean_and_deviation(runs.values(arm, "bleu_tokenised"))
+    test = mean_and_deviation(runs.values(arm, "bleu_tokenised"))
     dev = runs.figure(arm, "valid_bleu_tokenised")
     return test if dev is None else f"{test} ({dev:.2f})"
 

@@ -1,39 +1,34 @@
 #!/usr/bin/env bash
 # For every language pair and vocabulary that the arms need: tokenise, segment, binarize.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-if [[ $SETTING == multi30k ]]; then download multi30k "$WORK/raw"; fi
+CASE=()
+if [[ $SETTING == multi30k ]]; then
+  CASE=(--lowercase)
+  download multi30k "$WORK/raw"
+fi
 
-# "PAIR VOCABULARY" of every arm, each once.
-needed() {
-  local name direction vocabulary
-  for name in $(all_arms); do
-    IFS=. read -r direction vocabulary _ <<<"$name"
-    echo "$(pair_of "$direction") $vocabulary"
-  done | sort -u
-}
-
+# prepare_words PAIR FOLDER
 prepare_words() {
-  local pair=$1 folder split filter
-  folder=$(text_folder "$pair" words)
+  local pair=$1 folder=$2 split filter
   step "tokenise $pair"
   mkdir -p "$folder"
   for split in train valid test; do
     filter=()
     # The authors' limit; a test set keeps every line.
     if [[ $split == train ]]; then filter=(--max-length 50 --drop-empty); fi
-    tokenize "$(raw_prefix "$pair" "$split")" "$folder/$split" "${pair%-*}" "${pair#*-}" \
+    tokenize "$(ask raw_prefix "$pair" "$split")" "$folder/$split" "${pair%-*}" "${pair#*-}" \
       "${CASE[@]}" "${filter[@]}"
   done
 }
 
-needed | while read -r pair vocabulary; do
-  prepare_words "$pair"
-  text=$(text_folder "$pair" "$vocabulary")
+needed=$(ask data_needed)
+while read -r pair vocabulary text binary; do
+  words=$(ask text_folder "$pair" words)
+  prepare_words "$pair" "$words"
   if [[ $vocabulary != words ]]; then
-    segment_bpe "$(text_folder "$pair" words)" "$text" "${vocabulary#bpe}" "${pair%-*}" "${pair#*-}"
+    segment_bpe "$words" "$text" "${vocabulary#bpe}" "${pair%-*}" "${pair#*-}"
   fi
-  binarize "${pair%-*}" "${pair#*-}" "$text/train" "$text/valid" "$text/test" \
-    "$(binary_folder "$pair" "$vocabulary")"
-done
+  binarize "${pair%-*}" "${pair#*-}" "$text/train" "$text/valid" "$text/test" "$binary"
+done <<<"$needed"

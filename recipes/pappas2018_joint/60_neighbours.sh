@@ -2,19 +2,18 @@
 # Nearest neighbours of some words where models read them and where models write them: the paper's
 # Table 1 and Figure 1, tied against joint.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 step "neighbours, $FIRST_DIRECTION"
-arms=()
-for model in tied "$SMALL_JOINT"; do arms+=("$(arm "$FIRST_DIRECTION" "$VOCABULARY" "$model")"); done
-found=$(run_files checkpoints/checkpoint_best.pt --arms "${arms[@]}")
-if [[ -z $found ]]; then
+mapfile -t arms < <(ask several "$FIRST_DIRECTION" tied "$SMALL_JOINT")
+mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt "${arms[@]}")
+if ((${#checkpoints[@]} == 0)); then
   made "nothing: no arm was run"
   exit
 fi
-mapfile -t checkpoints <<<"$found"
+pair=$(ask pair_of "$FIRST_DIRECTION")
 # shellcheck disable=SC2086 # a list
 "$PYTHON" -m fairseq_outlayers neighbours --path "${checkpoints[@]}" \
-  --data "$(binary_folder "$(pair_of "$FIRST_DIRECTION")" "$VOCABULARY")" \
-  --words $NEIGHBOURS_OF >"$RESULTS/neighbours.txt"
+  --data "$(ask binary_folder "$pair" "$VOCABULARY")" --words $NEIGHBOURS_OF \
+  >"$RESULTS/neighbours.txt"
 made "$RESULTS/neighbours.txt"

@@ -1,19 +1,17 @@
 """METEOR by how often training has seen the words (the paper's Figure 3), resampled for claim 6."""
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package need not be installed
 
 import numpy as np
 
 from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
 from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics, MeteorParameters
-from recorded_runs import Runs
-from resampling import interval, multiplicities
-from verdicts import NOT_RUN, Part, in_words, verdict_of
+from recipes.lab.claims import NOT_RUN, Part, measured
+from recipes.lab.resampling import Metric
+from recipes.lab.runs import Runs, Score
 
 
 def bins_of(training_text: Path) -> Bins:
@@ -21,62 +19,63 @@ def bins_of(training_text: Path) -> Bins:
     return bins_by_count(Counter(training_text.read_text(encoding="utf-8").split()))
 
 
-def resampled_meteor(
-    hypotheses: Sequence[str], references: Sequence[str], bins: Bins, parameters: MeteorParameters
-) -> dict[str, np.ndarray]:
-    """METEOR from 0 to 100 of every bin: on the whole test set, then on each of its resamples."""
+def meteor(bins: Bins, parameters: MeteorParameters) -> list[Metric]:
+    """METEOR from 0 to 100 of the words in each bin."""
+    known: dict[tuple[str, ...], np.ndarray] = {}  # the search for chunks is slow
     groups = range(len(bins.names))
-    rows = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        one = MatchStatistics([hypothesis.split()], [reference.split()], bins.bin_of)
-        counts = (one.hypothesis_words, one.reference_words, one.matches)
-        rows.append([*(count[group] for count in counts for group in groups), one.chunks])
-    sentences = np.array(rows)
-    resamples = np.concatenate([np.ones((1, len(rows)), dtype=np.int64), multiplicities(len(rows))])
-    scores = [_meteor(sums, bins, parameters) for sums in (resamples @ sentences).tolist()]
-    return {
-        name: np.array([score[group] for score in scores]) for group, name in enumerate(bins.names)
-    }
 
+    def statistics(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        texts = (*hypotheses, *references)
+        if texts not in known:
+            rows = []
+            for hypothesis, reference in zip(hypotheses, references, strict=True):
+                one = MatchStatistics([hypothesis.split()], [reference.split()], bins.bin_of)
+                counts = (one.hypothesis_words, one.reference_words, one.matches)
+                rows.append([*(count[group] for count in counts for group in groups), one.chunks])
+            known[texts] = np.array(rows)
+        return known[texts]
 
-def _meteor(sums: list[int], bins: Bins, parameters: MeteorParameters) -> list[float]:
-    """Of every bin, from the sums over some sentences."""
-    groups = len(bins.names)
-    total = MatchStatistics([], [], bins.bin_of)
-    parts = (total.hypothesis_words, total.reference_words, total.matches)
-    for number, counts in enumerate(parts):
-        counts.update(dict(enumerate(sums[number * groups : (number + 1) * groups])))
-    total.chunks = sums[-1]
-    return [100 * (total.scores(parameters, group).meteor or 0.0) for group in range(groups)]
+    def score(sums: Sequence[int], group: int) -> float:
+        total = MatchStatistics([], [], bins.bin_of)
+        parts = (total.hypothesis_words, total.reference_words, total.matches)
+        for number, counts in enumerate(parts):
+            own = sums[number * len(groups) : (number + 1) * len(groups)]
+            counts.update(dict(enumerate(own)))
+        total.chunks = sums[-1]
+        return 100 * (total.scores(parameters, group).meteor or 0.0)
+
+    return [
+        Metric(f"METEOR {name}", "tokenised", statistics, partial(score, group=group))
+        for group, name in enumerate(bins.names)
+    ]
 
 
 def gains_by_frequency(
-    runs: Runs, joint: str, others: Sequence[str], training_text: Path | None
+    runs: Runs, joint: str, others: Sequence[str], training_text: Path
 ) -> list[Part]:
-    """Claim 6 for one direction: METEOR of one seed, with intervals of resampled test sets."""
+    """Claim 6 for one direction."""
     language = joint.split(".")[0].split("-")[1]
-    names = [joint, *others]
-    texts = {arm: runs.translations(arm, "tokenised") for arm in names}
-    inequality = f"METEOR by frequency: {joint} against {' and '.join(others)}"
-    missing = [arm for arm, found in texts.items() if found is None]
     if language not in PARAMETERS:
         return []
-    if missing or training_text is None or not training_text.exists():
-        return [Part(inequality, NOT_RUN, f"missing: {', '.join(missing) or 'training text'}")]
+    if not training_text.exists():
+        inequality = f"METEOR by frequency: {joint} against {' and '.join(others)}"
+        return [Part(inequality, NOT_RUN, "missing: training text")]
     bins = bins_of(training_text)
-    meteor = {arm: resampled_meteor(*texts[arm], bins, PARAMETERS[language]) for arm in names}
-    high, middle, low = bins.names[:3]
-    parts = []
-
-    def part(inequality: str, scores: np.ndarray) -> None:
-        found = interval(float(scores[0]), scores[1:])
-        parts.append(Part(inequality, verdict_of(found, seeds=1), in_words(found, seeds=1)))
-
+    metrics = meteor(bins, PARAMETERS[language])
+    (high, middle, low), parts = bins.names[:3], []
     for other in others:
-        gain = {name: meteor[joint][name] - meteor[other][name] for name in bins.names}
-        for name in (high, low):
-            part(f"METEOR({joint}) ≥ METEOR({other}), words seen {name} times", gain[name])
-        for name in (middle, low):
-            text = f"gain over {other}: words seen {high} times ≥ {name} times"
-            part(text, gain[high] - gain[name])
+
+        def part(inequality: str, *groups: int, other: str = other) -> None:
+            """The gain in one bin, or how much larger it is in the first of two."""
+
+            def figure(score: Score) -> np.ndarray:
+                gains = [score(joint, metrics[g]) - score(other, metrics[g]) for g in groups]
+                return gains[0] - sum(gains[1:])
+
+            parts.append(measured(runs, inequality, [joint, other], figure))
+
+        for group, name in ((0, high), (2, low)):
+            part(f"METEOR({joint}) ≥ METEOR({other}), words seen {name} times", group)
+        for group, name in ((1, middle), (2, low)):
+            part(f"gain over {other}: words seen {high} times ≥ {name} times", 0, group)
     return parts

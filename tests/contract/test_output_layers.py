@@ -5,7 +5,8 @@ import torch
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, build_output_layer
 from tests.conftest import make_dictionary, needed_options
 
 H = 6

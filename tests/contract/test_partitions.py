@@ -32,9 +32,11 @@ def batch(task):
     return make_batch(task, [(4, 5), (1, 3), (6, 2)])
 
 
-def make_criterion(task, **options):
-    task.cfg = SimpleNamespace(partition_size=1)
+def make_criterion(task, log_shares=None, **options):
+    task.cfg = SimpleNamespace(partition_size=1, partition_mode="paper")
+    task.log_shares_in_use = lambda: log_shares
     config = {"label_smoothing": 0.0, "loss_chunk_size": 0, "sentence_avg": False, **options}
+    config["partition_correction"] = "none" if log_shares is None else "log_share"
     criterion = PartitionSoftmax.build_criterion(
         SimpleNamespace(**config, smooth_real_classes=False), task
     )
@@ -50,40 +52,54 @@ def words_of(batch, extra=()):
     return {"target": target, "source": np.unique([*range(4), *inputs["src_tokens"].flatten()])}
 
 
-def in_places(working_set, batch):
+def everything_read(batch):
+    """Of both sides, what ``PartitionedTraining`` finds in a batch of validation."""
+    return {side: torch.from_numpy(ids) for side, ids in words_of(batch).items()}
+
+
+def by_local_ids(working_set, batch):
     inputs = batch["net_input"]
     return {
         **batch,
-        "target": working_set.places("target", batch["target"]),
+        "target": working_set.to_local_ids("target", batch["target"]),
         "net_input": {
             **inputs,
-            "src_tokens": working_set.places("source", inputs["src_tokens"]),
-            "prev_output_tokens": working_set.places("target", inputs["prev_output_tokens"]),
+            "src_tokens": working_set.to_local_ids("source", inputs["src_tokens"]),
+            "prev_output_tokens": working_set.to_local_ids("target", inputs["prev_output_tokens"]),
         },
     }
 
 
-def plain_loss(model, batch, classes, padding_idx):
+def plain_loss(model, batch, classes, padding_idx, log_shares=0.0):
     """Softmax over some classes, from the whole model's scores."""
     scores, _ = model(**batch["net_input"])
-    log_probabilities = torch.log_softmax(scores[..., torch.from_numpy(classes)], dim=-1)
+    scores = scores[..., torch.from_numpy(classes)] - log_shares
+    log_probabilities = torch.log_softmax(scores, dim=-1)
     places = torch.searchsorted(torch.from_numpy(classes), batch["target"])
     own = log_probabilities.gather(-1, places.unsqueeze(-1)).squeeze(-1)
     return -own[batch["target"].ne(padding_idx)].sum()
 
 
 @each_pair
+@pytest.mark.parametrize("corrected", [False, True])
+@pytest.mark.parametrize("no_class_bias", [False, True])
 def test_loss_and_gradients_are_those_of_a_softmax_over_the_words_of_the_partition(
-    arch, layer, task, batch
+    arch, layer, corrected, no_class_bias, task, batch
 ):
-    whole = make_model(arch, task, output_layer=layer).train()
+    whole = make_model(arch, task, output_layer=layer, no_class_bias=no_class_bias).train()
     model = copy.deepcopy(whole)
     words = words_of(batch, extra=[30, 43])
+    log_shares = None
+    if corrected:
+        generator = torch.Generator().manual_seed(1)
+        size = (len(words["target"]),)
+        log_shares = torch.rand(size, generator=generator, dtype=torch.float64).log()
     working_set = WorkingSet(model, len(words["target"]) + 3, len(words["source"]) + 2)
     working_set.activate(words, None)
-    loss, _, log = make_criterion(task)(model, in_places(working_set, batch))
+    loss, _, log = make_criterion(task, log_shares)(model, by_local_ids(working_set, batch))
     loss.backward()
-    expected = plain_loss(whole, batch, words["target"], task.target_dictionary.pad())
+    padding = task.target_dictionary.pad()
+    expected = plain_loss(whole, batch, words["target"], padding, log_shares if corrected else 0.0)
     expected.backward()
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
     assert log["scored_classes"] == len(words["target"])
@@ -113,7 +129,7 @@ def test_autocast_costs_a_partition_no_more_than_a_softmax_over_the_same_words(t
     working_set = WorkingSet(small, size, len(words["source"]))
     working_set.activate(words, None)
     with torch.autocast("cpu", torch.bfloat16):
-        found, _, _ = make_criterion(task)(small, in_places(working_set, batch))
+        found, _, _ = make_criterion(task)(small, by_local_ids(working_set, batch))
         other = plain_loss(plain, batch, words["target"], padding)
     found.backward(), other.backward()
     assert abs(found - expected) <= 2 * abs(other - expected) + 1e-2 * expected
@@ -155,8 +171,8 @@ def test_a_checkpoint_holds_whole_tables_that_any_model_can_load(arch, layer, ta
     theirs = WorkingSet(again, len(words["target"]), len(words["source"]))
     again.load_state_dict(saved)
     theirs.activate(words_of(batch, extra=[]), None)
-    theirs.show_whole()
-    model.eval(), again.eval(), other.eval(), working_set.show_whole()
+    theirs.show_all(everything_read(batch))
+    model.eval(), again.eval(), other.eval(), working_set.show_all(everything_read(batch))
     for one in (again, other):
         torch.testing.assert_close(one(**batch["net_input"])[0], model(**batch["net_input"])[0])
 
@@ -167,8 +183,8 @@ def test_validation_scores_all_classes(task, batch):
     words = words_of(batch)
     working_set = WorkingSet(model, len(words["target"]), len(words["source"]))
     working_set.activate(words, None)
-    working_set.show_whole()
-    criterion = make_criterion(task).eval()
+    working_set.show_all(everything_read(batch))
+    criterion = make_criterion(task, torch.full((len(words["target"]),), -1.0)).eval()
     loss, _, log = criterion(model, batch)
     everything = np.arange(len(task.target_dictionary))
     expected = plain_loss(whole, batch, everything, task.target_dictionary.pad())
@@ -188,9 +204,9 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
         model, len(words["target"]) + 1, len(words["source"]), torch.device("cpu")
     )
     working_set.activate({side: ids[:4] for side, ids in words.items()}, None)
-    working_set.show_some({side: torch.from_numpy(ids) for side, ids in words.items()})
-    assert len(working_set.output_layer.class_bias(torch.arange(44))) == 44
-    mapped = {**in_places(working_set, batch), "target": batch["target"]}
+    working_set.show_all(everything_read(batch))
+    assert len(model.decoder.output_projection.class_bias(torch.arange(44))) == 44
+    mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     criterion = make_criterion(task, label_smoothing=smoothing).eval()
     config = SimpleNamespace(label_smoothing=smoothing, loss_chunk_size=0, sentence_avg=False,
                              smooth_real_classes=False)  # fmt: skip
@@ -200,6 +216,18 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
         expected = reference(whole, batch)
     for key in ("loss", "nll_loss"):
         torch.testing.assert_close(found[2][key], expected[2][key], rtol=1e-12, atol=1e-12)
+
+
+def test_where_every_word_is_in_every_partition_nothing_is_corrected_bit_for_bit(task, batch):
+    found = []
+    for log_shares in (None, torch.zeros(44, dtype=torch.float64)):
+        model = make_model("luong_lstm", task, output_layer="joint").train()
+        working_set = WorkingSet(model, 44, 34)
+        working_set.activate({"target": np.arange(44), "source": np.arange(34)}, None)
+        loss, _, _ = make_criterion(task, log_shares)(model, batch)
+        loss.backward()
+        found.append([loss, *(parameter.grad for parameter in model.parameters())])
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
 class LargestTensor(TorchDispatchMode):
@@ -226,13 +254,13 @@ def what_the_device_holds(layer, num_words):
     optimizer = torch.optim.Adam(model.parameters())
     words = words_of(batch)
     working_set.activate(words, optimizer)
-    mapped = in_places(working_set, batch)
+    mapped = by_local_ids(working_set, batch)
     with LargestTensor() as largest:
         make_criterion(task)(model, mapped)[0].backward()
         optimizer.step()
     optimizer.zero_grad()
-    working_set.show_some({side: torch.from_numpy(ids) for side, ids in words.items()})
-    mapped = {**in_places(working_set, batch), "target": batch["target"]}
+    working_set.show_all(everything_read(batch))
+    mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     with LargestTensor() as in_validation, torch.no_grad():
         make_criterion(task).eval()(model.eval(), mapped)
     states = [v for state in optimizer.state.values() for v in state.values()]
@@ -253,7 +281,7 @@ def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):
     words = words_of(batch, extra=[9, 20, 33])
     working_set = WorkingSet(model, 12, 12)
     working_set.activate(words, None)
-    part, _, _ = make_criterion(task)(model, in_places(working_set, batch))
+    part, _, _ = make_criterion(task)(model, by_local_ids(working_set, batch))
     full, _, _ = make_criterion(task)(whole.train(), batch)
     mass = torch.softmax(whole(**batch["net_input"])[0].flatten(), 0)[words["target"]].sum()
     torch.testing.assert_close(full - part, -mass.log(), rtol=1e-12, atol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.sequence_generator import SequenceGenerator
 
-from fairseq_outlayers.criterions.batch_numbers import BatchGenerators
+from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -44,8 +44,8 @@ def criterion(task, sampler):
 
 
 def train(model, criterion, batch, update):
-    model.train().set_num_updates(update)
-    criterion.train()
+    model.train()
+    criterion.train().follow_updates(lambda: update)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     optimizer.zero_grad()
     loss, _, _ = criterion(model, batch)
@@ -64,7 +64,7 @@ def test_the_training_loss_and_its_gradients_are_those_of_the_columns_drawn(
     model, criterion, task, batch
 ):
     logits, targets = scores_and_targets(model, task, batch)
-    draw = criterion.sampler.sample(targets, BatchGenerators(SEED).next(4))
+    draw = criterion.sampler.sample(targets, BatchRNG(SEED).next(4))
     corrected = logits[:, draw.ids] - draw.log_expected_count
     corrected = corrected.masked_fill(draw.ids == targets.unsqueeze(1), float("-inf"))
     own = logits.gather(1, targets.unsqueeze(1))
@@ -72,7 +72,7 @@ def test_the_training_loss_and_its_gradients_are_those_of_the_columns_drawn(
     parameters = dict(model.named_parameters())
     references = torch.autograd.grad(expected, list(parameters.values()))
 
-    model.set_num_updates(4)
+    criterion.follow_updates(lambda: 4)
     loss, _, _ = criterion(model, batch)
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=0)
     gradients = torch.autograd.grad(loss, list(parameters.values()))

@@ -4,21 +4,40 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
 
 from fairseq_outlayers.encoders import transformer_source
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
-from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_dictionary, make_model
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
+from tests.conftest import (
+    TRANSLATION_ARCHITECTURES,
+    configuration,
+    has_option,
+    make_batch,
+    make_dictionary,
+    make_model,
+)
 
 INTERNAL = 12  # of the 17 symbols of the source dictionary
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
-EXTERNAL = [name for name in SOURCE_EMBEDDINGS if name != "internal"]
+EXTERNAL = [
+    name for name, entry in SOURCE_EMBEDDINGS.items() if issubclass(entry.Config, ExternalConfig)
+]
 TWO_DIRECTIONS = {
-    "luong_lstm": {"bidirectional_encoder": True},
-    **{arch: {} for arch in ("rnmt_plus", "esnmt", "esnmt_lstm", "nematus_gru")},
+    arch: options
+    for arch in TRANSLATION_ARCHITECTURES
+    for options in ({"bidirectional_encoder": True}, {})
+    if set(options) <= {name for name in options if has_option(arch, name)}
+    and MODEL_REGISTRY[arch].is_bidirectional(configuration(arch, **options))
 }
+ONE_DIRECTION = [
+    arch
+    for arch in TRANSLATION_ARCHITECTURES
+    if not MODEL_REGISTRY[arch].is_bidirectional(configuration(arch))
+]
+SHARING = [arch for arch in TRANSLATION_ARCHITECTURES if has_option(arch, "share_all_embeddings")]
 # fairseq's Transformer computes its attention in float32, whatever the model is in.
 TOLERANCE = {"transformer_outlayers": 1e-5}
 each_encoder = pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
@@ -30,7 +49,7 @@ def make(task, external_table):
     """Makes a model with a source embedding, ready to evaluate."""
 
     def build(arch, source_embedding, **options):
-        table = {} if source_embedding == "internal" else {"external_embeddings": external_table}
+        table = {"external_embeddings": external_table} if source_embedding in EXTERNAL else {}
         chosen = {"source_embedding": source_embedding, "internal_vocabulary": INTERNAL, **table}
         return make_model(arch, task, **{**chosen, **options}).eval()
 
@@ -102,7 +121,7 @@ def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
     assert (encode(model, sentence) - before).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers"])
+@pytest.mark.parametrize("arch", ONE_DIRECTION)
 def test_encoders_of_one_direction_refuse_a_map_for_each(make, arch):
     with pytest.raises(UserError, match="per_direction needs an encoder that reads in two"):
         make(arch, "mix_sum", external_map="per_direction")
@@ -131,7 +150,7 @@ def test_by_default_every_counted_word_has_a_row_and_so_have_words_of_padding(ta
     assert len(make_model(arch, task).encoder.embed_tokens.weight) == 24
 
 
-@pytest.mark.parametrize("arch", ["luong_lstm", "rnmt_plus", "esnmt", "transformer_outlayers"])
+@pytest.mark.parametrize("arch", SHARING)
 @pytest.mark.parametrize("options", [{"internal_vocabulary": INTERNAL}, {"source_embedding": "x"}])
 def test_shared_embeddings_exclude_another_source_side(task, arch, options):
     task.target_dictionary = task.source_dictionary

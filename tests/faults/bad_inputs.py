@@ -422,7 +422,8 @@ def external_tables() -> Iterator[Case]:
             change = facts_of("table.npy.json", **{name: value})
             yield Case(f"sidecar's {name} is {value!r}", change, line)
     yield Case("sidecar's dictionary has a text",
-               facts_of("table.npy.json", dictionary={"symbols": "x", "crc32": "y"}), line)  # fmt: skip
+               facts_of("table.npy.json", dictionary={"symbols": "x", "crc32": "y"}),
+               line)  # fmt: skip
     yield Case("sidecar missing", removed("table.npy.json"), line)
     yield Case("table missing", removed("table.npy"), line)
     yield Case("table cut", cut("table.npy", 0.7), line)
@@ -468,8 +469,8 @@ def vector_files() -> Iterator[Case]:
                line.format("words.bin", "word2vec"))  # fmt: skip
     for value in ("nan", "inf", "x", ""):
         yield Case(f"words.vec with {value!r}",
-                   lines_of("words.vec", lambda ls, v=value: [*ls[:3], b"w 1 2 " + v.encode() + b"\n",
-                                                              *ls[4:]]),
+                   lines_of("words.vec", lambda ls, v=value: [
+                       *ls[:3], b"w 1 2 " + v.encode() + b"\n", *ls[4:]]),
                    line.format("words.vec", "vec"))  # fmt: skip
 
 
@@ -485,7 +486,8 @@ def lexicons() -> Iterator[Case]:
         yield Case(f"lexicon with {name}", holds("lexicon", data), line)
     yield Case("lexicon missing", removed("lexicon"), line)
     yield Case("dictionary of candidates without counts",
-               lines_of("bin/dict.yy.txt", lambda ls: [b.split()[0] + b"\n" for b in ls]), line)  # fmt: skip
+               lines_of("bin/dict.yy.txt", lambda ls: [b.split()[0] + b"\n" for b in ls]),
+               line)  # fmt: skip
     yield Case("candidates per word 0", nothing, f"{line} --per-word 0")
     yield Case("candidates per word nan", nothing, f"{line} --per-word nan")
     align = "build_lexicon --source train.xx --target train.yy --output new"
@@ -498,7 +500,8 @@ def unit_tables() -> Iterator[Case]:
     line = world.TRAIN_LM.replace("charcnn", "morphsum")
     good = b"yy0\tyy 0\n"
     tables = {
-        "missing": None, "empty": b"", "of other words": b"zz\tz z\n", "with a word twice": good * 2,
+        "missing": None, "empty": b"", "of other words": b"zz\tz z\n",
+        "with a word twice": good * 2,
         "with a word without units": b"yy0\t\n", "without tabs": b"yy0 yy 0\n",
         "with no UTF-8": b"\xff\xfe\ta b\n",
     }  # fmt: skip
@@ -533,9 +536,11 @@ def commands() -> Iterator[Case]:
                    "--workers 0", "--workers -1"):  # fmt: skip
         yield Case(f"tokenize {option}", nothing, f"{tokenize} {option}")
     yield Case("codes that are none", holds("codes", b"\xff\xfe\n"),
-               "segment apply --codes codes --input train --output new --languages xx yy")  # fmt: skip
+               "segment apply --codes codes --input train --output new "
+               "--languages xx yy")  # fmt: skip
     yield Case("codes missing", removed("codes"),
-               "segment apply --codes codes --input train --output new --languages xx yy")  # fmt: skip
+               "segment apply --codes codes --input train --output new "
+               "--languages xx yy")  # fmt: skip
     yield Case("merges of 0", nothing, "segment learn --inputs train.xx --output new --merges 0")
     yield Case("toy corpus of nothing", nothing, "toy_corpus --output new --vocabulary 0")
 

@@ -1,4 +1,4 @@
-"""A warm process and a small good world for the faults; how many of them to try, and what to keep."""
+"""A warm process and a small good world for the faults, and how many of them to try."""
 
 import json
 import os

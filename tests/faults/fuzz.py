@@ -25,8 +25,8 @@ def readers(good: Path) -> Iterator[Reader]:
 
     from fairseq import checkpoint_utils
     from fairseq.data import Dictionary, data_utils
-
     from fairseq_outlayers.analysis.text_files import lines
+
     from fairseq_outlayers.compositions.units import read_table as read_units
     from fairseq_outlayers.decoding.unk_replacement import read_translations
     from fairseq_outlayers.formats.candidate_file import Translations
@@ -76,7 +76,8 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader("vec", "words.vec",
                  lambda path: vectors(vector_files.TextVectors(path, has_header=True)))  # fmt: skip
     yield Reader("glove", "words.glove",
-                 lambda path: vectors(vector_files.TextVectors(path, has_header=False)))  # fmt: skip
+                 lambda path: vectors(
+                     vector_files.TextVectors(path, has_header=False)))  # fmt: skip
     yield Reader("word2vec", "words.bin", lambda path: vectors(vector_files.BinaryVectors(path)))
 
 

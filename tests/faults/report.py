@@ -8,8 +8,8 @@ PAGE = Path("results/reliability.md")
 HEAD = """# Reliability
 
 Written by `python -m tests.faults.report` from what `make faults` and `make soak` counted on
-one machine. *clear*: refused in one line; *accepted*: the value has a meaning; *silent*, *traceback*,
-*hang* and *killed* must be 0.
+one machine. *clear*: refused in one line; *accepted*: the value has a meaning; *silent*,
+*traceback*, *hang* and *killed* must be 0.
 """
 
 

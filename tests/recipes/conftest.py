@@ -1,4 +1,4 @@
-"""The recipes are scripts, run from the checkout; their tests import them as such."""
+"""A checkout with stand-ins for fairseq's commands, and arms to run in it."""
 
 import os
 import stat
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from recipes.lab import ledger
+from recipes.lab.arms import Arm, TranslationTest
+from recipes.lab.run_arm import Place, Run, execute
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "recipes"))
-
-import ledger  # noqa: E402
-
 SENTENCES = 11
 
 # Stands in for fairseq-train: "trains" an epoch a call until --max-epoch is reached.
@@ -63,3 +63,17 @@ def checkout(tmp_path, monkeypatch):
         path.write_text(text.replace("{python}", real))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return tmp_path
+
+
+def run(name="tied", seed=1, epochs=3, force=False, ledger="ledger.jsonl", words="", **test):
+    """Run an arm in a checkout; whether that went well."""
+    test = {"generate": "--beam 5", "reference": "test.de", **test}
+    train = ("--max-epoch", str(epochs))
+    arm = Arm(name, words, "data", TranslationTest(**test), train)
+    return execute(Run(arm, seed, Place(Path(ledger), Path("runs"))), force)
+
+
+def calls():
+    """What the stand-ins were asked for."""
+    path = Path("calls")
+    return path.read_text().split() if path.exists() else []

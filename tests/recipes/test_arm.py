@@ -9,23 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import arm
-import ledger
-import process
-
-
-def run(*more, name="tied", epochs=3):
-    fixed = ["--ledger", "ledger.jsonl", "--runs", "runs", "--data", "data", "--reference"]
-    return arm.main([name, *fixed, "test.de", *more, "--", "--max-epoch", str(epochs)])
-
-
-def calls():
-    path = Path("calls")
-    return path.read_text().split() if path.exists() else []
+from recipes.lab import ledger, process
+from recipes.lab.arms import Arm, TranslationTest
+from recipes.lab.run_arm import Place, Run, execute
+from tests.recipes.conftest import ROOT, calls, run
 
 
 def test_an_arm_leaves_one_complete_line(checkout):
-    assert run("--seed", "7", "--words", "in words") == 0
+    assert run(seed=7, words="in words")
     (entry,) = ledger.read(Path("ledger.jsonl"))
     assert (entry["arm"], entry["seed"], entry["words"]) == ("tied", 7, "in words")
     assert entry["command"].startswith("fairseq-train data --user-dir ")
@@ -42,7 +33,7 @@ def test_an_arm_leaves_one_complete_line(checkout):
 def test_n_best_translations_are_scored_without_a_length_penalty_too(checkout):
     run()
     assert "bleu_tokenised_lenpen0" not in ledger.read(Path("ledger.jsonl"))[0]["figures"]
-    run("--generate", "--beam 2 --nbest 2")
+    run(generate="--beam 2 --nbest 2")
     figures = ledger.read(Path("ledger.jsonl"))[1]["figures"]
     assert figures["bleu_tokenised"] == pytest.approx(100)
     assert figures["bleu_tokenised_lenpen0"] < 90  # two words short
@@ -51,17 +42,19 @@ def test_n_best_translations_are_scored_without_a_length_penalty_too(checkout):
 
 
 def test_an_arm_in_the_ledger_is_skipped_unless_forced(checkout, capsys):
-    assert run() == run() == 0
+    assert run()
+    assert run()
     assert calls() == ["train", "generate"]
     assert "in the ledger since" in capsys.readouterr().out
-    assert run("--force") == 0
+    assert run(force=True)
     assert calls() == ["train", "generate"] * 2
     assert len(ledger.read(Path("ledger.jsonl"))) == 2
 
 
 @pytest.mark.parametrize("change", [{"epochs": 4}, {"name": "linear"}])
 def test_another_setting_or_name_is_another_arm(checkout, change):
-    assert run() == run(**change) == 0
+    assert run()
+    assert run(**change)
     assert calls() == ["train", "generate"] * 2
 
 
@@ -74,10 +67,10 @@ def test_other_data_is_another_arm(checkout):
 
 def test_an_interrupted_arm_leaves_no_line_and_resumes(checkout, capsys):
     Path("crash").touch()
-    assert run() == 1
+    assert not run()
     assert "RuntimeError: out of memory" in capsys.readouterr().err
     assert ledger.read(Path("ledger.jsonl")) == []
-    assert run() == 0
+    assert run()
     (entry,) = ledger.read(Path("ledger.jsonl"))
     # Three epochs in two attempts: the first was not trained again.
     assert (entry["figures"]["attempts"], entry["figures"]["epochs"]) == (2, 3)
@@ -87,7 +80,7 @@ def test_an_interrupted_arm_leaves_no_line_and_resumes(checkout, capsys):
 
 def test_a_sentence_without_translation_is_an_error_and_no_line(checkout, capsys, monkeypatch):
     monkeypatch.setenv("TRANSLATED", "8")
-    assert run() == 1
+    assert not run()
     assert "holds 8 hypotheses for 11 references" in capsys.readouterr().err
     assert ledger.read(Path("ledger.jsonl")) == []
 
@@ -104,7 +97,7 @@ def test_an_arm_that_is_running_elsewhere_is_left_alone(checkout, capsys):
     run()
     (folder,) = (log.parent for log in Path("runs").rglob("train.log"))
     with ledger.locked(folder):
-        assert run("--force") == 1
+        assert not run(force=True)
     assert "another process is running this arm" in capsys.readouterr().err
 
 
@@ -119,22 +112,20 @@ def test_the_peak_memory_is_that_of_the_command(tmp_path):
     # From a small process, as arm.py is: a child's peak begins with what its parent holds, and the
     # process that runs the tests may hold more than the command.
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import process; "
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from recipes.lab import process; "
         "command = [sys.executable, '-c', 'x = bytearray([7]) * (300 * 2**20)']; "
         "print(process.run(command, log=pathlib.Path('log')).peak_rss_mb)"
     )
-    recipes = str(Path(arm.__file__).parent)
-    printed = subprocess.check_output([sys.executable, "-c", code, recipes], cwd=tmp_path)
+    printed = subprocess.check_output([sys.executable, "-c", code, str(ROOT)], cwd=tmp_path)
     assert 300 < float(printed) < 400
 
 
 def test_stopping_us_stops_the_command(tmp_path):
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import process; "
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from recipes.lab import process; "
         "process.run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], log=pathlib.Path('log'))"
     )
-    recipes = str(Path(arm.__file__).parent)
-    ours = subprocess.Popen([sys.executable, "-c", code, recipes], cwd=tmp_path)
+    ours = subprocess.Popen([sys.executable, "-c", code, str(ROOT)], cwd=tmp_path)
     pid = tmp_path / "pid"
     for _ in range(200):
         if pid.exists() and pid.read_text().strip():
@@ -144,3 +135,19 @@ def test_stopping_us_stops_the_command(tmp_path):
     assert ours.wait(timeout=20) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_a_tuning_run_is_trained_and_the_test_set_left_alone(checkout):
+    arm = Arm(
+        "tune", "a rate", "data", TranslationTest("--beam 5", "test.de"), ("--max-epoch", "2")
+    )
+    place = Place(Path("ledger.jsonl"), Path("runs"))
+    assert execute(Run(arm, 1, place, ledger.TUNING))
+    (entry,) = ledger.read(place.ledger)
+    assert calls() == ["train"]
+    assert entry["kind"] == "tuning"
+    assert entry["setting"] == {"data": entry["setting"]["data"], "train": "--max-epoch 2",
+                                "kind": "tuning"}  # fmt: skip
+    assert not any("bleu" in name for name in entry["figures"])
+    assert execute(Run(arm, 1, place))  # the same as an arm: another run
+    assert calls() == ["train", "train", "generate"]

@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-import ledger
-from digangi2017_external import claims, results_by_size
-from digangi2017_external.results_by_size import Arm, Results
-from tests.recipes.test_report import add
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, together
+from recipes.digangi2017_external import claims
+from recipes.digangi2017_external.claims import Arms
+from recipes.lab import ledger, report
+from recipes.lab.arms import load
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, at_least, together
+from recipes.lab.runs import Runs
+from tests.recipes.test_table import add
 
 ORDER = ("mix_sum", "mix_gate", "only_external", "baseline")
 
@@ -25,7 +27,11 @@ def fill(path, bleu, wrong=None):
     for name, seeds in bleu.items():
         for seed, value in enumerate(seeds, start=1):
             add(path, name, seed, value, wrong=None if wrong is None else wrong[name])
-    return Results.read(path)
+    return Arms.of(Runs(ledger.read(path), claims.FORM))
+
+
+def translations(name, seed=1):
+    return ledger.ROOT / f"work/{name}/{seed}/test.tokenised.hyp"
 
 
 def verdict(parts):
@@ -36,26 +42,24 @@ def test_an_order_holds_if_every_step_does(path):
     names = [f"{s}.1000{'' if s == 'baseline' else '.captions'}" for s in ORDER]
     wrong = dict(zip(names, (0.05, 0.3, 0.5, 0.7), strict=True))
     read = fill(path, {n: [40 - 40 * w] * 2 for n, w in wrong.items()}, wrong)
-    assert verdict(claims.ordered(read, "1000", "captions", ORDER)) == HOLDS
-    assert verdict(claims.ordered(read, "1000", "captions", ORDER[::-1])) == FAILS
-    assert verdict(claims.ordered(read, "10000", "captions", ORDER)) == NOT_RUN
+    assert verdict(claims.ordered(read, "1000", ORDER)) == HOLDS
+    assert verdict(claims.ordered(read, "1000", ORDER[::-1])) == FAILS
+    assert verdict(claims.ordered(read, "10000", ORDER)) == NOT_RUN
 
 
-def test_a_difference_that_the_translations_do_not_confirm_is_undecided(path):
+def test_a_difference_that_the_translations_do_not_confirm_is_none(path):
     wrong = {"baseline.1000": 0.3, "mix_sum.1000.captions": 0.3}
-    read = fill(path, {"baseline.1000": [20], "mix_sum.1000.captions": [25]}, wrong)
-    folders = [ledger.ROOT / f"work/{name}/1/test.tokenised.hyp" for name in wrong]
-    folders[1].write_text(folders[0].read_text())
-    pair = Arm("mix_sum", "1000", "captions"), Arm("baseline", "1000")
-    assert claims.above(read, *pair).verdict == UNDECIDED
+    read = fill(path, {"baseline.1000": [20, 20], "mix_sum.1000.captions": [25, 25]}, wrong)
+    for seed in (1, 2):
+        text = translations("baseline.1000", seed).read_text()
+        translations("mix_sum.1000.captions", seed).write_text(text)
+    assert at_least(read.runs, "mix_sum.1000.captions", "baseline.1000").verdict == SAME
 
 
-@pytest.mark.parametrize(
-    ("differences", "expected"),
-    [([1, 2], HOLDS), ([-1, -2], FAILS), ([1, -1], UNDECIDED), ([0, 2], UNDECIDED), ([], NOT_RUN)],
-)
-def test_seeds_must_agree_on_counts(differences, expected):
-    assert claims.same_sign("x", differences).verdict == expected
+def test_one_seed_decides_nothing(path):
+    wrong = {"baseline.1000": 0.8, "mix_sum.1000.captions": 0.1}
+    read = fill(path, {name: [1] for name in wrong}, wrong)
+    assert at_least(read.runs, "mix_sum.1000.captions", "baseline.1000").verdict == UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -66,19 +70,29 @@ def test_the_gain_falls_only_if_it_does_from_size_to_size(path, sizes, expected)
     wrong = {}
     for size, base, mixed in zip(sizes, (0.8, 0.5, 0.3), (0.05, 0.15, 0.25), strict=True):
         wrong |= {f"baseline.{size}": base, f"mix_sum.{size}.captions": mixed}
-    read = fill(path, {name: [1] for name in wrong}, wrong)
+    read = fill(path, {name: [1, 1] for name in wrong}, wrong)
     assert read.sizes == ["1000", "10000", "29000"]
-    parts = claims.gain_falls(read, "captions")
+    parts = claims.gain_falls(read)
     assert [part.verdict for part in parts] == [expected] * 2
 
 
-def test_unknown_symbols_are_counted_in_the_translations(path):
-    read = fill(path, {"baseline.1000": [1]}, {"baseline.1000": 0.1})
-    folder = ledger.ROOT / "work/baseline.1000/1"
-    lines = (folder / "test.tokenised.hyp").read_text().splitlines()
-    lines[:2] = ["<unk> a <unk>", "<unk>"]
-    (folder / "test.tokenised.hyp").write_text("\n".join(lines) + "\n")
-    assert read.unknown_symbols(Arm("baseline", "1000")) == {1: 3}
+@pytest.mark.parametrize(
+    ("written", "expected"), [((9, 9), HOLDS), ((0, 0), FAILS), ((9, 0), UNDECIDED)]
+)
+def test_unknown_symbols_are_counted_in_the_translations_of_every_seed(path, written, expected):
+    """The baseline has four in four sentences; the other so many in as many."""
+    wrong = {"baseline.1000": 0.1, "mix_sum.1000.captions": 0.1, "mix_gate.1000.captions": 0.1}
+    read = fill(path, {name: [1, 1] for name in wrong}, wrong)
+    for seed, count in enumerate(written, start=1):
+        for name, number in (("baseline.1000", 4), ("mix_sum.1000.captions", count)):
+            file = translations(name, seed)
+            lines = file.read_text().splitlines()
+            lines[:number] = ["<unk> a"] * number
+            file.write_text("\n".join(lines) + "\n")
+    part = claims.more_unknown_symbols(read)[0]
+    assert part.inequality == "1000 pairs: mix_sum > baseline"
+    assert part.verdict == expected
+    assert part.numbers.startswith(f"{sum(written) / 2 - 4:+.0f} [")
 
 
 @pytest.mark.parametrize(("both", "expected"), [(3, HOLDS), (6, FAILS)])
@@ -89,28 +103,32 @@ def test_words_unknown_to_both_are_checked_in_the_tables(tmp_path, both, expecte
     assert verdict(claims.fewest_unknown_to_both(tmp_path)) == expected
 
 
+def declared(path, **more):
+    return load("digangi2017_external", {"OUTLAYERS_RESULTS": str(path.parent), **more})
+
+
 def test_the_page_has_every_arm_every_claim_and_what_is_missing(path, capsys):
     fill(path, {"baseline.1000": [10.0, 12.0], "mix_sum.1000.captions": [15.0, 15.0]})
-    arms = ["baseline.1000", "mix_sum.1000.captions", "mix_gate.1000.captions"]
-    assert claims.main([str(path), "--arms", *arms, "--seeds", "1", "2", "3"]) == 0
+    report.write(declared(path, SIZES="1000", VECTORS="captions", SEEDS="1 2 3"))
     page = (path.parent / "claims.md").read_text()
     assert "| baseline | 11.00 ± 1.41 |" in page
     assert "| mix_sum, captions | 15.00 |" in page
     assert [f"| {n}. " in page for n in range(1, 7)] == [True] * 6
     missing = "baseline.1000 (seed 3), mix_sum.1000.captions (seed 3), mix_gate.1000.captions"
-    assert f"Arms not run: {missing}." in page
+    assert f"Arms not run: {missing}, only_external.1000.captions." in page
     # There are no translations to resample.
     facts = json.loads((path.parent / "claims.json").read_text())
-    assert set(facts["claims"].values()) == {NOT_RUN}
+    assert {claim["verdict"] for claim in facts["claims"]} == {NOT_RUN}
 
 
-def test_an_empty_ledger_is_refused(path, capsys):
-    assert claims.main([str(path)]) == 2
-    assert "no arm with external vectors yet" in capsys.readouterr().err
+def test_a_ledger_without_vectors_is_refused(path):
+    add(path, "baseline.1000", 1, 10.0)
+    with pytest.raises(ValueError, match="no arm with external vectors yet"):
+        report.write(declared(path))
 
 
 def test_in_domain_vectors_come_first(path):
     read = fill(path, {f"mix_sum.1000.{kind}": [1] for kind in ("abc", "ptb", "captions")})
     assert read.kinds == ["captions", "abc", "ptb"]
-    labels = [label for label, _ in results_by_size.lines_of(read)]
+    labels = [label for label, _ in claims.curves(read)]
     assert labels[:2] == ["baseline", "only_external, captions"]

@@ -1,13 +1,13 @@
 """The verdicts on the claims of Garg et al. (2020)."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from garg2020_esnmt import claims
+from recipes.garg2020_esnmt import claims, figures
+from recipes.lab import ledger, scoring
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
+from recipes.lab.runs import Runs
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -24,123 +24,160 @@ def sentences(quality, count=60):
     return hypotheses, references
 
 
-def run(arm, quality, seed=1):
-    hypotheses, references = sentences(quality)
-    statistics = claims.records.statistics_of(hypotheses, references)
-    lengths = np.array([len(line.split()) for line in references])
-    return claims.Run(arm, seed, statistics, lengths, Path("/nowhere"))
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Runs of arms, of which each seed has a share of the words right."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+
+    def runs(**qualities):
+        entries = []
+        for arm, shares in qualities.items():
+            for seed, quality in enumerate(shares, start=1):
+                folder = tmp_path / f"{arm}.{seed}"
+                folder.mkdir()
+                hypotheses, references = sentences(quality)
+                scoring.write_lines(folder / "test.tokenised.hyp", hypotheses)
+                scoring.write_lines(folder / "test.tokenised.ref", references)
+                score = scoring.score(hypotheses, references, tokenised=True)
+                score["sentences"] = len(references)
+                run = {"run": folder.name, "key": "k", "figures": score}
+                entries.append({"arm": arm, "seed": seed, **run})
+        return Runs(entries, claims.FORM)
+
+    return runs
 
 
-def test_bleu_of_summed_statistics_is_sacrebleus():
-    hypotheses, references = sentences(0.8)
-    expected = BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score
-    found = run("esnmt", 0.8)
-    assert found.bleu() == pytest.approx(expected)
-    half = BLEU(tokenize="none", force=True).corpus_score(hypotheses[:30], [references[:30]]).score
-    assert found.bleu(np.arange(30)) == pytest.approx(half)
+def part(runs, words):
+    parts = [part for claim in claims.claims_of(runs) for part in claim.parts]
+    return next(part for part in parts if words in part.inequality)
 
 
-def claim(words):
-    return next(claim for claim in claims.CLAIMS if words in claim.words)
+LADDER = "+ attention > + embeddings"
 
 
 @pytest.mark.parametrize(
     ("higher", "lower", "verdict"),
-    [(0.95, 0.6, "holds"), (0.6, 0.95, "fails"), (0.8, 0.8, "undecided")],
+    [(0.95, 0.6, HOLDS), (0.6, 0.95, FAILS), (0.8, 0.8, SAME)],
 )
-def test_a_difference_is_judged_by_its_interval(higher, lower, verdict):
-    tried = claim("+ attention > + embeddings")
-    assert tried.arms == ("esnmt_lstm", "release_embeddings")
-    runs = {name: [run(name, q)] for name, q in zip(tried.arms, (higher, lower), strict=True)}
-    result = claims.try_claim(tried, runs)
-    assert result["verdict"] == verdict
-    low, high = result["interval"]
-    assert low <= result["value"] <= high
+def test_a_rung_is_judged_by_the_interval(runs, higher, lower, verdict):
+    found = runs(esnmt_lstm=[higher] * 2, release_embeddings=[lower] * 2)
+    assert part(found, LADDER).verdict == verdict
 
 
-def test_one_seed_decides_nothing_under_half_a_point():
-    tried = claim("+ attention > + embeddings")
-    better, worse = (run(name, 0.8) for name in tried.arms)
-    better.statistics[0, :8] += 1  # better in every resample that has this sentence, by little
-    assert 0 < better.bleu() - worse.bleu() < 0.5
-    runs = {"esnmt_lstm": [better], "release_embeddings": [worse]}
-    assert claims.try_claim(tried, runs)["verdict"] == "undecided"
+def test_one_seed_decides_nothing(runs):
+    found = runs(esnmt_lstm=[0.95], release_embeddings=[0.1], rnmt_plus=[0.99])
+    parts = [part for claim in claims.claims_of(found) for part in claim.parts]
+    assert {part.verdict for part in parts} == {NOT_RUN, UNDECIDED}
 
 
-def test_a_claim_without_its_arms_was_not_run():
-    runs = {"esnmt": [run("esnmt", 0.8)]}
-    assert {claims.try_claim(tried, runs)["verdict"] for tried in claims.CLAIMS} == {"not run"}
-    assert {row["verdict"] for row in claims.radius_claims({})} == {"not run"}
+def test_seeds_that_disagree_decide_nothing(runs):
+    found = runs(esnmt_lstm=[0.7, 0.99], release_embeddings=[0.7, 0.7])
+    assert part(found, LADDER).verdict == UNDECIDED
 
 
-@pytest.mark.parametrize("qualities", [(0.0, 0.0), (0.8, 0.0)])
-@pytest.mark.parametrize("number", "123456")
-def test_a_share_of_a_bleu_of_0_decides_nothing(number, qualities):
-    tried = next(claim for claim in claims.CLAIMS if claim.number == number)
-    runs = {arm: [run(arm, q)] for arm, q in zip(tried.arms, qualities, strict=True)}
-    result = claims.try_claim(tried, runs)
-    if qualities == (0.0, 0.0):
-        assert result["verdict"] == "undecided"
-    if number in "16":
-        assert result["why"] == "divides by a BLEU of 0 on 1001 of 1001 test sets"
-        assert f"| undecided: {result['why']} | - | - | 1 |" in claims.markdown([result])
-    json.dumps(result, allow_nan=False)
+@pytest.mark.parametrize(("share", "verdict"), [(0.92, HOLDS), (0.4, FAILS), (1.0, FAILS)])
+def test_a_share_of_the_trained_models_bleu_lies_between_limits(runs, share, verdict):
+    found = runs(rnmt_plus=[1.0, 1.0], esnmt=[share, share])
+    bleu = {arm: found.bleu(arm) for arm in found.arms}
+    tried = part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus)")
+    assert tried.numbers.startswith(f"{bleu['esnmt'] / bleu['rnmt_plus']:.3f} [")
+    assert tried.verdict == verdict
 
 
-def test_seeds_are_paired():
-    tried = claim("+ attention > + embeddings")
-    runs = {
-        "esnmt_lstm": [run("esnmt_lstm", 0.9, seed) for seed in (1, 2)],
-        "release_embeddings": [run("release_embeddings", 0.6, seed) for seed in (2, 3)],
-    }
-    assert claims.try_claim(tried, runs)["seeds"] == 1
+def test_a_claim_without_its_arms_was_not_run(runs):
+    assert {claim.verdict for claim in claims.claims_of(runs(esnmt=[0.8]))} == {NOT_RUN}
 
 
-def test_seeds_that_disagree_decide_nothing():
-    tried = claim("+ attention > + embeddings")
-    runs = {
-        "esnmt_lstm": [run("esnmt_lstm", quality, seed) for seed, quality in ((1, 0.7), (2, 0.99))],
-        "release_embeddings": [run("release_embeddings", 0.7, seed) for seed in (1, 2)],
-    }
-    assert claims.try_claim(tried, runs)["verdict"] == "undecided"
-    second = {arm: found[1:] for arm, found in runs.items()}
-    assert claims.try_claim(tried, second)["verdict"] == "holds"
+def test_a_share_of_a_bleu_of_0_decides_nothing(runs):
+    found = runs(rnmt_plus=[0.0] * 2, esnmt=[0.0] * 2, esnmt_lstm=[0.0] * 2)
+    for words in ("0.6 <= BLEU(esnmt) /", "differ by less than 5%"):
+        tried = part(found, words)
+        assert tried[1:] == (UNDECIDED, "divides by 0 on the test set or on a resample")
 
 
-def test_rank_correlation_is_one_for_radii_that_rise():
-    assert claims.rank_correlation([0.5, 0.7, 1.8]) == pytest.approx(1)
-    assert claims.rank_correlation([1.8, 0.7, 0.5]) == pytest.approx(-1)
+def test_short_sentences_are_compared_with_long_ones(runs):
+    """The share on the whole test set, from BLEU of the sentences of these lengths."""
+    found = runs(**{"radius_0.1": [0.8, 0.8], "radius_0.9": [0.6, 0.6]})
+    shares = []
+    for quality in (0.8, 0.6):
+        hypotheses, references = sentences(quality)
+        scores = []
+        for short in (True, False):
+            chosen = [
+                n for n, line in enumerate(references)
+                if (len(line.split()) <= 10 if short else len(line.split()) >= 14)
+            ]  # fmt: skip
+            texts = [[lines[n] for n in chosen] for lines in (hypotheses, references)]
+            scores.append(BLEU(tokenize="none", force=True).corpus_score(texts[0], texts[1:]).score)
+        shares.append(scores[0] / scores[1])
+    tried = part(found, "radius_0.1 > radius_0.9")
+    assert tried.numbers.startswith(f"{shares[0] - shares[1]:+.3f} [")
+
+
+def test_the_slope_is_the_radius_gained_per_layer():
+    assert claims.slope([0.5, 0.7, 0.9]) == pytest.approx(0.2)
+    assert claims.slope([0.9, 0.7, 0.5]) == pytest.approx(-0.2)
+    # By least squares: 1, 2, 1 neither rises nor falls.
+    assert claims.slope([1, 1, 1]) == claims.slope([1, 2, 1]) == 0
+
+
+def test_the_interval_of_the_rise_is_that_of_every_way_to_draw_two_seeds():
+    """With one stack each there are four draws: both seeds in either order, or one twice."""
+    found = claims.rise_of_radii([[0.1], [0.3]])
+    assert (found.value, found.seeds) == (pytest.approx(0.2), 2)
+    assert (found.low, found.high) == (pytest.approx(0.1), pytest.approx(0.3))
+
+
+def radii_of(*seeds):
+    """Runs of esnmt whose three stacks have these radii."""
+    entries = []
+    for seed, stacks in enumerate(seeds, start=1):
+        sides = zip(figures.SIDES, stacks, strict=True)
+        echo = {f"radius_{s}_{n}": radius for s, radii in sides for n, radius in enumerate(radii)}
+        run = {"run": "nowhere", "key": "k", "figures": {"echo": echo}}
+        entries.append({"arm": "esnmt", "seed": seed, **run})
+    return Runs(entries, claims.FORM)
+
+
+RISING, FALLING = [0.5, 0.7, 0.9], [0.9, 0.7, 0.6]
 
 
 @pytest.mark.parametrize(
-    ("radii", "expected"),
-    [([1, 1, 1], 0), ([1, 1, 2], 3**0.5 / 2), ([2, 1, 1], -(3**0.5) / 2), ([1, 2, 1], 0)],
-)
-def test_equal_radii_share_a_rank(radii, expected):
-    assert claims.rank_correlation(radii) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("correlations", "verdict"),
+    ("seeds", "verdict"),
     [
-        ([0.2, 1.0], "holds"),
-        ([-0.2, -1.0], "fails"),
-        ([0.2, -1.0], "undecided"),
-        ([0.0], "undecided"),
-        ([0.0, 0.2], "undecided"),
+        ([[RISING] * 3], UNDECIDED),  # one seed
+        ([[RISING] * 3] * 2, HOLDS),
+        ([[FALLING] * 3] * 2, FAILS),
+        ([[RISING] * 3, [FALLING] * 3], UNDECIDED),
     ],
 )
-def test_radii_that_neither_rise_nor_fall_decide_nothing(correlations, verdict):
-    assert claims.sign_verdict(correlations) == verdict
+def test_radii_are_judged_over_layers_directions_and_seeds(seeds, verdict):
+    assert part(radii_of(*seeds), "learned radii rise with the layer: esnmt").verdict == verdict
 
 
-def test_radii_are_read_layer_by_layer_from_the_log(tmp_path):
+def test_radii_of_older_lines_are_read_layer_by_layer_from_the_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
     line = '2026-01-31 10:00:00 | INFO | train_inner | {{"num_updates": "{}", {}}}\n'
     radii = '"radius_decoder_0": "{}", "radius_decoder_1": "{}"'
     text = "".join(line.format(n, radii.format(1 - n / 10, 1 + n / 10)) for n in (1, 2))
-    (tmp_path / "train.log").write_text(text)
-    found = run("esnmt", 0.8)
-    found.folder = tmp_path
-    assert found.radii("decoder") == [0.8, 1.2]
-    assert found.curve("radius_decoder_0") == ([1, 2], [0.9, 0.8])
-    assert found.radii("encoder_forward") == []
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/train.log").write_text(text)
+    entry = {"arm": "esnmt", "seed": 1, "key": "k", "run": "run", "figures": {}}
+    runs = Runs([entry], claims.FORM)
+    assert figures.radii(runs, "esnmt", 1, "decoder") == [0.8, 1.2]
+    assert figures.curve(entry, "radius_decoder_0") == ([1, 2], [0.9, 0.8])
+    assert figures.radii(runs, "esnmt", 1, "encoder_forward") == []
+
+
+def test_bleu_by_length_has_a_point_for_every_bucket(runs):
+    (panel,) = figures.bleu_by_length(runs(esnmt=[0.8, 0.9]))
+    (series,) = panel.series
+    assert series.label == "learned"
+    assert list(series.x) == ["1-7", "8-9", "10-11", "12-13", "14-16", "17-99"]
+    hypotheses, references = zip(*(sentences(q) for q in (0.8, 0.9)), strict=True)
+    scores = []
+    for lines, right in zip(hypotheses, references, strict=True):
+        chosen = [n for n, line in enumerate(right) if 8 <= len(line.split()) < 10]
+        texts = [[side[n] for n in chosen] for side in (lines, right)]
+        scores.append(BLEU(tokenize="none", force=True).corpus_score(texts[0], texts[1:]).score)
+    assert series.y[1] == pytest.approx(np.mean(scores))

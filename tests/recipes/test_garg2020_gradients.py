@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from garg2020_esnmt import gradients
+from recipes.garg2020_esnmt import gradients
 from tests.conftest import make_batch, make_model, make_task
 
 

@@ -3,81 +3,63 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from fairseq import options
 
 import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
+from recipes.lab.arms import load
+from recipes.lab.settings import UserError
+from tests.recipes.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
-SETTINGS = ("SETTING", "ARMS", "DECODINGS", "TAU", "TAUS", "FREQUENT", "PER_WORD", "CHOICE")
-OURS = (*SETTINGS, "HIDDEN", "EPOCHS", "SEEDS", "BEAM", "PARALLEL", "ENSEMBLE_OF", "ENSEMBLES")
-SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE"; echo "${ARM_OPTIONS[@]}"'
-
-
-def environment(**more):
-    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
-    return {**inherited, "OUTLAYERS_PYTHON": sys.executable, **more}
 
 
 @pytest.fixture
-def bash(tmp_path):
-    """Run a few lines after settings.sh, with an empty ledger."""
+def recipe(tmp_path):
+    """The recipe with some settings, and an empty ledger."""
 
-    def run(script, **more):
-        more |= {"OUTLAYERS_WORK": "work/x", "OUTLAYERS_RESULTS": str(tmp_path / "results")}
-        return subprocess.run(
-            ["bash", "-c", f"source {RECIPE / 'settings.sh'}\n{script}"],
-            cwd=ROOT,
-            env=environment(**more),
-            capture_output=True,
-            text=True,
-        )
+    def recipe(**environment):
+        places = {"OUTLAYERS_WORK": "work/x", "OUTLAYERS_RESULTS": str(tmp_path / "results")}
+        return load("jean2015_large_vocabulary", {**places, **environment})
 
-    return run
-
-
-@pytest.fixture
-def output(bash):
-    def run(script, **more):
-        result = bash(script, **more)
-        assert result.returncode == 0, result.stderr
-        return result.stdout.splitlines()
-
-    return run
+    return recipe
 
 
 def parsed(parser, text):
-    return options.parse_args_and_arch(parser, ["data", *text.split()])
+    return options.parse_args_and_arch(parser, ["data", *text])
 
 
-def trained(text):
+def trained(arm):
     """What fairseq-train makes of the options of a model."""
-    return vars(parsed(options.get_training_parser(), text))
+    return vars(parsed(options.get_training_parser(), arm.train))
 
 
 def decoded(text):
     """What fairseq-generate makes of the options of a decoding."""
-    return vars(parsed(options.get_generation_parser(), f"--path x {text}"))
+    return vars(parsed(options.get_generation_parser(), ["--path", "x", *text.split()]))
 
 
-def test_the_models_come_by_priority(output):
-    assert output("printf '%s\\n' \"${ARMS[@]}\"") == [
+def test_the_models_come_by_priority(recipe):
+    assert recipe().arms() == [
         "shortlist",
         "lv",
-        "lv_tau1000",
-        "lv_tau4000",
-        "lv_authors",
-        "lv_reshuffle",
+        "lv_corrected",
+        "lv_corrected_reshuffle",
+        "sampled_log_uniform",
         "full",
+        "lv_reshuffle",
+        "lv_tau500",
+        "lv_tau8000",
+        "lv_corrected_tau500",
+        "lv_corrected_tau8000",
+        "lv_authors",
         "sampled",
         "sampled_uncorrected",
         "shortlist.frozen",
         "lv.frozen",
         "lv_reshuffle.frozen",
-        "lv_tau4000.frozen",
+        "lv_tau8000.frozen",
         "lv_authors.frozen",
     ]
 
@@ -88,9 +70,28 @@ def test_the_models_come_by_priority(output):
         ("shortlist", {"criterion": "full_softmax", "partition_size": 0}),
         ("full", {"criterion": "full_softmax", "partition_size": 0}),
         ("lv", {"criterion": "partition_softmax", "partition_size": 2000}),
+        ("lv", {"partition_correction": "none", "patience": 2, "max_epoch": 15}),
+        ("lv_corrected", {"partition_correction": "log_share", "partition_size": 2000}),
+        (
+            "lv_corrected_reshuffle",
+            {"partition_correction": "log_share", "reshuffle_partitions": True},
+        ),
+        ("lv_corrected_tau500", {"partition_correction": "log_share", "partition_size": 500}),
+        ("lv_tau500", {"partition_correction": "none", "partition_size": 500}),
+        ("lv_corrected_authors", {"partition_correction": "log_share"}),
         ("lv_tau1000", {"partition_size": 1000, "partition_mode": "paper"}),
         ("lv_authors", {"partition_size": 2000, "partition_mode": "authors"}),
-        ("lv_reshuffle", {"partition_size": 2000, "reshuffle_partitions": True}),
+        ("lv_authors", {"partition_correction": "none"}),
+        ("lv_reshuffle", {"reshuffle_partitions": True, "partition_correction": "none"}),
+        (
+            "sampled_log_uniform",
+            {
+                "criterion": "sampled_softmax",
+                "sampler": "log_uniform",
+                "num_sampled": 2000,
+                "optimizer": "lazy_adam",
+            },
+        ),
         (
             "sampled",
             {
@@ -103,24 +104,32 @@ def test_the_models_come_by_priority(output):
         ("sampled_uncorrected", {"sampler": "unigram", "no_logq_correction": True}),
     ],
 )
-def test_a_model_is_what_its_name_says(output, name, expected):
-    train, _, _ = output(SHOW, name=name)
-    found = trained(train)
+def test_a_model_is_what_its_name_says(recipe, name, expected):
+    found = trained(recipe().arm(name))
     assert {option: found[option] for option in expected} == expected
     assert found["keep_best_checkpoints"] == 2  # an ensemble has the second best as well
 
 
-def test_only_the_shortlist_has_the_small_dictionary(output):
+def test_the_search_ends_at_a_little_more_than_the_source_has_words(recipe):
+    found = decoded(recipe().arm("lv").test.generate)
+    assert (found["max_len_a"], found["max_len_b"], found["min_len_a"]) == (1.2, 5, 0.5)
+    paper = decoded(recipe(SETTING="paper", PARALLEL="/text").arm("lv").test.generate)
+    assert (paper["max_len_a"], paper["max_len_b"]) == (3, 1)
+
+
+def test_only_the_shortlist_has_the_small_dictionary(recipe):
     for name, data in (("shortlist.unk2", "shortlist"), ("full", "large"), ("lv.frozen", "large")):
-        assert f"--data work/x/bin.{data} " in output(SHOW, name=name)[2]
+        assert recipe().arm(name).data == f"work/x/bin.{data}"
 
 
-def test_a_frozen_model_goes_on_as_it_was_trained(output):
+def test_a_frozen_model_goes_on_as_it_was_trained(recipe):
     for name in ("lv_tau1000", "shortlist"):
-        before, after = (output(SHOW, name=n)[0].rstrip() for n in (name, f"{name}.frozen"))
+        before, after = (recipe().arm(n).train for n in (name, f"{name}.frozen"))
         criterion = before[before.index("--criterion") :]
-        assert after.endswith(f"{criterion} --freeze-embeddings --finetune-from-model")
-        assert "--max-epoch 2 " in after
+        ending = (*criterion, "--freeze-embeddings", "--finetune-from-model", "")
+        assert after[-len(ending) :] == ending
+        assert "--max-epoch 2 " in " ".join(after)
+        assert recipe().arm(f"{name}.frozen").goes_on_from == name
 
 
 @pytest.mark.parametrize(
@@ -144,58 +153,58 @@ def test_a_frozen_model_goes_on_as_it_was_trained(output):
         ("ensemble4.k9.kp1", {"ensemble_average": "log_probabilities", "candidate_frequent": 9}),
     ],
 )
-def test_a_decoding_is_what_its_name_says(output, name, expected):
-    train, generate, _ = output(SHOW, name=name)
-    assert train == ""
-    found = decoded(generate)
+def test_a_decoding_is_what_its_name_says(recipe, name, expected):
+    arm = recipe().arm(name)
+    assert arm.train == ()
+    assert arm.test.valid_reference == "work/x/tokenized/valid.de"
+    found = decoded(arm.test.generate)
     if found["source_text"]:
         assert found["source_text"].endswith("/{subset}.en")
         found["source_text"] = "{subset}"
     assert {option: found[option] for option in expected} == expected
 
 
-def test_an_ensemble_has_two_checkpoints_of_each_arm(output):
-    arm_options = output(SHOW, name="ensemble4.k9.kp1")[2]
-    assert (
-        "--of lv.frozen lv_reshuffle.frozen --checkpoints checkpoint.best_loss_*.pt" in arm_options
-    )
+def test_an_ensemble_has_two_checkpoints_of_each_arm(recipe):
+    decoding = recipe().arm("ensemble4.k9.kp1").decoding
+    assert decoding.of == ("lv.frozen", "lv_reshuffle.frozen")
+    assert decoding.checkpoints == "checkpoint.best_loss_*.pt"
 
 
-def test_the_candidate_file_decides_what_a_decoding_is(output):
-    assert "--files work/x/candidates.npz" in output(SHOW, name="lv.k9.kp1")[2]
-    assert "--files work/x/lexicon.en-de" in output(SHOW, name="lv.unk2")[2]
-    assert "--files" not in output(SHOW, name="lv.unk0")[2]
+def test_the_candidate_file_decides_what_a_decoding_is(recipe):
+    assert recipe().arm("lv.k9.kp1").decoding.files == ("work/x/candidates.npz",)
+    assert recipe().arm("lv.unk2").decoding.files == ("work/x/lexicon.en-de",)
+    assert recipe().arm("lv.unk0").decoding.files == ()
 
 
-def test_both_curves_are_decoded_once_and_first(output):
+def test_both_curves_are_decoded_once_and_first(recipe):
     curves = [f"lv.k{k}.kp10" for k in (2000, 500, 1000, 4000, 8000)]
     curves += [f"lv.k2000.kp{n}" for n in (0, 1, 20)]
-    names = output("all_decodings k500.kp20")
+    names = recipe().all_decodings("k500.kp20")
     assert names[:8] == curves
     assert names[8:12] == ["shortlist.unk2", "lv.unk2", "lv.k500.kp20", "lv.k500.kp20.unk2"]
-    assert {"lv_tau1000.k8000.kp10", "ensemble8.k500.kp20.unk2", "lv.k2000.kp0.unk2"} <= set(names)
+    assert {"lv_tau500.k8000.kp10", "ensemble8.k500.kp20.unk2", "lv.k2000.kp0.unk2"} <= set(names)
     assert len(set(names)) == len(names)
 
 
-def test_every_decoding_of_the_list_means_something(output):
-    script = "for name in $(all_decodings k4000.kp10); do define_arm $name; echo $GENERATE; done"
-    lines = output(script)
-    assert len(lines) == len(output("all_decodings k4000.kp10"))
-    for line in lines:
-        decoded(line)
+def test_every_decoding_of_the_list_means_something(recipe):
+    for name in recipe().all_decodings("k4000.kp10"):
+        decoded(recipe().arm(name).test.generate)
 
 
-def test_the_paper_setting_has_the_papers_sizes(output):
-    (found,) = (
-        trained(output(SHOW, name="lv", SETTING="paper", PARALLEL="/text", TARGET=target)[0])
-        for target in ("fr",)
-    )
+def test_decodings_that_are_named_take_the_place_of_all(recipe):
+    named = recipe(DECODINGS="lv.unk2")
+    assert named.curve_decodings() == []
+    assert named.all_decodings("k1.kp1") == ["lv.unk2"]
+
+
+def test_the_paper_setting_has_the_papers_sizes(recipe):
+    found = trained(recipe(SETTING="paper", PARALLEL="/text", TARGET="fr").arm("lv"))
     sizes = {"hidden_size": 1000, "embed_dim": 620, "maxout_size": 500, "partition_size": 30000}
     training = {"optimizer": "adadelta", "clip_norm": 1, "batch_size": 80, "dropout": 0}
     assert {name: found[name] for name in sizes | training} == sizes | training
-    script = 'echo "$SHORTLIST $LARGE $TAU ${TAUS[*]}"'
-    german = output(script, SETTING="paper", PARALLEL="/text", TARGET="de")
-    assert german == ["50000 500000 50000 15000"]
+    german = recipe(SETTING="paper", PARALLEL="/text", TARGET="de").settings
+    found = [german[name] for name in ("SHORTLIST", "LARGE", "TAU", "TAUS")]
+    assert found == ["50000", "500000", "50000", "15000"]
 
 
 @pytest.mark.parametrize(
@@ -210,20 +219,22 @@ def test_the_paper_setting_has_the_papers_sizes(output):
         ("ensemble10.unk2", "'ensemble10' needs 5 arms, ENSEMBLE_OF has 4"),
     ],
 )
-def test_a_name_that_means_nothing_is_said(bash, name, message):
-    result = bash(SHOW, name=name)
-    assert result.returncode == 1
-    assert message in result.stderr
+def test_a_name_that_means_nothing_is_said(recipe, name, message):
+    with pytest.raises(UserError) as info:
+        recipe().arm(name)
+    assert message in str(info.value)
 
 
 def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
     result = subprocess.run(
         [RECIPE / "10_arms.sh"],
-        env=environment(
-            OUTLAYERS_WORK=str(tmp_path / "work"),
-            OUTLAYERS_RESULTS=str(tmp_path / "results"),
-            ARMS="shortlist lvv",
-        ),
+        env={
+            **os.environ,
+            "OUTLAYERS_PYTHON": sys.executable,
+            "OUTLAYERS_WORK": str(tmp_path / "work"),
+            "OUTLAYERS_RESULTS": str(tmp_path / "results"),
+            "ARMS": "shortlist lvv",
+        },
         capture_output=True,
         text=True,
     )
@@ -239,7 +250,6 @@ def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
         ({"SETTING": "paper"}, "SETTING=paper: name in PARALLEL a folder"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(bash, more, message):
-    result = bash("true", **more)
-    assert result.returncode == 1
-    assert message in result.stderr
+def test_a_setting_that_means_nothing_is_refused(recipe, more, message):
+    with pytest.raises(UserError, match=message):
+        recipe(**more)

@@ -4,12 +4,14 @@ import json
 
 import pytest
 
-import ledger
-from jean2015_large_vocabulary import claims, figures, table
-from recorded_runs import Runs
-from resampling import Interval
-from tests.recipes.test_report import add
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from recipes.jean2015_large_vocabulary import claims, figures, table
+from recipes.lab import figures as drawing
+from recipes.lab import ledger, report
+from recipes.lab.arms import load
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
+from recipes.lab.resampling import Estimate
+from recipes.lab.runs import Runs
+from tests.recipes.test_table import add
 
 CHOSEN = "k4.kp10"
 UNK = f"{CHOSEN}.unk2"
@@ -34,11 +36,9 @@ class Scores(Runs):
     def bleu(self, arm):
         return self.scores.get(arm)
 
-    def difference(self, weights):
-        if not all(arm in self for arm in weights):
-            return None
-        total = sum(weight * self.scores[arm] for arm, weight in weights.items())
-        return Interval(total, total - self.half, total + self.half), 3
+    def estimate(self, arms, statistic):
+        total = statistic(self.scores.get)
+        return Estimate(total, total - self.half, total + self.half, 3)
 
 
 def evidence(bleu, tmp_path, **speeds):
@@ -56,7 +56,7 @@ def evidence(bleu, tmp_path, **speeds):
         (claims.large_beats_shortlist, {"lv": 22, f"lv.{CHOSEN}": 19, "shortlist": 20}, FAILS),
         (claims.large_beats_shortlist, {"lv": 22, "shortlist": 20}, NOT_RUN),
         (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 20.5}, HOLDS),
-        (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 20.05}, UNDECIDED),
+        (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 20.05}, SAME),
         (claims.candidates_cost_nothing, {"lv": 20, f"lv.{CHOSEN}": 19}, FAILS),
         (
             claims.replacement_helps_the_shortlist_more,
@@ -129,36 +129,53 @@ def test_what_was_not_measured_is_not_run(tmp_path):
     assert claims.decoding_time(found).verdict == claims.training_time(found).verdict == NOT_RUN
 
 
+@pytest.mark.parametrize(
+    ("bleu", "perplexity", "verdict"),
+    [(21, 9.0, HOLDS), (19, 9.0, FAILS), (21, 11.0, FAILS), (21, None, NOT_RUN)],
+)
+def test_the_correction_must_gain_in_bleu_and_in_perplexity(bleu, perplexity, verdict, tmp_path):
+    found = evidence({"lv": 20, "lv_corrected": bleu}, tmp_path)
+    perplexities = {"lv": 10.0, "lv_corrected": perplexity}
+    found.runs.paired = lambda arms, name: [
+        [perplexities[arm]] * 3 if perplexities[arm] and name == "best_valid_ppl" else []
+        for arm in arms
+    ]
+    assert claims.correction_helps(found).verdict == verdict
+
+
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A checkout with a small ledger."""
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     path = tmp_path / "results" / "mine" / "ledger.jsonl"
-    add(path, "shortlist", 1, 10.0, wrong=0.5)
-    add(path, "lv", 1, 20.0, wrong=0.1)
-    add(path, f"lv.{CHOSEN}", 1, 21.0, wrong=0.1, valid_bleu_tokenised=22.5)
+    for seed in (1, 2):
+        add(path, "shortlist", seed, 10.0, wrong=0.5)
+        add(path, "lv", seed, 20.0, wrong=0.1)
+        add(path, f"lv.{CHOSEN}", seed, 21.0, wrong=0.1, valid_bleu_tokenised=22.5)
     add(path, "lv.k8.kp10", 1, 20.5, wrong=0.1, valid_bleu_tokenised=22.0)
     for number, name in enumerate(("a", "b")):
         add(path, f"{name}.{UNK}", 1, 20 + number, wrong=0.2)
     return path
 
 
-def test_the_page_has_the_table_every_claim_and_what_is_missing(results, capsys):
-    arms = ["shortlist", "lv", "full", f"lv.{CHOSEN}"]
-    members = ["--ensemble-of", "a", "b", "--default", "k8.kp10"]
-    assert claims.main([str(results), "--arms", *arms, *members]) == 0
+def test_the_page_has_the_table_every_claim_and_what_is_missing(results):
+    more = {"ARMS": "shortlist lv full", "DECODINGS": f"lv.{CHOSEN}", "ENSEMBLE_OF": "a b"}
+    more |= {"DEFAULT_CHOICE": "k8.kp10", "OUTLAYERS_RESULTS": str(results.parent)}
+    report.write(load("jean2015_large_vocabulary", more))
     page = (results.parent / "claims.md").read_text()
     assert "K and K' chosen on the dev set: k4.kp10." in page
     assert "Arms not run: full." in page
     assert "| basic | 10.00 | 20.00 |" in page
     assert "| + candidates | - | 21.00 (22.50) |" in page
     assert "| + UNK replacement | not run | not run |" in page
-    assert [f"## {number}. " in page for number in range(1, 9)] == [True] * 8
+    assert [f"| {number}. " in page for number in range(1, 10)] == [True] * 9
     facts = json.loads((results.parent / "claims.json").read_text())
     assert facts["choice"] == CHOSEN
-    assert [claim["number"] for claim in facts["claims"]] == list(range(1, 9))
+    assert [claim["number"] for claim in facts["claims"]] == list(range(1, 10))
     verdict = {claim["number"]: claim["verdict"] for claim in facts["claims"]}
     assert (verdict[1], verdict[3]) == (HOLDS, NOT_RUN)
+    assert (results.parent / "training.md").exists()
+    assert (results.parent / "decoding.md").exists()
 
 
 def test_cross_model_bleu_takes_the_columns_as_references(results):
@@ -172,19 +189,16 @@ def test_cross_model_bleu_takes_the_columns_as_references(results):
     assert "fewer than two" in next(table.cross_model(runs, names[:1]))
 
 
-def test_an_empty_ledger_is_refused(tmp_path, capsys):
-    assert claims.main([str(tmp_path / "ledger.jsonl")]) == 2
-    assert "is missing or empty" in capsys.readouterr().err
-
-
 def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     pytest.importorskip("matplotlib")
     scores = {"lv": 20, "lv.k4.kp10": 21, "lv.k8.kp10": 22, "lv_tau1.k4.kp10": 19}
     runs = Scores(scores)
     runs.bleu = scores.get
-    assert [path.name for path in figures.draw(runs, tmp_path, CHOSEN)] == ["bleu_by_k.png"]
+    assert [path.name for path in drawing.draw(figures.charts(runs, CHOSEN), tmp_path)] == [
+        "bleu_by_k.png"
+    ]
     scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20}
-    assert [path.name for path in figures.draw(runs, tmp_path, CHOSEN)] == [
+    assert [path.name for path in drawing.draw(figures.charts(runs, CHOSEN), tmp_path)] == [
         "bleu_by_k.png",
         "bleu_by_k_prime.png",
     ]

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-import ledger
-from jean2015_large_vocabulary import decode, decodings
-from recorded_runs import Runs
-from tests.recipes.test_arm import calls
-from tests.recipes.test_arm import run as train
+from recipes.jean2015_large_vocabulary import decodings
+from recipes.lab import ledger
+from recipes.lab.arms import Arm, Decoding, TranslationTest, load
+from recipes.lab.run_arm import NotHere, Place, Run, execute
+from recipes.lab.runs import Runs
+from tests.recipes.conftest import calls
+from tests.recipes.conftest import run as train
+
+PLACE = Place(Path("ledger.jsonl"), Path("runs"))
 
 
 @pytest.fixture
@@ -18,15 +22,17 @@ def trained(checkout):
     (checkout / "lists").write_text("a list\n")
     for name in ("tied", "linear"):
         for seed in (1, 2):
-            assert train("--seed", str(seed), name=name) == 0
+            assert train(name, seed)
     Path("calls").unlink()
     return checkout
 
 
-def run(*more, name="tied.k9.kp1", of=("tied",), generate="--beam 2 --text {subset}.en"):
-    fixed = ["--ledger", "ledger.jsonl", "--runs", "runs", "--data", "data", "--of", *of]
-    fixed += ["--reference", "test.de", "--dev-reference", "valid.de", "--generate", generate]
-    return decode.main([name, *fixed, *more, "--"])
+def run(
+    *files, name="tied.k9.kp1", of=("tied",), seed=1, generate="--beam 2 --text {subset}.en", **more
+):
+    test = TranslationTest(generate, "test.de", valid_reference="valid.de")
+    arm = Arm(name, "", "data", test, decoding=Decoding(of, files=files, **more))
+    return execute(Run(arm, seed, PLACE))
 
 
 def last():
@@ -34,7 +40,7 @@ def last():
 
 
 def test_both_sets_are_decoded_with_their_own_text(trained):
-    assert run() == 0
+    assert run()
     entry = last()
     assert entry["arm"] == "tied.k9.kp1"
     assert entry["generate_command"].endswith("--beam 2 --text test.en")
@@ -48,21 +54,21 @@ def test_both_sets_are_decoded_with_their_own_text(trained):
 
 
 def test_a_decoding_in_the_ledger_is_skipped_unless_something_changed(trained):
-    run("--files", "lists")
-    run("--files", "lists")
+    run("lists")
+    run("lists")
     assert len(calls()) == 2
     (trained / "lists").write_text("another list\n")
-    run("--files", "lists")
+    run("lists")
     assert len(calls()) == 4
-    run("--files", "lists", generate="--beam 3")
+    run("lists", generate="--beam 3")
     assert len(calls()) == 6
-    assert train("--seed", "1", epochs=4) == 0  # the model is another one now
-    run("--files", "lists", generate="--beam 3")
+    assert train(epochs=4)  # the model is another one now
+    run("lists", generate="--beam 3")
     assert calls()[6:] == ["train", "generate", "generate", "generate"]
 
 
 def test_the_checkpoint_is_that_of_the_same_seed(trained):
-    run("--seed", "2")
+    run(seed=2)
     (path,) = {word for word in last()["generate_command"].split() if word.endswith(".pt")}
     assert path.startswith("runs/tied/seed2-")
 
@@ -71,9 +77,8 @@ def test_an_ensemble_has_every_checkpoint_of_the_pattern(trained):
     for folder in Path("runs").rglob("checkpoints"):
         for loss in ("3.1", "3.2"):
             (folder / f"checkpoint.best_loss_{loss}.pt").touch()
-    run(
-        "--checkpoints", "checkpoint.best_loss_*.pt", of=("tied", "linear"), name="ensemble4.k9.kp1"
-    )
+    of, pattern = ("tied", "linear"), "checkpoint.best_loss_*.pt"
+    run(checkpoints=pattern, of=of, name="ensemble4.k9.kp1")
     words = last()["generate_command"].split()
     paths = words[words.index("--path") + 1].split(":")
     assert [(path.split("/")[1], path[-6:]) for path in paths] == [
@@ -85,15 +90,15 @@ def test_an_ensemble_has_every_checkpoint_of_the_pattern(trained):
     assert set(last()["setting"]["of"]) == {"tied", "linear"}
 
 
-def test_what_was_not_trained_here_is_not_decoded(trained, capsys):
-    assert run("--seed", "3") == run(of=("none", "tied")) == 0
+def test_what_was_not_trained_here_is_not_decoded(trained):
+    with pytest.raises(NotHere, match=r"not decoded, for tied was not run: tied\.k9\.kp1"):
+        run(seed=3)
+    with pytest.raises(NotHere, match="not decoded, for none was not run"):
+        run(of=("none", "tied"))
     for path in Path("runs/linear").rglob("*.pt"):
         path.unlink()
-    assert run(of=("linear",)) == 0
-    said = capsys.readouterr().out
-    assert "not decoded, for tied was not run" in said
-    assert "not decoded, for none was not run" in said
-    assert "has no checkpoint_best.pt: linear ran elsewhere" in said
+    with pytest.raises(NotHere, match=r"has no checkpoint_best\.pt: linear ran elsewhere"):
+        run(of=("linear",))
     assert not Path("calls").exists()
 
 
@@ -105,15 +110,16 @@ def write(path, **scores):
         ledger.append(path, entry)
 
 
-def test_the_lists_are_chosen_on_the_dev_set(tmp_path, capsys):
+def test_the_lists_are_chosen_on_the_dev_set(tmp_path):
     path = tmp_path / "ledger.jsonl"
-    assert decodings.main([str(path)]) == 0
+    recipe = load("jean2015_large_vocabulary", {"OUTLAYERS_RESULTS": str(tmp_path)})
+    assert recipe.choice() == "k2000.kp10"
     write(path, lv_k500_kp10=20.5, lv_k2000_kp10=21.0, lv_k2000_kp20=21.0, lv_k1000_kp10=19)
     # Other rows are no candidates for the choice, however high.
     write(path, lv_k2000_kp10_unk2=30, other_k500_kp1=40, lv=50, lv_frozen_k7_kp7=60)
-    assert decodings.main([str(path)]) == 0
-    assert capsys.readouterr().out.split() == ["k2000.kp10", "k2000.kp10"]
+    assert recipe.choice() == "k2000.kp10"
     write(path, lv_k500_kp1=22.0)
+    assert recipe.choice() == "k500.kp1"
     assert decodings.choice(Runs(ledger.read(path)), "k1.kp1") == "k500.kp1"
 
 

@@ -5,16 +5,14 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import ledger
-import scoring
-from jean2015_large_vocabulary import decoding_speed, nbest, rescore
-from jean2015_large_vocabulary.nbest import Hypothesis, NBest
+from recipes.jean2015_large_vocabulary import decoding_speed, nbest, rescore
+from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
+from recipes.lab import ledger, scoring, speed
+from tests.recipes.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
 
 
@@ -72,7 +70,8 @@ def test_the_speed_is_that_of_the_search_alone(tmp_path, said, expected):
 
 def test_seconds_a_word_are_the_median_of_the_rounds():
     speeds = {"shortlist": [100.0, 50.0, 80.0], "lv": [10.0, 10.0, 8.0]}
-    shortlist, lv = decoding_speed.rows_of(speeds, {name: [1.0] for name in speeds})
+    rows = speed.summarise(speeds, dict.fromkeys(speeds, 1.0))
+    shortlist, lv = decoding_speed.in_words(rows)
     assert (shortlist["seconds_per_word"], lv["seconds_per_word"]) == (1 / 80, 1 / 10)
     assert lv["ratios"] == [0.1, 0.2, 0.1]
 

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import arm
-import comparison
-import ledger
-import run_files
-from recorded_runs import Runs
+from recipes.lab import kept_translations, ledger, table
+from recipes.lab.runs import Runs
+from tests.recipes.conftest import ROOT
+from tests.recipes.conftest import run as run_arm
 
 LEDGER = Path("results/mine/ledger.jsonl")
-ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name="tied", *more):
-    fixed = ["--ledger", str(LEDGER), "--runs", "runs", "--data", "data", "--language", "de"]
-    fixed += ["--reference", "test.de", "--raw-reference", "raw.de"]
-    assert arm.main([name, *fixed, *more, "--", "--max-epoch", "1"]) == 0
+def run(name="tied", **more):
+    more = {"language": "de", "raw_reference": "raw.de", "epochs": 1, **more}
+    assert run_arm(name, ledger=LEDGER, **more)
 
 
 @pytest.fixture
@@ -46,38 +43,34 @@ def test_translations_outlive_their_run_folder(recipe, kind):
     written = hypotheses.read_text().splitlines()
     references = Path("test.de" if kind == "tokenised" else "raw.de").read_text().splitlines()
     shutil.rmtree("runs")
-    assert comparison.translations(entry, kind) == (written, references)
+    assert kept_translations.translations(entry, kind) == (written, references)
     assert kept() == [f"tied.seed1.{entry['key']}.hyp"]
 
 
 def test_intervals_are_the_same_without_run_folders(recipe, monkeypatch):
     run("tied")
-    run("linear", "--generate", "--beam 2")
+    run("linear", generate="--beam 2")
     (recipe / "bin" / "fairseq-generate").write_text(
         (recipe / "bin" / "fairseq-generate").read_text().replace("cat number", "dog number")
     )
     run("joint")
     weights = {"tied": 1, "joint": -1}
     before = Runs(entries()).difference(weights)
-    assert before[0].difference > 10
+    assert before.value > 10
     shutil.rmtree("runs")
     assert Runs(entries()).difference(weights) == before
-    rows = comparison.rows_of(entries())
-    assert comparison.compare_with_first(rows) == []
-    assert list(rows[2].intervals) == [1]
+    comparison = table.Comparison(Runs.by_setting(entries()))
+    assert comparison.problems == []
+    assert comparison.differences["joint"] == Runs(entries()).difference({"joint": 1, "tied": -1})
 
 
-def test_files_of_runs_are_found_where_they_are_kept(recipe, capsys):
+def test_files_of_runs_are_found_where_they_are_kept(recipe):
     run()
     shutil.rmtree("runs")
     runs = Runs(entries())
     assert runs.file("tied", "test.tokenised.hyp").parent == LEDGER.parent / "translations"
     assert runs.file("tied", "test.tokenised.ref").read_text() == Path("test.de").read_text()
     assert runs.file("tied", "checkpoints/checkpoint_best.pt") is None
-    capsys.readouterr()
-    asked = [str(LEDGER), "test.tokenised.hyp", "--arms", "tied", "linear", "--names"]
-    assert run_files.main(asked) == 0
-    assert capsys.readouterr().out == f"tied={LEDGER.parent}/translations/{kept()[0]}\n"
 
 
 def test_skipping_an_arm_keeps_what_was_not_kept_when_it_ran(recipe):
@@ -86,7 +79,7 @@ def test_skipping_an_arm_keeps_what_was_not_kept_when_it_ran(recipe):
     run()
     assert len(entries()) == 1
     shutil.rmtree("runs")
-    assert comparison.translations(entries()[0], "plain") is not None
+    assert kept_translations.translations(entries()[0], "plain") is not None
 
 
 def test_translations_that_the_line_does_not_tell_of_are_not_kept(recipe, capsys):
@@ -103,16 +96,19 @@ def test_an_arm_that_is_run_again_replaces_what_was_kept(recipe):
     run()
     generate = recipe / "bin" / "fairseq-generate"
     generate.write_text(generate.read_text().replace("cat number", "dog number"))
-    run("tied", "--force")
+    run("tied", force=True)
     assert len(kept()) == 1
-    assert comparison.translations(entries()[1], "tokenised")[0][3] == "the dog number 3 sat down ."
+    assert (
+        kept_translations.translations(entries()[1], "tokenised")[0][3]
+        == "the dog number 3 sat down ."
+    )
 
 
 def test_other_references_in_the_same_place_are_not_taken(recipe):
     run()
     shutil.rmtree("runs")
     Path("test.de").write_text(Path("test.de").read_text().replace("cat", "dog"))
-    assert comparison.translations(entries()[0], "tokenised") is None
+    assert kept_translations.translations(entries()[0], "tokenised") is None
 
 
 def test_each_set_of_references_is_noted_once(recipe):
@@ -130,5 +126,5 @@ def test_ledgers_from_before_are_read(path):
     runs = Runs(lines)
     assert set(runs.arms) == {line["arm"] for line in lines}
     for line in lines:
-        found = comparison.translations(line, "tokenised")
+        found = kept_translations.translations(line, "tokenised")
         assert found is None or len(found[0]) == line["figures"]["sentences"]

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-import ledger
+from recipes.lab import ledger
 
 
 def entry(arm="tied", seed=1, setting=None, **more):
@@ -87,6 +87,29 @@ def test_a_broken_line_is_named(tmp_path, broken):
     path.write_text(json.dumps(entry()) + "\n" + broken + "\n")
     with pytest.raises(ValueError, match=r"ledger\.jsonl:2: not "):
         ledger.read(path)
+
+
+def test_tuning_runs_and_arms_are_not_taken_for_each_other(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    ledger.append(path, entry(kind="tuning"))
+    setting = {"train": "--lr 1"}
+    assert ledger.find(path, "tied", setting, 1) is None
+    assert ledger.find(path, "tied", setting, 1, ledger.TUNING)["kind"] == "tuning"
+
+
+def test_seconds_of_the_last_epoch_alone_have_another_name(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    ledger.append(path, entry(figures={"train_seconds": 63.0, "bleu": 1}))
+    ledger.append(path, entry(figures={"train_seconds": 630.0, "train_seconds_epochs": 10}))
+    old, new = (line["figures"] for line in ledger.read(path))
+    assert old == {ledger.LAST_EPOCH: 63.0, "bleu": 1}
+    assert new["train_seconds"] == 630.0
+
+
+@pytest.mark.parametrize("path", sorted(ledger.ROOT.glob("results/**/ledger.jsonl")))
+def test_the_keys_of_the_ledgers_are_those_of_their_settings(path):
+    lines = ledger.read(path)
+    assert [ledger.setting_key(line["setting"]) for line in lines] == [e["key"] for e in lines]
 
 
 def test_a_second_process_cannot_take_a_run_folder(tmp_path):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import ledger
-import measurements
+from recipes.lab import ledger, measurements
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

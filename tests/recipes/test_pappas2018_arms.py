@@ -3,58 +3,39 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
-import ledger
+from recipes.lab import ledger
+from recipes.lab.arms import load
+from recipes.lab.settings import UserError
+from tests.recipes.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "pappas2018_joint"
-OURS = ("SETTING", "DIRECTIONS", "ARMS", "SETS", "DIM", "EPOCHS", "SEEDS", "WMT_DATA")
 
 
-def bash(script, **environment):
-    """Run a few lines after settings.sh."""
-    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
-    return subprocess.run(
-        ["bash", "-c", f"source {RECIPE / 'settings.sh'}\n{script}"],
-        cwd=ROOT,
-        env={**inherited, "OUTLAYERS_PYTHON": sys.executable, **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
-def output(script, **environment):
-    """The lines that it prints."""
-    result = bash(script, **environment)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()
-
-
-# Two lines: the options for fairseq-train, and those for translating and scoring.
-SHOW = 'define_arm "$name"; echo "${OPTIONS[@]}"; echo "$GENERATE" "${ARM_OPTIONS[@]}"'
+def recipe(**environment):
+    return load("pappas2018_joint", environment)
 
 
 @pytest.fixture(scope="module")
 def commands():
     """The options of every arm for fairseq-train, parsed by fairseq, by the arm's name."""
-    lines = output(f'for name in $(all_arms); do echo "$name"; {SHOW}; done')
-    found = {}
-    for name, train, _ in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        parser = options.get_training_parser()
-        found[name] = options.parse_args_and_arch(parser, ["data", *train.split()])
-    return found
+    declared = recipe()
+    parser = options.get_training_parser
+    return {
+        name: options.parse_args_and_arch(parser(), ["data", *declared.arm(name).train])
+        for name in declared.all_arms()
+    }
 
 
 def test_the_seven_arms_of_the_first_direction_come_first():
     models = ["nmt", "tied", "bilinear", "output_structure", "context_structure"]
     models += ["joint128", "joint256"]
-    names = output("all_arms")
+    names = recipe().all_arms()
     assert names[:7] == [f"de-en.bpe4000.{model}" for model in models]
     assert names[7:14] == [f"en-de.bpe4000.{model}" for model in models]
     assert [name.split(".", 2)[2] for name in names[14:18]] == [
@@ -115,7 +96,8 @@ def test_training_is_the_authors(commands):
 
 
 def test_the_paper_setting_has_the_papers_sizes():
-    names = output("all_arms", SETTING="paper", WMT_DATA="/wmt")
+    declared = recipe(SETTING="paper", WMT_DATA="/wmt")
+    names = declared.all_arms()
     # 25% of the classes for 128k merges, and for d_j of 2048 at 64k.
     vocabulary = [name for name in names if name.startswith("fi-en.") and "bpe32000" not in name]
     assert vocabulary == [
@@ -123,15 +105,13 @@ def test_the_paper_setting_has_the_papers_sizes():
         "fi-en.bpe64000.joint2048.share25",
         *(f"fi-en.bpe128000.{m}.share25" for m in ("nmt", "tied", "joint512", "joint2048")),
     ]
-    train, translate = output(
-        f"name=fi-en.bpe32000.joint4096; {SHOW}", SETTING="paper", WMT_DATA="/wmt"
-    )
+    arm = declared.arm("fi-en.bpe32000.joint4096")
     parser = options.get_training_parser()
-    command = options.parse_args_and_arch(parser, ["data", *train.split()])
+    command = options.parse_args_and_arch(parser, ["data", *arm.train])
     sizes = {"embed_dim": 512, "hidden_size": 512, "batch_size": 96, "max_epoch": 50, "lr": [0.001]}
     assert {option: getattr(command, option) for option in sizes} == sizes
-    assert "--raw-reference /wmt/en-fi/newstest2016.en" in translate
-    assert "--lowercase" not in translate
+    assert arm.test.raw_reference == "/wmt/en-fi/newstest2016.en"
+    assert not arm.test.lowercase
 
 
 @pytest.mark.parametrize(
@@ -170,9 +150,16 @@ def test_a_name_that_means_nothing_is_said_before_anything_is_trained(arm, messa
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(environment, message):
-    result = bash("all_arms", **environment)
-    assert result.returncode == 1
-    assert message in result.stderr
+    with pytest.raises(UserError, match=message):
+        recipe(**environment)
+
+
+def test_speed_is_measured_with_large_batches_of_the_sampling_vocabulary():
+    data, groups = recipe(WORK="x").speed_groups()
+    assert data == "work/pappas2018_joint/de-en/bin.words"
+    assert list(groups)[:2] == ["de-en.words.nmt", "de-en.words.nmt.share50"]
+    assert all("--max-tokens 5000" in " ".join(train) for train in groups.values())
+    assert not any("--batch-size" in train for train in groups.values())
 
 
 @pytest.mark.system

@@ -5,26 +5,30 @@ import json
 import numpy as np
 import pytest
 
-import ledger
-import scoring
 from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics
-from pappas2018_joint import claims, figures, frequency_bins, summarise
-from pappas2018_joint.axes import Arms, Axes
-from recorded_runs import Runs
-from resampling import Interval, multiplicities
-from verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from recipes.lab import ledger, report, scoring
+from recipes.lab.arms import load
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from recipes.lab.resampling import Estimate, multiplicities
+from recipes.lab.runs import Runs
+from recipes.pappas2018_joint import claims, figures, frequency_bins
 
-AXES = Axes(
-    directions=["de-en", "en-de"],
-    vocabulary="bpe4",
-    vocabularies=["bpe1", "bpe4", "bpe8"],
-    sampling_vocabulary="words",
-    joint_dims=[2, 8],
-    sweep_dims=[2, 4, 8],
-    shares=[25],
-    depths=[1, 2],
-    layers=2,
-)
+AXES = {
+    "DIRECTIONS": "de-en en-de",
+    "VOCABULARY": "bpe4",
+    "VOCABULARIES": "bpe1 bpe4 bpe8",
+    "SAMPLING_VOCABULARY": "words",
+    "JOINT_DIMS": "2 8",
+    "SWEEP_DIMS": "2 4 8",
+    "SHARES": "25",
+    "DEPTHS": "1 2",
+    "LAYERS": "2",
+}
+DIRECTIONS = AXES["DIRECTIONS"].split()
+
+
+def arms_of(runs, speeds=(), **axes):
+    return claims.Arms(load("pappas2018_joint", {**AXES, **axes}), runs, dict(speeds))
 
 
 class Scores(Runs):
@@ -48,15 +52,13 @@ class Scores(Runs):
     def figure(self, arm, name):
         return self.figures.get((arm, name))
 
-    def difference(self, weights):
-        if not all(arm in self for arm in weights):
-            return None
-        total = sum(weight * self.scores[arm] for arm, weight in weights.items())
-        return Interval(total, total - self.half, total + self.half), 3
+    def estimate(self, arms, statistic):
+        total = statistic(self.scores.get)
+        return Estimate(total, total - self.half, total + self.half, 3)
 
 
-def decided(claim, bleu, axes=AXES, **more):
-    return claim(Arms(axes, Scores(bleu, **more)))
+def decided(claim, bleu, speeds=(), **more):
+    return claim(arms_of(Scores(bleu, **more), speeds))
 
 
 def of(direction, vocabulary, **models):
@@ -78,14 +80,14 @@ def test_claim_1_asks_for_the_best_joint_in_each_direction(joint, half, verdict)
 
 PERPLEXITIES = {
     (f"{direction}.bpe4.joint{dim}", "best_valid_ppl"): perplexity
-    for direction in AXES.directions
+    for direction in DIRECTIONS
     for dim, perplexity in ((2, 9.0), (4, 8.0), (8, 7.0))
 }
 
 
 def test_the_joint_space_is_chosen_in_validation_and_not_on_the_test_set():
     bleu = of("de-en", "bpe4", joint2=99, joint4=50, joint8=10)
-    arms = Arms(AXES, Scores(bleu, figures=PERPLEXITIES))
+    arms = arms_of(Scores(bleu, figures=PERPLEXITIES))
     assert arms.chosen_joint() == "de-en.bpe4.joint8"
     # Only among those that were run.
     del bleu["de-en.bpe4.joint8"]
@@ -119,8 +121,7 @@ def test_claim_4_is_about_every_round():
         speeds = {"nmt": [100, 110], "tied": [100, 110], "joint2": joint, "joint8": large}
         speeds |= {f"{model}.share25": sampled for model in list(speeds)}
         named = {f"de-en.words.{model}": rounds for model, rounds in speeds.items()}
-        axes = Axes(**{**vars(AXES), "speeds": named})
-        return decided(claims.speed, {}, axes).verdict
+        return decided(claims.speed, {}, named).verdict
 
     assert found([90, 95], [50, 50], [300, 300]) == HOLDS
     assert found([90, 80], [50, 50], [300, 300]) == UNDECIDED
@@ -164,7 +165,7 @@ def test_claim_8_wants_a_larger_gain_into_the_richer_morphology():
 
 def test_the_authors_sampled_arm_stands_in_for_one_that_they_did_not_train():
     runs = Scores(of("de-en", "bpe8", **{"nmt.share25": 20, "tied": 20, "tied.share25": 19}))
-    arms = Arms(AXES, runs)
+    arms = arms_of(runs)
     assert arms.name("nmt", vocabulary="bpe8") == "de-en.bpe8.nmt.share25"
     assert arms.name("tied", vocabulary="bpe8") == "de-en.bpe8.tied"
 
@@ -189,15 +190,16 @@ def test_resampled_meteor_is_that_of_the_sentences_drawn(texts):
     training, hypotheses, references = texts
     bins = frequency_bins.bins_of(training)
     parameters = PARAMETERS["en"]
-    found = frequency_bins.resampled_meteor(hypotheses, references, bins, parameters)
+    metrics = frequency_bins.meteor(bins, parameters)
+    found = [metric.resampled(hypotheses, references) for metric in metrics]
     times = [np.ones(len(references), dtype=int), *multiplicities(len(references))]
     for number in (0, 1, 2, 1000):
         drawn = np.repeat(np.arange(len(references)), times[number])
         words = [[lines[index].split() for index in drawn] for lines in (hypotheses, references)]
         statistics = MatchStatistics(*words, bins.bin_of)
-        for group, name in enumerate(bins.names):
+        for group in range(len(bins.names)):
             expected = 100 * (statistics.scores(parameters, group).meteor or 0)
-            assert found[name][number] == pytest.approx(expected)
+            assert found[group][number] == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -205,70 +207,82 @@ def line(tmp_path, monkeypatch):
     """Makes a ledger line whose run folder holds translations."""
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
 
-    def make(arm, hypotheses, references, ppl=10.0):
-        folder = tmp_path / "work" / arm
+    def make(arm, hypotheses, references, ppl=10.0, seed=1):
+        folder = tmp_path / "work" / f"{arm}.{seed}"
         folder.mkdir(parents=True)
         for form in ("tokenised", "plain"):
             scoring.write_lines(folder / f"test.{form}.hyp", hypotheses)
             scoring.write_lines(folder / f"test.{form}.ref", references)
         figures = scoring.score(hypotheses, references, tokenised=False)
         figures |= {"sentences": len(references), "best_valid_ppl": ppl, "parameters": 1}
-        return {"arm": arm, "seed": 1, "key": "k", "run": f"work/{arm}", "figures": figures}
+        run = f"work/{arm}.{seed}"
+        return {"arm": arm, "seed": seed, "key": "k", "run": run, "figures": figures}
 
     return make
 
 
-def test_claim_6_compares_bins(texts, line):
+MODELS = ("nmt", "tied", "bilinear", "output_structure", "context_structure")
+
+
+def test_claim_6_compares_bins_with_all_other_models(texts, line, monkeypatch):
     training, hypotheses, references = texts
-    names = ["de-en.bpe4.joint2", "de-en.bpe4.nmt", "de-en.bpe4.tied"]
-    entries = [line(names[0], references, references)]
-    entries += [line(name, hypotheses, references) for name in names[1:]]
-    axes = Axes(**{**vars(AXES), "training_texts": {"de-en": training}})
-    found = claims.frequency_bins(Arms(axes, Runs(entries)))
+    names = ["de-en.bpe4.joint2", *(f"de-en.bpe4.{model}" for model in MODELS)]
+    entries = [line(names[0], references, references, seed=seed) for seed in (1, 2)]
+    entries += [line(n, hypotheses, references, seed=s) for n in names[1:] for s in (1, 2)]
+    arms = arms_of(Runs(entries))
+    monkeypatch.setattr(
+        arms.recipe, "training_text", lambda way: str(training) if way == "de-en" else "nowhere"
+    )
+    found = claims.frequency_bins(arms)
     by_inequality = {part.inequality: part.verdict for part in found.parts}
-    assert by_inequality[f"METEOR({names[0]}) ≥ METEOR({names[1]}), words seen 1-9 times"] == HOLDS
-    # The others lose on rare words, not on frequent ones.
-    assert by_inequality[f"gain over {names[1]}: words seen >=100 times ≥ 1-9 times"] == FAILS
+    for other in names[1:]:
+        assert by_inequality[f"METEOR({names[0]}) ≥ METEOR({other}), words seen 1-9 times"] == HOLDS
+        # The others lose on rare words, not on frequent ones.
+        assert by_inequality[f"gain over {other}: words seen >=100 times ≥ 1-9 times"] == FAILS
     assert found.parts[-1].verdict == NOT_RUN  # en-de
     assert found.verdict == FAILS
 
 
-def test_the_summary_writes_claims_and_figures(texts, line, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
+def test_one_seed_of_a_bin_decides_nothing(texts, line):
     training, hypotheses, references = texts
+    runs = Runs([line("de-en.x.joint2", references, references), line("b", hypotheses, references)])
+    parts = frequency_bins.gains_by_frequency(runs, "de-en.x.joint2", ["b"], training)
+    assert {part.verdict for part in parts} == {UNDECIDED}
+
+
+def test_the_report_has_claims_and_figures(texts, line, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    _, hypotheses, references = texts
     names = [f"de-en.bpe4.{model}" for model in ("joint2", "joint8", "nmt", "tied")]
     folder = tmp_path / "results"
     for number, name in enumerate(names):
-        lines = references if name.endswith("joint8") else hypotheses
-        ledger.append(folder / "ledger.jsonl", line(name, lines, references, ppl=9 - number))
+        for seed in (1, 2):
+            lines = references if name.endswith("joint8") else hypotheses
+            found = line(name, lines, references, ppl=9 - number, seed=seed)
+            found |= {"setting": {"train": ""}, "command": "", "commit": "c", "versions": {}}
+            found["machine"] = {"cpu": "x", "cores": 1, "gpu": None}
+            ledger.append(folder / "ledger.jsonl", found)
     speeds = [{"arm": "de-en.words.nmt", "rounds": [1, 2]}]
     speeds.append({"arm": "de-en.words.nmt.share25", "rounds": [3, 4]})
     (folder / "speed.json").write_text(json.dumps({"rows": speeds}))
-    axes = "--directions de-en --vocabulary bpe4 --vocabularies bpe4 --sampling-vocabulary words "
-    axes += "--joint-dims 2 8 --sweep-dims 2 8 --shares 25 --depths 2 --layers 2 --note Hello"
-    arguments = [
-        str(folder / "ledger.jsonl"),
-        *axes.split(),
-        "--training-texts",
-        f"de-en={training}",
-    ]
-    assert summarise.main(arguments) == 0
+    axes = {"DIRECTIONS": "de-en", "VOCABULARIES": "bpe4", "SWEEP_DIMS": "2 8", "DEPTHS": "2"}
+    environment = {**AXES, **axes, "OUTLAYERS_RESULTS": str(folder)}
+    report.write(load("pappas2018_joint", environment))
     text = (folder / "claims.md").read_text()
-    assert "- Hello" in text
+    assert "Multi30k is far below the paper's data" in text
     assert "d_j chosen by validation perplexity, de-en: de-en.bpe4.joint8" in text
-    verdicts = {
-        claim["number"]: claim["verdict"]
-        for claim in json.loads((folder / "claims.json").read_text())
-    }
+    facts = json.loads((folder / "claims.json").read_text())
+    verdicts = {claim["number"]: claim["verdict"] for claim in facts["claims"]}
     assert list(verdicts) == list(range(1, 9))
     assert (verdicts[1], verdicts[3]) == (HOLDS, NOT_RUN)
     for name in ("bleu_by_joint_dim.png", "speed_by_share.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
         assert (folder / name).stat().st_size < 100_000
     assert "1. holds" in capsys.readouterr().out
+    assert (folder / "translation.de-en.md").exists()
 
 
 def test_speeds_are_grouped_by_model_and_share():
     speeds = {"de-en.words.nmt": [1], "de-en.words.nmt.share5": [2], "de-en.words.joint8": [3]}
     expected = {"nmt": {100: [1], 5: [2]}, "joint8": {100: [3]}}
-    assert figures.rounds_by_model(speeds.items()) == expected
+    assert figures.rounds_by_model(speeds) == expected

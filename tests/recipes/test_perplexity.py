@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import arm
-import ledger
-import perplexity
-import scoring
+from recipes.lab import ledger, perplexity, scoring
+from recipes.lab.arms import Arm, PerplexityTest
+from recipes.lab.run_arm import Place, Run, execute
 
 LOG = """x | INFO | fairseq_cli.eval_lm | num. model params: 4,650,000
 x | INFO | fairseq_cli.eval_lm | Evaluated 82,430 tokens in 9.1s (9001.10 tokens/s)
@@ -54,11 +53,12 @@ def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, m
 
     def run(table):
         (tmp_path / "data" / "morphs.txt").write_text(table)
-        return arm.main(["word", "--ledger", "ledger.jsonl", "--runs", "runs", "--data", "data",
-                         "--score", "perplexity", "--evaluate", "--batch-size 1", "--",
-                         "--max-epoch", "1"])  # fmt: skip
+        test = PerplexityTest("--batch-size 1")
+        arm = Arm("word", "", "data", test, ("--max-epoch", "1"))
+        return execute(Run(arm, 1, Place(Path("ledger.jsonl"), Path("runs"))))
 
-    assert run("walks\twalk s\n") == run("walks\twalk s\n") == 0
+    assert run("walks\twalk s\n")
+    assert run("walks\twalk s\n")
     (entry,) = ledger.read(Path("ledger.jsonl"))
     figures = entry["figures"]
     assert figures["valid_ppl"] == figures["test_ppl"] == 2**6.5
@@ -69,10 +69,5 @@ def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, m
     assert "checkpoint_best.pt" in first
     assert entry["evaluate_test_command"].startswith("fairseq-eval-lm data --user-dir ")
     # Another table of units beside the data is another arm.
-    assert run("walks\twal ks\n") == 0
+    assert run("walks\twal ks\n")
     assert len(ledger.read(Path("ledger.jsonl"))) == 2
-
-
-def test_translations_cannot_be_scored_without_a_reference(tmp_path):
-    with pytest.raises(SystemExit, match="--reference FILE is needed"):
-        arm.main(["x", "--ledger", "l", "--runs", "r", "--data", str(tmp_path), "--"])

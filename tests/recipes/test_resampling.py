@@ -4,10 +4,9 @@ import random
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU
 
-import comparison
-import resampling
-import scoring
+from recipes.lab import resampling, scoring
 
 SENTENCES = 30
 
@@ -31,13 +30,14 @@ def corpus(seed, wrong):
 def test_a_resample_scores_like_the_sentences_it_drew(tokenised, lowercase):
     references, hypotheses = corpus(1, 0.3)
     metric = scoring.bleu_metric(tokenised, lowercase)
-    found = resampling.resampled_bleu(hypotheses, references, metric)
-    assert found.shape == (resampling.RESAMPLES,)
+    found = resampling.bleu(tokenised, lowercase).resampled(hypotheses, references)
+    assert found.shape == (1 + resampling.RESAMPLES,)
+    assert found[0] == metric.corpus_score(hypotheses, [references]).score
     times = resampling.multiplicities(SENTENCES)
     for number in (0, 1, 500, 999):
         drawn = np.repeat(np.arange(SENTENCES), times[number])
         chosen = [[lines[index] for index in drawn] for lines in (hypotheses, references)]
-        assert found[number] == metric.corpus_score(chosen[0], [chosen[1]]).score
+        assert found[1 + number] == metric.corpus_score(chosen[0], [chosen[1]]).score
 
 
 def test_every_resample_is_as_large_as_the_test_set_and_always_the_same():
@@ -48,31 +48,50 @@ def test_every_resample_is_as_large_as_the_test_set_and_always_the_same():
 
 
 def test_the_interval_leaves_out_a_fortieth_at_either_end():
-    found = resampling.interval(7.0, np.arange(1001)[::-1] / 10)
-    assert found == pytest.approx((7.0, 2.5, 97.5))
-    assert str(found) == "+7.00 [+2.50, +97.50]"
+    found = resampling.estimate(np.array([7.0, *(np.arange(1001)[::-1] / 10)]), 2)
+    assert found == pytest.approx((7.0, 2.5, 97.5, 2))
+    assert found.text() == "+7.00 [+2.50, +97.50], 2 seeds"
 
 
 def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
     # Every sentence is one word, right or wrong; with unigrams alone BLEU is the share of right
     # ones, so the resamples are binomial with a standard deviation of sqrt(p (1 - p) / n).
-    metric = scoring.BLEU(tokenize="none", max_ngram_order=1, force=True)
+    metric = BLEU(tokenize="none", max_ngram_order=1, force=True)
     sentences, right = 400, 0.3
     hypotheses = ["a" if number < right * sentences else "b" for number in range(sentences)]
-    found = resampling.resampled_bleu(hypotheses, ["a"] * sentences, metric)
-    low, high = resampling.interval(30.0, found)[1:]
+    unigrams = resampling.Metric(
+        "unigrams",
+        "tokenised",
+        lambda hypotheses, references: resampling.sentence_statistics(
+            hypotheses, references, metric
+        ),
+        lambda sums: resampling.bleu_of(sums, metric),
+    )
+    found = resampling.estimate(unigrams.resampled(hypotheses, ["a"] * sentences), 1)
     half = 1.96 * 100 * (right * (1 - right) / sentences) ** 0.5
     # A percentile of 1,000 resamples is itself off by a tenth of the half width or so.
-    assert (low, high) == pytest.approx((30 - half, 30 + half), abs=half / 5)
+    assert (found.low, found.high) == pytest.approx((30 - half, 30 + half), abs=half / 5)
 
 
 def test_differences_are_paired():
     references, first = corpus(1, 0.3)
     better = list(first)
     better[5] = references[5]  # never worse than the first, whatever is drawn
-    found = comparison.difference_intervals(
-        first, {"same": first, "better": better}, references, tokenised=True
-    )
-    assert found["same"] == (0, 0, 0)
-    assert found["better"].difference > 0
-    assert found["better"].low >= 0
+    metric = resampling.bleu(tokenised=True)
+    scores = [metric.resampled(lines, references) for lines in (first, better)]
+    found = resampling.estimate(scores[1] - scores[0], 1)
+    assert found.value > 0
+    assert found.low >= 0
+
+
+def test_bleu_of_short_sentences_is_that_of_the_short_sentences_drawn():
+    references, hypotheses = corpus(1, 0.3)
+    metric = BLEU(tokenize="none", force=True)
+    found = resampling.of_lengths(resampling.bleu(tokenised=True), 4, 7)
+    short = np.array([4 <= len(line.split()) < 7 for line in references])
+    times = [np.ones(SENTENCES, dtype=int), *resampling.multiplicities(SENTENCES)]
+    values = found.resampled(hypotheses, references)
+    for number in (0, 1, 500, 1000):
+        drawn = np.repeat(np.arange(SENTENCES), times[number] * short)
+        chosen = [[lines[index] for index in drawn] for lines in (hypotheses, references)]
+        assert values[number] == metric.corpus_score(chosen[0], [chosen[1]]).score

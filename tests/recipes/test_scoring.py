@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import scoring
+from recipes.lab import scoring
 
 REFERENCES = [
     "a man walks his dog .",

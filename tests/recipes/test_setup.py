@@ -1,6 +1,7 @@
 """`make setup` explains what is missing, and never takes a broken environment for a whole one."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,6 @@ case "$*" in
   *version_info*) [[ ! -e $HOME/old ]] ;;
   *--version*) if [[ -e $HOME/old ]]; then echo "Python 3.9.1"; else echo "Python 3.11.7"; fi ;;
   *sysconfig*) echo "$HOME/include" ;;
-  *importlib.metadata*) echo "torch==2.13.0+cpu" ;;
   "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo venv >>"$HOME/calls" ;;
   "-m pip "*)
     echo "pip $*" >>"$HOME/calls"
@@ -41,6 +41,7 @@ def checkout(tmp_path, monkeypatch):
     """A copy of the files that set-up reads, and a Python that only pretends."""
     for name in ("Makefile", "constraints.txt", "setup.py"):
         shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "setup", tmp_path / ".ci" / "setup")
     (tmp_path / "include").mkdir()
@@ -68,14 +69,62 @@ def calls(checkout):
 
 def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
     assert make(checkout).returncode == 0
-    venv, torch, tools, fairseq, ours = calls(checkout)
+    venv, torch, build, fairseq, tools, ours, check = calls(checkout)
     assert venv == "venv"
-    assert torch.endswith("torch==2.13.0")
-    assert "setuptools<81" in tools
-    assert "--no-build-isolation fairseq-fixed==0.12.3.1" in fairseq
-    assert "--no-build-isolation --editable .[dev,embed,report,subword]" in ours
-    assert all("-c .venv/torch.txt -c constraints.txt" in call for call in (tools, fairseq, ours))
-    assert (checkout / ".venv" / "torch.txt").read_text() == "torch==2.13.0+cpu\n"
+    assert torch.endswith(" torch==2.13.0")
+    assert build.endswith("-r requirements/build.txt")
+    assert "--no-binary fairseq-fixed" in fairseq
+    assert fairseq.endswith("-r requirements/fairseq.txt")
+    files = [
+        f"-r requirements/{name}.txt" for name in ("base", "dev", "embed", "report", "subword")
+    ]
+    assert tools.endswith(" ".join(files))
+    assert ours.endswith("--no-deps --no-build-isolation --editable .")
+    assert check == "pip -m pip check"
+
+
+def test_every_file_but_torch_and_this_package_is_checked_by_its_hash(checkout):
+    make(checkout)
+    _, _, build, fairseq, tools, _, _ = calls(checkout)
+    for call in (build, fairseq, tools):
+        assert "--require-hashes --no-deps --no-build-isolation" in call
+
+
+def test_an_unknown_extra_is_named(checkout):
+    result = make(checkout, "EXTRAS=dev,nonsense")
+    assert "no extra 'nonsense' (EXTRAS=dev,nonsense); known: dev, embed," in result.stderr
+    assert calls(checkout) == []
+
+
+def test_versions_that_do_not_go_together_are_no_set_up(checkout):
+    (checkout / "fail").write_text("pip check")
+    result = make(checkout)
+    assert result.returncode != 0
+    assert "the versions do not go together" in result.stderr
+
+
+def pins(text):
+    """Package and version of every line that pins one, by their names in the index."""
+    found = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\]+)", text, re.MULTILINE)
+    return {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in found}
+
+
+def test_the_lock_has_the_versions_of_constraints_each_with_a_hash():
+    sections = re.split(r"^# section (\w+):.*$", (ROOT / "constraints.txt").read_text(), flags=re.M)
+    by_name = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert set(by_name) == {path.stem for path in (ROOT / "requirements").glob("*.txt")}
+    for name, text in by_name.items():
+        lock = (ROOT / "requirements" / f"{name}.txt").read_text()
+        assert pins(lock) == pins(text)
+        entries = re.split(r"\n(?=\S)", lock.strip())[1:]
+        assert len(entries) == len(pins(text))
+        assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_every_extra_of_the_package_has_a_lock():
+    extras = re.search(r"extras_require=\{(.*?)\}", (ROOT / "setup.py").read_text(), re.S)[1]
+    names = re.findall(r'^\s*"(\w+)": \[', extras, re.M)
+    assert {f"{name}.txt" for name in names} <= {p.name for p in (ROOT / "requirements").iterdir()}
 
 
 def test_a_second_set_up_installs_nothing(checkout):
@@ -85,14 +134,14 @@ def test_a_second_set_up_installs_nothing(checkout):
     assert calls(checkout) == []
 
 
-@pytest.mark.parametrize("changed", ["constraints.txt", "setup.py"])
+@pytest.mark.parametrize("changed", ["requirements/base.txt", "setup.py"])
 def test_changed_requirements_are_installed_into_the_same_environment(checkout, changed):
     make(checkout)
     calls(checkout)
     future = time.time() + 10
     os.utime(checkout / changed, (future, future))
     make(checkout)
-    assert len(calls(checkout)) == 4
+    assert len(calls(checkout)) == 6
 
 
 def test_another_torch_starts_a_fresh_environment(checkout):
@@ -104,7 +153,7 @@ def test_another_torch_starts_a_fresh_environment(checkout):
 
 
 def test_a_failed_step_is_shown_and_tried_again(checkout):
-    (checkout / "fail").write_text("fairseq-fixed")
+    (checkout / "fail").write_text("--no-binary fairseq-fixed")
     result = make(checkout)
     assert result.returncode != 0
     assert "ERROR: no network" in result.stderr
@@ -112,12 +161,12 @@ def test_a_failed_step_is_shown_and_tried_again(checkout):
     calls(checkout)
     (checkout / "fail").unlink()
     assert make(checkout).returncode == 0
-    assert len(calls(checkout)) == 4  # the environment itself was whole
+    assert len(calls(checkout)) == 6  # the environment itself was whole
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_set_up_starts_anew(checkout, how):
-    (checkout / "hang").write_text("fairseq-fixed")
+    (checkout / "hang").write_text("--no-binary fairseq-fixed")
     command = ["make", "setup", f"PYTHON={checkout / 'python'}"]
     running = subprocess.Popen(
         command, cwd=checkout, start_new_session=True, stdout=subprocess.DEVNULL, stderr=-1
@@ -134,7 +183,7 @@ def test_an_interrupted_set_up_starts_anew(checkout, how):
     result = make(checkout)
     assert result.returncode == 0
     assert "an earlier set-up was interrupted" in result.stdout
-    assert len(calls(checkout)) == 5
+    assert len(calls(checkout)) == 7
 
 
 def test_an_old_python_is_named(checkout):
@@ -169,5 +218,5 @@ def test_an_environment_of_somebody_else_is_not_touched(checkout):
 
 def test_help_is_the_default_and_names_every_target(checkout):
     shown = subprocess.run(["make"], cwd=checkout, capture_output=True, text=True).stdout
-    for target in ("setup", "demo", "test", "check", "format", "system", "clean", "help"):
+    for target in ("setup", "demo", "test", "check", "format", "system", "lock", "clean", "help"):
         assert f"make {target} " in shown

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from recipes.lab.arms import load
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted([*ROOT.glob("recipes/**/*.sh"), ROOT / ".ci" / "run", ROOT / ".ci" / "setup"])
 NAMES = [str(path.relative_to(ROOT)) for path in SCRIPTS]
-SOURCED = {"common.sh", "settings.sh", "arms.sh"}
+SOURCED = {"common.sh"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=NAMES)
@@ -101,63 +103,6 @@ def test_a_python_asked_for_by_name_is_never_replaced_by_another():
     assert "OUTLAYERS_PYTHON=/bin/true-not-here has no fairseq" in result.stderr
 
 
-def test_no_arm_starts_after_the_time_budget():
-    script = "SECONDS=100; run_arm tied words -- --lr 1"
-    result = bash(script, TIME_BUDGET="60", LEDGER="/nowhere")
-    assert result.returncode == 0, result.stderr
-    assert "not started" in result.stdout
-    assert "TIME_BUDGET=60" in result.stdout
-
-
-def test_a_script_of_a_recipe_can_take_the_place_of_arm_py(tmp_path):
-    (tmp_path / "own.py").write_text("import sys; print('own', sys.argv[1], sys.argv[-1])\n")
-    result = bash("run_arm tied words -- --lr 1", ARM_SCRIPT=str(tmp_path / "own.py"))
-    assert result.stdout == "own tied 1\n", result.stderr
-
-
-def test_every_arm_runs_with_every_seed_whatever_fails():
-    script = """
-    define_arm() { WORDS="words of $1"; OPTIONS=(--lr 1); }
-    run_arm() { echo "$SEED $*"; [[ $1 != bad ]]; }
-    run_arms good bad other
-    """
-    result = bash(script, SEEDS="1 2")
-    assert result.returncode == 1
-    assert [line for line in result.stdout.splitlines() if "--" in line] == [
-        f"{seed} {name} words of {name} -- --lr 1"
-        for seed in (1, 2)
-        for name in ("good", "bad", "other")
-    ]
-    assert "failed: bad bad" in result.stderr
-
-
-SPEED = """
-WORK=work/none; define_arm() { OPTIONS=(--arch "$1"); }; PYTHON=echo
-measure_speed "$DATA" one two
-"""
-
-
-def test_speed_is_measured_of_the_arms_named_and_once(tmp_path):
-    settings = {"SPEED_ROUNDS": "1", "SPEED_UPDATES": "3", "DATA": str(tmp_path), "FORCE": "0"}
-    settings["OUTLAYERS_RESULTS"] = str(tmp_path / "results")
-    expected = (
-        f"recipes/speed.py --data {tmp_path} --runs work/none/speed --output "
-        f"{tmp_path}/results/speed.json --rounds 1 --updates 3 -- one --arch one -- two --arch two"
-    )
-    assert expected in bash(SPEED, **settings).stdout.split("\n")
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "speed.json").touch()
-    assert "there already" in bash(SPEED, **settings).stdout
-    assert expected in bash(SPEED, **{**settings, "FORCE": "1"}).stdout.split("\n")
-
-
-def test_speed_without_data_names_the_step_that_makes_it(tmp_path):
-    settings = {"SPEED_ROUNDS": "1", "SPEED_UPDATES": "3", "DATA": str(tmp_path / "none")}
-    result = bash(SPEED, **settings, OUTLAYERS_RESULTS=str(tmp_path))
-    assert result.returncode == 1
-    assert f"no {tmp_path}/none: 00_prepare.sh makes it" in result.stderr
-
-
 def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_path):
     for age, name in enumerate(("made", "first", "second")):
         (tmp_path / name).touch()
@@ -166,3 +111,31 @@ def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_p
     assert bash(script).returncode == 0
     (tmp_path / "second").touch()
     assert bash(f"cd {tmp_path}; newer made first second").returncode == 1
+
+
+RECIPES = sorted(path.parent.name for path in ROOT.glob("recipes/*/run.sh"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_shell_has_the_settings_that_python_reads(recipe):
+    asked = [sys.executable, "-m", "recipes.lab", "shell", recipe]
+    environment = {"PATH": os.environ["PATH"], "SEEDS": "1 2"}
+    names = list(load(recipe, environment).settings)
+    script = 'set -eu; eval "$("$@")"; ' + "; ".join(f'printf "%s\\0" "${name}"' for name in names)
+    shown = subprocess.run(
+        ["bash", "-c", script, "x", *asked],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert dict(zip(names, shown.split("\0"), strict=False)) == load(recipe, environment).settings
+
+
+def test_a_wrong_setting_ends_a_step_before_it_does_anything(tmp_path):
+    result = subprocess.run(
+        [ROOT / "recipes/baseline_multi30k/00_prepare.sh"],
+        env={**os.environ, "OUTLAYERS_PYTHON": sys.executable, "SEGMENTATION": "letters",
+             "OUTLAYERS_WORK": str(tmp_path / "work")},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert "SEGMENTATION=letters: known are words and bpe" in result.stderr
+    assert list(tmp_path.iterdir()) == []

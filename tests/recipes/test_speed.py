@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import speed
+from recipes.lab import speed
+from recipes.lab.settings import UserError
 
 # Prints a line of statistics every --log-interval updates: slow at first, then by the arm.
 FAKE_TRAIN = """#!{python}
@@ -26,7 +27,7 @@ for update in range(1, int(value("--max-update")) + 1):
 
 @pytest.fixture
 def train(tmp_path, monkeypatch):
-    """Runs speed.py with a stand-in for fairseq-train."""
+    """Measures with a stand-in for fairseq-train."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "fairseq-train"
@@ -34,31 +35,48 @@ def train(tmp_path, monkeypatch):
     command.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
 
-    def run(*options):
-        fixed = ["--data", "data", "--runs", "runs", "--output", "speed.json", *options]
-        return speed.main([*fixed, "--", "a", "--arch", "stock", "--", "b", "--arch", "ours"])
+    def run(rounds=2, updates=20, arms=None):
+        arms = arms or {"a": ["--arch", "stock"], "b": ["--arch", "ours"]}
+        measure = speed.of_training(arms, "data", Path("runs"), updates)
+        rows = speed.take_turns(list(arms), rounds, measure)
+        speed.write(Path("speed.json"), rows, arms, "tokens_per_second", 0)
 
     return run
 
 
 @pytest.mark.parametrize("updates", [2, 3, 20, 40])
 def test_every_round_compares_the_arms_however_few_the_updates(train, updates):
-    assert train("--updates", str(updates), "--rounds", "2") == 0
-    assert Path("calls").read_text().split("\n")[:-1] == ["stock 1", "ours 1", "stock 2", "ours 2"]
-    first, second = json.loads(Path("speed.json").read_text())["rows"]
+    train(updates=updates)
+    calls = Path("calls").read_text().split("\n")[:-1]
+    assert sorted(calls[:2]) == ["ours 1", "stock 1"]
+    assert sorted(calls[2:]) == ["ours 2", "stock 2"]
+    facts = json.loads(Path("speed.json").read_text())
+    assert facts["arms"] == {"a": ["--arch", "stock"], "b": ["--arch", "ours"]}
+    first, second = facts["rows"]
     assert first["rounds"] == [100.0, 100.0]
     assert second["ratios"] == [1.5, 1.5]
 
 
-def test_one_update_is_refused_before_anything_is_trained(train, capsys):
-    with pytest.raises(SystemExit):
-        train("--updates", "1")
-    assert "--updates 1: at least 2" in capsys.readouterr().err
+def test_one_update_is_refused_before_anything_is_trained(train):
+    with pytest.raises(UserError, match="SPEED_UPDATES=1: at least 2"):
+        train(updates=1)
     assert not Path("calls").exists()
 
 
 def test_an_arm_may_be_trained_on_a_folder_of_its_own(train):
-    fixed = ["--data", "data", "--runs", "runs", "--output", "speed.json", "--rounds", "1"]
-    arms = ["--", "a", "--arch", "stock", "--", "b", "larger", "--arch", "ours"]
-    assert speed.main([*fixed, *arms]) == 0
-    assert Path("folders").read_text().split() == ["data", "larger"]
+    train(rounds=1, arms={"a": ["--arch", "stock"], "b": ["larger", "--arch", "ours"]})
+    assert sorted(Path("folders").read_text().split()) == ["data", "larger"]
+
+
+def test_the_order_of_the_arms_is_drawn_anew_in_every_round(monkeypatch):
+    monkeypatch.setattr(speed, "find_fairseq_commands", lambda: None)
+    orders = []
+
+    def measure(name, number):
+        orders.append((number, name))
+        return 1.0, 1.0
+
+    speed.take_turns("abc", 12, measure)
+    rounds = ["".join(name for n, name in orders if n == number) for number in range(1, 13)]
+    assert all(sorted(order) == ["a", "b", "c"] for order in rounds)
+    assert len(set(rounds)) > 3

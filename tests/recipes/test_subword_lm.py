@@ -2,36 +2,22 @@
 
 import itertools
 import json
-import subprocess
-import sys
 
 import pytest
 
-import ledger
-from assylbekov2018_subword_lm import claims, gain, inequalities, word_vectors
-from assylbekov2018_subword_lm.inequalities import less
-from tests.recipes.conftest import ROOT
-from verdicts import Part
-
-RECIPE = ROOT / "recipes" / "assylbekov2018_subword_lm"
+from recipes.assylbekov2018_subword_lm import claims, gain, word_vectors
+from recipes.lab import ledger, report
+from recipes.lab.arms import load
+from recipes.lab.settings import UserError
 
 
-def defined(arm, **environment):
-    """The options of an arm, one a line, as settings.sh puts them together."""
-    script = f'source {RECIPE}/settings.sh; define_arm {arm}; printf "%s\\n" "${{OPTIONS[@]}}"'
-    return bash(script, **environment)
-
-
-def bash(script, **environment):
-    return subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True,
-        env={"PATH": "/usr/bin:/bin", "OUTLAYERS_PYTHON": sys.executable, **environment},
-    )  # fmt: skip
+def recipe(**environment):
+    return load("assylbekov2018_subword_lm", environment)
 
 
 def option(arm, name, **environment):
-    lines = defined(arm, **environment).stdout.splitlines()
-    return lines[lines.index(name) + 1]
+    train = recipe(**environment).arm(arm).train
+    return train[train.index(name) + 1]
 
 
 def test_a_name_says_what_an_arm_is():
@@ -58,8 +44,7 @@ LETTERS = {"morphsum": "E12", "sylconcat": "EP12", "charcnn": "EC12"}
 
 @pytest.mark.parametrize("model", LETTERS)
 def test_the_layer_study_has_every_choice_that_ties_the_units_or_the_first_highway(model):
-    script = f'source {RECIPE}/settings.sh; printf "%s\\n" "${{ALL_ARMS[@]}}"'
-    arms = bash(script).stdout.splitlines()
+    arms = recipe().all_arms()
     assert len(set(arms)) == len(arms)
     letters = LETTERS[model]
     presets = {"re": "E", "rw": letters[1:], "re_rw": letters}
@@ -75,54 +60,33 @@ def test_the_layer_study_has_every_choice_that_ties_the_units_or_the_first_highw
     [("ptb.morphsum_E7", "'7' is none of"), ("ptb.word_re.huge", "no option 'huge'")],
 )
 def test_a_name_that_means_nothing_is_refused(arm, said):
-    result = defined(arm)
-    assert result.returncode == 1
-    assert said in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("smaller", "larger", "expected"),
-    [
-        ([100], [110], "holds"),
-        ([110], [100], "fails"),
-        ([100], [100.5], "undecided"),  # one seed, half a per cent
-        ([100, 100.1], [100.5, 100.4], "holds"),  # all seeds agree
-        ([100, 102], [101, 105], "undecided"),
-        ([90, 100], [97.5], "undecided"),  # the one seed is within the range of the others
-        ([90, 95], [97.5], "holds"),
-        ([0.1], [0.0], "fails"),
-    ],
-)
-def test_a_verdict_needs_more_than_the_noise(smaller, larger, expected):
-    assert inequalities.verdict(smaller, larger) == expected
-
-
-def test_an_inequality_shows_means_and_seeds():
-    assert less("a < b", [1, 2], [4, 5], ".2f") == Part("a < b", "holds", "1.50, 4.50 (2 seeds)")
-    assert less("a < b", [], [4]) == Part("a < b", "not run")
-
-
-def test_exact_counts_that_are_equal_are_not_smaller():
-    assert less("a < b", [5], [5], ".0f", 0).verdict == "fails"
-    assert less("a < b", [4], [5], ".0f", 0).verdict == "holds"
+    with pytest.raises(UserError, match=said):
+        recipe().arm(arm)
 
 
 def test_gains_that_do_not_differ_have_no_correlation():
-    found = gain.correlated([gain.Gain(ratio, [0.9]) for ratio in (0.1, 0.2, 0.3)])
+    found = gain.correlated([gain.Gain(ratio, [0.9, 0.9]) for ratio in (0.1, 0.2, 0.3)])
     assert found[1:] == ("undecided", "the same in all data sets")
 
 
 @pytest.fixture
-def decide(tmp_path):
-    """Runs claims.py on test perplexities by arm; returns the claims by number."""
+def decide(tmp_path, monkeypatch):
+    """Makes a report of test perplexities by arm, two seeds each; returns the claims by number."""
 
-    def decide(perplexities, texts=(), parameters=100):
+    def decide(perplexities, texts=(), parameters=100, seeds=(1, 2)):
         path = tmp_path / "ledger.jsonl"
         for arm, ppl in perplexities.items():
-            figures = {"test_ppl": ppl, "parameters": parameters}
-            ledger.append(path, {"arm": arm, "key": "new", "seed": 1, "figures": figures})
-        assert claims.main([str(path), "--texts", *texts]) == 0
-        found = json.loads((tmp_path / "claims.json").read_text())
+            for seed in seeds:
+                figures = {"test_ppl": ppl + seed / 100, "parameters": parameters}
+                entry = {"arm": arm, "key": "new", "seed": seed, "figures": figures}
+                entry |= {"machine": {"cpu": "x", "cores": 1, "gpu": None}, "versions": {}}
+                entry |= {"setting": {"train": ""}, "command": "", "commit": "c"}
+                ledger.append(path, entry)
+        declared = recipe(OUTLAYERS_RESULTS=str(tmp_path), ARMS=" ".join(perplexities))
+        places = dict(text.split("=") for text in texts)
+        declared.training_text = lambda data: places.get(data, "nowhere")
+        report.write(declared)
+        found = json.loads((tmp_path / "claims.json").read_text())["claims"]
         assert [claim["number"] for claim in found] == list(range(1, 10))
         return {claim["number"]: claim for claim in found}
 
@@ -135,17 +99,26 @@ def verdicts(claim):
 
 def test_claims_are_read_off_the_newest_runs_and_what_was_not_run_is_named(decide, tmp_path):
     old = {"arm": "ptb.word_re", "key": "old", "seed": 1, "figures": {"test_ppl": 500.0}}
+    old |= {"machine": {"cpu": "x", "cores": 1, "gpu": None}, "versions": {}, "commit": "c"}
+    old |= {"setting": {"train": ""}, "command": ""}
     ledger.append(tmp_path / "ledger.jsonl", old)
     found = decide({"ptb.word_re": 120.0, "ptb.word_original": 130.0, "ptb.morphsum_re_rw": 90.0})
     (part,) = found[1]["parts"]
-    assert (part["numbers"], found[1]["verdict"]) == ("120.0, 130.0", "holds")
+    assert (part["numbers"], found[1]["verdict"]) == (
+        "120.0, 130.0; difference +10.0 [+10.0, +10.0], 2 seeds",
+        "holds",
+    )
     assert verdicts(found[4]) == {
         "ptb.morphsum_re_rw < ptb.word_re": "holds",
         "ptb.morphsum_re_rw < ptb.word_re, parameters": "fails",
     }
     assert verdicts(found[5])["morphsum_E1 < morphsum_E2"] == "not run"
     assert [found[number]["verdict"] for number in (2, 3, 5, 6, 7, 8, 9)] == ["not run"] * 7
-    assert (tmp_path / "claims.md").read_text().startswith("# The paper's claims")
+    assert (
+        (tmp_path / "claims.md")
+        .read_text()
+        .startswith("# The claims of Assylbekov & Takhanov (2018)")
+    )
 
 
 def test_medium_and_sampled_models_are_compared_among_themselves(decide):
@@ -160,8 +133,7 @@ def test_medium_and_sampled_models_are_compared_among_themselves(decide):
 
 
 def test_every_arm_of_a_claim_is_one_of_the_recipe():
-    script = f'source {RECIPE}/settings.sh; printf "%s\\n" "${{ALL_ARMS[@]}}"'
-    arms = bash(script).stdout.splitlines()
+    arms = recipe().all_arms()
     named = {f"ptb.{arm}" for found in claims.comparisons() for arm in found[1:3]}
     named |= {f"ptb.{model}" for model in word_vectors.FEWER}
     for morphsum, sylconcat, _ in word_vectors.CONFIGURATIONS:
@@ -184,7 +156,7 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     share = "share of the perplexity kept: "
     found = {words.removeprefix(share): judged for words, judged in verdicts(claim).items()}
     assert found["correlation of the gain with the type-token ratio > 0.5"] == "holds"
-    assert claim["parts"][0]["numbers"] == "1.00, 5 data sets"
+    assert claim["parts"][0]["numbers"] == "1.00, 5 data sets, 2 seeds"
     assert {words: judged for words, judged in found.items() if judged != "not run"} == {
         "correlation of the gain with the type-token ratio > 0.5": "holds",
         "de5k < en5k": "holds",
@@ -198,6 +170,15 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     assert row in text
     assert row in capsys.readouterr().out
     assert ("gain_against_type_token_ratio.svg)" in text) == bool(list(tmp_path.glob("*.svg")))
+
+
+def test_one_seed_of_a_language_model_decides_nothing(decide):
+    arms = {"ptb.word_re": 50.0, "ptb.word_original": 500.0, "ptb.morphsum_re_rw": 20.0}
+    found = decide(arms, seeds=(1,))
+    assert (found[1]["verdict"], verdicts(found[4])["ptb.morphsum_re_rw < ptb.word_re"]) == (
+        "undecided",
+        "undecided",
+    )
 
 
 def gate(model, side, mean, layer="hw1"):
@@ -215,10 +196,10 @@ def test_gates_must_be_less_than_half_as_open(decide, tmp_path):
         "sylconcat": [gate("sylconcat_re_rw", "both", 0.05), gate("sylconcat_EP2", "input", 0.15)],
     }
     for model, found in rows.items():
-        (tmp_path / f"transform_gates.{model}.ptb.json").write_text(json.dumps(found))
+        (tmp_path / f"transform_gates.{model}.ptb.json").write_text(json.dumps(found * 2))
     claim = decide({"ptb.word_re": 120.0})[8]
     assert list(verdicts(claim).values()) == ["holds", "fails", "not run", "not run"]
-    assert claim["parts"][0]["numbers"] == "0.0200, 0.0250"
+    assert claim["parts"][0]["numbers"].startswith("0.0200, 0.0250; difference +0.0050 ")
     assert claim["verdict"] == "fails"
 
 
@@ -238,7 +219,7 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
         # The output fits into the states behind its projection, whatever it needs before.
         components("charcnn_none", "output before projection", 40, 150, dimensions=525),
     ]
-    (tmp_path / "principal_components.ptb.json").write_text(json.dumps(rows))
+    (tmp_path / "principal_components.ptb.json").write_text(json.dumps(rows * 2))
     (tmp_path / "principal_components.ptb.txt").write_text("| model | side |\n")
     claim = decide({"ptb.word_re": 120.0})[9]
     assert verdicts(claim) == {
@@ -247,5 +228,6 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
         "ptb.charcnn_none: fewer components at the output": "fails",
         "ptb.sylconcat_none: fewer components at the output": "not run",
     }
-    assert claim["parts"][0]["numbers"] == "50%: 10, 20; 90%: 90, 120"
+    numbers = claim["parts"][0]["numbers"]
+    assert numbers.startswith("50%: 10, 20; difference +10 [+10, +10], 2 seeds; 90%: 90, 120; ")
     assert "\n| model | side |\n" in (tmp_path / "claims.md").read_text()

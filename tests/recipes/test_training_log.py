@@ -2,7 +2,7 @@
 
 import pytest
 
-import training_log
+from recipes.lab import training_log
 
 START = "2026-01-31 10:00:00 | INFO | fairseq_cli.train | num. shared model params: {} (num. t: 1)"
 
@@ -46,7 +46,8 @@ def test_figures_of_a_whole_run(tmp_path):
     assert training_log.summarise(path) == {
         "parameters": 1234567,
         "train_tokens_per_second": 2000.5,
-        "train_seconds": 14,
+        "train_seconds": 28,
+        "train_seconds_epochs": 3,
         "sampled_share": None,
         "epochs": 3,
         "updates": 30,
@@ -54,6 +55,13 @@ def test_figures_of_a_whole_run(tmp_path):
         "attempts": 1,
         "finished": True,
     }
+
+
+def test_the_last_scales_of_frozen_layers_are_kept(tmp_path):
+    radii = '{{"epoch": 1, "radius_decoder_0": "{}", "saturation_decoder_0": "0.1"}}'
+    path = write(tmp_path, *(line("train_inner", radii.format(r)) for r in (0.9, 0.7)))
+    found = training_log.summarise(path)["echo"]
+    assert found == {"radius_decoder_0": 0.7, "saturation_decoder_0": 0.1}
 
 
 def test_the_share_of_the_classes_is_the_mean_over_epochs(tmp_path):
@@ -79,6 +87,8 @@ def test_an_epoch_repeated_after_an_interruption_counts_once(tmp_path):
     )
     figures = training_log.summarise(path)
     assert figures["train_tokens_per_second"] == 200
+    # The second epoch of the first attempt was lost, and so were its 10 seconds.
+    assert (figures["train_seconds"], figures["train_seconds_epochs"]) == (5 + 12 + 17, 3)
     assert (figures["epochs"], figures["updates"], figures["attempts"]) == (3, 30, 2)
     assert figures["finished"]
 
@@ -111,3 +121,15 @@ def test_words_among_the_statistics_are_passed_over():
     found = training_log.parse_line(line("train_inner", '{"epoch": 1, "note": "word", "x": null}'))
     assert found == ("train_inner", {"epoch": 1.0})
     assert training_log.parse_line("2026 | INFO | train | loading data {}") is None
+
+
+def test_seconds_are_summed_over_the_epochs_of_all_attempts(tmp_path):
+    """fairseq starts `train_train_wall` anew in every epoch, in a resumed run too."""
+    path = write(
+        tmp_path,
+        START.format("10"),
+        *(epoch(number, 100, 10 * number, 60 + number) for number in (1, 2)),
+        START.format("10"),
+        *(epoch(number, 100, 10 * number, 60 + number) for number in (3, 4, 5)),
+    )
+    assert training_log.summarise(path)["train_seconds"] == 61 + 62 + 63 + 64 + 65

@@ -11,7 +11,7 @@ import sys
 import pytest
 import torch
 
-from fairseq_outlayers.analysis import open_vocabulary, principal_components, transform_gates
+from fairseq_outlayers.commands import open_vocabulary, principal_components, transform_gates
 from tests.system.commands import PLUGIN, ROOT, run, succeed
 
 pytestmark = pytest.mark.system

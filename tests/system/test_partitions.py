@@ -1,7 +1,6 @@
 """Partitioned training through fairseq-train: stop and go on, reload, decode, wrong options."""
 
 import json
-import random
 import re
 import shutil
 
@@ -10,44 +9,14 @@ import torch
 
 from fairseq_outlayers.__main__ import main
 from tests.system.commands import PLUGIN, run, succeed
+from tests.system.many_words import NUM_WORDS, binarize, saved, train
 
 pytestmark = pytest.mark.system
-
-NUM_WORDS = 150
-OPTIONS = (
-    f"--user-dir {PLUGIN} --cpu --task translation_outlayers --arch luong_lstm --embed-dim 24 "
-    "--hidden-size 24 --encoder-layers 1 --decoder-layers 1 --dropout 0.1 --output-layer joint "
-    "--joint-dim 16 --criterion partition_softmax --optimizer adam --lr 0.01 --clip-norm 1 "
-    "--batch-size 20 --num-workers 0 --log-format json --log-interval 1"
-).split()
-PARTITIONS = ["--partition-size", 60]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Sentences over many words, of which a stretch of the corpus uses some; to be copied."""
-    folder = tmp_path_factory.mktemp("many_words")
-    generator = random.Random(1)
-    for split, size in {"train": 500, "valid": 30}.items():
-        rows = [
-            [f"w{(number // 4 + generator.randrange(40)) % NUM_WORDS}" for _ in range(4)]
-            for number in range(size)
-        ]
-        text = "".join(" ".join(words) + "\n" for words in rows)
-        for side in ("xx", "yy"):
-            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
-    prefixes = [f"--{split}pref={folder / split}" for split in ("train", "valid")]
-    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
-    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
-    return folder / "bin"
-
-
-def train(data, save_dir, *options, command=succeed):
-    return command("train", data, *OPTIONS, *PARTITIONS, *options, "--save-dir", save_dir)
-
-
-def saved(save_dir, name="checkpoint_last.pt"):
-    return torch.load(save_dir / name, weights_only=False)
+    return binarize(tmp_path_factory.mktemp("many_words"))
 
 
 def moments(checkpoint):
@@ -60,7 +29,12 @@ def logged(result, key):
 
 
 @pytest.mark.parametrize(
-    "mode", [["--partition-mode", "authors"], ["--reshuffle-partitions", "--update-freq", 2]]
+    "mode",
+    [
+        ["--partition-mode", "authors"],
+        ["--partition-mode", "authors", "--partition-correction", "log_share"],
+        ["--reshuffle-partitions", "--update-freq", 2],
+    ],
 )
 def test_training_that_is_resumed_within_an_epoch_ends_bit_for_bit_like_unbroken(
     data, tmp_path, mode
@@ -93,8 +67,9 @@ def test_batches_are_scored_on_their_partition_and_validated_on_all_words(data, 
     assert len(re.findall(r"^D-", output, re.MULTILINE)) == 30
 
 
-def test_tables_in_host_memory_are_trained_and_validated_alike(data, tmp_path):
-    options = ["--partition-mode", "authors", "--max-epoch", 2]
+@pytest.mark.parametrize("mode", ["paper", "authors"])
+def test_tables_in_host_memory_are_trained_and_validated_alike(data, tmp_path, mode):
+    options = ["--partition-mode", mode, "--max-epoch", 2]
     with_model = train(data, tmp_path / "model", *options).stdout
     elsewhere = train(data, tmp_path / "cpu", *options, "--table-device", "cpu").stdout
     for name, table in saved(tmp_path / "model")["model"].items():
@@ -134,6 +109,10 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
         (["--partition-size", 70], "--partition-size 60, and this run has 70"),
         (["--seed", 2], "--seed 1, and this run has 2"),
         (["--update-freq", 2], r"--update-freq \[1\], and this run has \[2\]"),
+        (
+            ["--partition-correction", "none"],
+            "--partition-correction log_share, and this run has none, so its scores of classes",
+        ),
     ],
 )
 def test_a_run_with_other_partitions_does_not_go_on(data, tmp_path, options, message):

@@ -251,6 +251,11 @@ def test_hydra_trains_the_same_model(data, tmp_path):
         (["--output-layer", "untied"], "invalid choice: 'untied'"),
         (["--criterion", "sampled_softmax"], "needs --num-sampled or --sample-share"),
         (["--criterion", "sampled_softmax", "--num-sampled", 13], "--num-sampled 13"),
+        (["--output-layer", "tied", "--joint-dim", 64], "--joint-dim 64 changes nothing with"),
+        (
+            ["--criterion", "sampled_softmax", "--num-sampled", 4, "--proposal-smoothing", 0.1],
+            "--proposal-smoothing 0.1 changes nothing with --sampler uniform",
+        ),
         (["--optimizer", "lazy_adam", "--amp"], "--amp does not go with"),
     ],
 )

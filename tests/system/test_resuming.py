@@ -1,4 +1,4 @@
-"""A run that is stopped within any epoch and started again ends bit for bit like an unbroken one."""
+"""A run that is stopped within any epoch and started again ends like an unbroken one."""
 
 import pytest
 import torch
@@ -10,21 +10,11 @@ pytestmark = pytest.mark.system
 
 COMMON = (
     f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.01 --dropout 0.1 --no-progress-bar "
-    "--num-workers 0 --disable-validation --no-epoch-checkpoints --max-tokens 60"
+    "--num-workers 0 --disable-validation --no-epoch-checkpoints --batch-size 8"
 ).split()
-LSTM = [
-    "--arch",
-    "luong_lstm",
-    "--embed-dim",
-    "8",
-    "--hidden-size",
-    "8",
-    "--source-lang",
-    "xx",
-    "--target-lang",
-    "yy",
-]
-TRANSFORMER = [
+PAIR = ["--source-lang", "xx", "--target-lang", "yy"]
+LSTM = ["--arch", "luong_lstm", "--embed-dim", 8, "--hidden-size", 8, *PAIR]
+LANGUAGE_MODEL = [
     "--arch",
     "transformer_lm_outlayers",
     "--task",
@@ -40,6 +30,22 @@ TRANSFORMER = [
     "--tokens-per-sample",
     "20",
 ]
+TRANSFORMER = [
+    "--arch",
+    "transformer",
+    "--encoder-layers",
+    "1",
+    "--decoder-layers",
+    "1",
+    "--encoder-embed-dim",
+    "8",
+    "--decoder-embed-dim",
+    "8",
+    "--encoder-attention-heads",
+    "1",
+    "--decoder-attention-heads",
+    "1",
+]
 MODES = {
     "translation with a worker and two batches an update": [
         *[*LSTM, "--task", "translation", "--update-freq", 2, "--num-workers", 1],
@@ -48,29 +54,11 @@ MODES = {
         *[*LSTM, "--task", "translation_outlayers", "--criterion", "sampled_softmax"],
         *["--num-sampled", 16, "--optimizer", "lazy_adam"],
     ],
-    "stock transformer with a moving average": [
-        "--arch",
-        "transformer",
-        "--encoder-layers",
-        "1",
-        "--decoder-layers",
-        "1",
-        "--encoder-embed-dim",
-        "8",
-        "--decoder-embed-dim",
-        "8",
-        "--encoder-attention-heads",
-        "1",
-        "--decoder-attention-heads",
-        "1",
-        "--source-lang",
-        "xx",
-        "--target-lang",
-        "yy",
-        "--store-ema",
+    "stock transformer with a moving average": [*TRANSFORMER, *PAIR, "--store-ema"],
+    "language model in blocks": [
+        *[*LANGUAGE_MODEL, "--sample-break-mode", "none", "--batch-size", 3],
     ],
-    "language model in blocks": [*TRANSFORMER, "--sample-break-mode", "none"],
-    "language model of sentences": [*TRANSFORMER, "--sample-break-mode", "eos"],
+    "language model of sentences": [*LANGUAGE_MODEL, "--sample-break-mode", "eos"],
 }
 
 

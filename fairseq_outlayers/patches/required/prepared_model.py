@@ -7,6 +7,9 @@ nobody in time; nor can a task that trains a part of a table only.
 
 When the trainer is made, the patch calls, if they have them, ``prepare_training(options, model)``
 of the task with all options, and ``prepare_model(options, model)`` of the optimizer with its own.
+
+Nor does fairseq tell a criterion which update a batch belongs to. ``follow_updates(get_number)`` of
+the criterion, if it has that, is called with the trainer's function that says so.
 """
 
 import functools
@@ -32,5 +35,8 @@ def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
         if hasattr(optimizer, "prepare_model"):
             optimizer.prepare_model(cfg.optimizer, model)
         stock(self, cfg, task, model, *others, **named)
+        criterion = others[0] if others else named.get("criterion")
+        if criterion is not None and hasattr(criterion, "follow_updates"):
+            criterion.follow_updates(self.get_num_updates)
 
     return __init__

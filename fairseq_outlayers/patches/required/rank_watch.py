@@ -155,7 +155,7 @@ def _start(options: Any) -> None:
         return
     store = dist.distributed_c10d._get_default_store()
     # A connection of its own: the group's may wait for minutes in an operation.
-    store = dist.PrefixStore("outlayers_rank_watch", store.clone())
+    store = dist.PrefixStore("outlayers_rank_watch", store.clone())  # type: ignore[attr-defined]
     store.set_timeout(timedelta(seconds=timeout))
     _watch = RankWatch(store, dist.get_rank(), dist.get_world_size(), float(timeout)).start()
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from fairseq_outlayers.analysis.external_words import (
-    COMMAND,
     Amount,
     SourceWords,
     one_sided,
     unknown_symbols,
     unknown_words,
 )
+from fairseq_outlayers.commands.external_words import COMMAND
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table import ExternalTable
 from tests.conftest import make_dictionary, write_external_table

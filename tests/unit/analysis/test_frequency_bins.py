@@ -5,7 +5,8 @@ import json
 import pytest
 
 from fairseq_outlayers.__main__ import main
-from fairseq_outlayers.analysis.frequency_bins import COMMAND, bins_by_count, bins_by_thirds
+from fairseq_outlayers.analysis.frequency_bins import bins_by_count, bins_by_thirds
+from fairseq_outlayers.commands.frequency_bins import COMMAND
 from fairseq_outlayers.errors import UserError
 
 TRAINING = "the " * 100 + "cat " * 99 + "dog " * 10 + "owl " * 9 + "emu"

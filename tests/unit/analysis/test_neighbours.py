@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 
-from fairseq_outlayers.analysis import checkpoints
-from fairseq_outlayers.analysis.checkpoints import Trained, real_words
-from fairseq_outlayers.analysis.neighbours import COMMAND, maps, neighbours, plane
+from fairseq_outlayers.analysis.neighbours import neighbours, plane
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.loading import Trained, real_words
+from fairseq_outlayers.commands.neighbours import COMMAND, maps
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
@@ -95,9 +96,7 @@ def test_words_that_are_not_in_the_dictionary_are_named(task):
 @pytest.fixture
 def command(task, monkeypatch):
     """Runs the command with models made on the spot, named after their output layers."""
-    monkeypatch.setattr(
-        checkpoints, "load", lambda path, data: make_trained(task, output_layer=path)
-    )
+    monkeypatch.setattr(loading, "load", lambda path, data: make_trained(task, output_layer=path))
     return lambda *options: COMMAND.main("x", [str(option) for option in options])
 
 
@@ -159,7 +158,7 @@ def test_no_neighbours_at_all_cannot_be_asked_for(command):
 
 def test_a_checkpoint_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none\.pt: no such checkpoint"):
-        checkpoints.load(str(tmp_path / "none.pt"))
+        loading.load(str(tmp_path / "none.pt"))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +170,7 @@ def test_a_checkpoint_that_is_not_there_is_named(tmp_path):
     ],
 )
 def test_a_model_is_named_after_its_run(path, name):
-    assert checkpoints.run_name(path) == name
+    assert loading.run_name(path) == name
 
 
 def test_a_data_folder_without_dictionaries_is_named(tmp_path):
@@ -180,4 +179,4 @@ def test_a_data_folder_without_dictionaries_is_named(tmp_path):
     history = [{"best_loss": 1}]
     torch.save({"cfg": {"task": task}, "optimizer_history": history, "extra_state": {}}, path)
     with pytest.raises(UserError, match=r"gone, the data of .*has no dictionaries: pass --data"):
-        checkpoints.load(str(path))
+        loading.load(str(path))

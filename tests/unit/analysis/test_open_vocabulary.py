@@ -30,7 +30,9 @@ def make(folder, words, composition, **options):
         (folder / f"{kind}.txt").write_text("".join(rows))
     dictionary = Dictionary.load(str(folder / "dict.txt"))
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
-    sizes = {"hidden_size": 6, "char_widths": 2, "char_filters": 2, "init_range": 0.7}
+    sizes = {"hidden_size": 6, "init_range": 0.7}
+    if composition == "charcnn":
+        sizes |= {"char_widths": 2, "char_filters": 2}
     torch.manual_seed(0)
     config = MODEL_DATACLASS_REGISTRY["subword_lm"](
         **{"composition": composition, "tie": "emb", **sizes, **options}

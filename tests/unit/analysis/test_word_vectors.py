@@ -8,12 +8,15 @@ import pytest
 import torch
 import torch.nn as nn
 
-from fairseq_outlayers.analysis import checkpoints, principal_components, transform_gates
-from fairseq_outlayers.analysis.checkpoints import Trained
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+import fairseq_outlayers.__main__  # noqa: F401  (imports the commands)
+from fairseq_outlayers import commands
+from fairseq_outlayers.analysis import principal_components, transform_gates
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.loading import Trained
+from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
-from fairseq_outlayers.output_layers.subword_composed import compose_words
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from tests.conftest import make_dictionary, make_model
 
 
@@ -74,16 +77,16 @@ def trained(task):
 @pytest.fixture
 def run(trained, monkeypatch):
     """Runs a command on that model, whatever the checkpoint is called."""
-    monkeypatch.setattr(checkpoints, "load", lambda path, data: trained)
-    return lambda study, *options: study.COMMAND.main("x", [str(option) for option in options])
+    monkeypatch.setattr(loading, "load", lambda path, data: trained)
+    return lambda command, *options: command.COMMAND.main("x", [str(option) for option in options])
 
 
 def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
     models = [f"runs/ptb.{name}/seed1-abc/checkpoints/checkpoint_best.pt" for name in ("a", "b")]
-    run(transform_gates, *models, "--json")
+    run(commands.transform_gates, *models, "--json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["model"] for row in rows] == ["ptb.a"] * 4 + ["ptb.b"] * 4
-    run(transform_gates, *models)
+    run(commands.transform_gates, *models)
     heading, _, *table = capsys.readouterr().out.splitlines()
     assert heading == f"| {' | '.join(rows[0])} |"
     for row, line in zip(rows, table, strict=True):
@@ -91,7 +94,7 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
         assert line == f"| {' | '.join(shown)} |"
 
 
-@pytest.mark.parametrize("study", [principal_components, transform_gates])
+@pytest.mark.parametrize("study", [commands.principal_components, commands.transform_gates])
 def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_path, capsys, caplog):
     pytest.importorskip("matplotlib")
     caplog.set_level(logging.NOTSET, "matplotlib")
@@ -106,7 +109,7 @@ def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_pa
 
 
 def test_composed_rows_are_also_looked_at_before_a_projection_narrows_them(run, trained, capsys):
-    run(principal_components, "mine/checkpoint_best.pt", "--json")
+    run(commands.principal_components, "mine/checkpoint_best.pt", "--json")
     rows = {row["side"]: row for row in json.loads(capsys.readouterr().out)}
     assert {side: row["dimensions"] for side, row in rows.items()} == {
         "input": 6, "output": 8, "output before projection": 6,

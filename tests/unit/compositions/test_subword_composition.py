@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_outlayers.compositions.subword_composition import COMPOSITIONS
+from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.compositions.units import number_units
 
 WORDS = [["un", "believ", "able"], ["able"], ["believ", "er", "s", "un"], ["s", "s"]]

@@ -1,5 +1,6 @@
 """sampled_softmax through real models: what it draws, what it logs, what it refuses."""
 
+import functools
 import logging
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_outlayers.criterions.batch_numbers import BatchGenerators
+from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
 from fairseq_outlayers.errors import UserError
@@ -31,7 +32,7 @@ def model(task):
 
 
 def loss_at(criterion, model, batch, update=0):
-    model.set_num_updates(update)
+    criterion.follow_updates(lambda: update)
     return criterion(model, batch)
 
 
@@ -50,21 +51,20 @@ def test_all_classes_sampled_give_the_full_softmax_and_its_gradients(task, model
     assert logged["scored_classes"] == logged["all_classes"] == 21
 
 
-@pytest.mark.parametrize("options", [{}, {"no_logq_correction": True}, {"correct_targets": True}])
-def test_switches_of_the_correction_act(task, model, options):
+@pytest.mark.parametrize("options", [{}, {"no_logq_correction": True}])
+def test_the_switch_of_the_correction_acts(task, model, options):
     batch = make_batch(task, LENGTHS)
     criterion = sampled_softmax(task, num_sampled=8, **options)
     loss, _, _ = loss_at(criterion, model, batch, update=3)
     hidden, _ = model(**batch["net_input"], features_only=True)
     real = batch["target"].ne(task.target_dictionary.pad())
     logits, targets = model.decoder.output_projection(hidden[real]), batch["target"][real]
-    draw = criterion.sampler.sample(targets, BatchGenerators(1).next(3))
+    draw = criterion.sampler.sample(targets, BatchRNG(1).next(3))
     # Uniform without replacement: 8 of 21.
     of_sampled = 0.0 if options.get("no_logq_correction") else np.log(8 / 21)
-    of_target = np.log(8 / 21) if options.get("correct_targets") else 0.0
     expected = 0.0
     for scores, target in zip(logits, targets, strict=True):
-        own = scores[target] - of_target
+        own = scores[target]
         others = [scores[k] - of_sampled for k in draw.ids if k != target]
         expected = expected + torch.stack([own, *others]).exp().sum().log() - own
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=0)
@@ -112,10 +112,10 @@ def test_validation_in_between_changes_no_draw(task, model):
 
 def test_two_processes_draw_what_one_with_twice_as_many_batches_draws(monkeypatch):
     def numbers(world_size, rank, turns):
-        name = "fairseq_outlayers.criterions.batch_numbers.distributed_utils."
+        name = "fairseq_outlayers.criterions.batch_rng.distributed_utils."
         monkeypatch.setattr(name + "get_data_parallel_world_size", lambda: world_size)
         monkeypatch.setattr(name + "get_data_parallel_rank", lambda: rank)
-        generators = BatchGenerators(7)
+        generators = BatchRNG(7)
         return [generators.next(update).integers(10**9) for update in (4, 5) for _ in range(turns)]
 
     one = numbers(world_size=1, rank=0, turns=4)
@@ -145,7 +145,7 @@ def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, mo
     criterion = sampled_softmax(task, num_sampled=4)
     _, _, logged = loss_at(criterion, model, batch)
     targets = batch["target"][batch["target"].ne(task.target_dictionary.pad())]
-    draw = criterion.sampler.sample(targets, BatchGenerators(1).next(0))
+    draw = criterion.sampler.sample(targets, BatchRNG(1).next(0))
     assert logged["scored_classes"] == len({*draw.ids.tolist(), *targets.tolist()})
     assert logged["all_classes"] == 21
 
@@ -159,10 +159,6 @@ def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, mo
         ({"num_sampled": -1}, "--num-sampled -1: must be at least 0"),
         ({"sample_share": 1.5}, "--sample-share 1.5: must be at least 0 and at most 1"),
         ({"sample_share": -0.5}, "--sample-share -0.5: must be at least 0 and at most 1"),
-        (
-            {"num_sampled": 3, "no_logq_correction": True, "correct_targets": True},
-            "--correct-targets.*--no-logq-correction.*choose one",
-        ),
         ({"num_sampled": 3, "label_smoothing": 1.0}, "--label-smoothing 1.0"),
     ],
 )
@@ -191,15 +187,15 @@ def test_the_loss_approaches_the_exact_one_as_more_classes_are_drawn_if_correcte
         options = {"num_sampled": num_sampled, "no_logq_correction": not correct}
         criterion = sampled_softmax(task, sampler=sampler, **options)
         layer = SimpleNamespace(
-            num_updates=0,
             num_classes=200,
             project=lambda hidden: hidden,
             class_embeddings=lambda ids: embeddings[ids],
             class_bias=lambda ids: None,
         )
         total = 0.0
-        for layer.num_updates in range(200):
-            total += criterion.losses(layer, context, targets, reduce=True)[0] / 20
+        for update in range(200):
+            criterion.follow_updates(functools.partial(int, update))
+            total += criterion.training_loss(layer, context, targets, reduce=True).loss / 20
         return abs(total / 200 - exact).item()
 
     corrected = [mean_error(n, True) for n in (5, 20, 80)]

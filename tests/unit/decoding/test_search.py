@@ -143,7 +143,7 @@ def test_a_list_equals_a_search_over_all_words_with_the_others_masked(
         for hypothesis in found[0]:
             assert set(hypothesis["tokens"].tolist()) <= set(allowed.tolist())
         if not {"sampling", "print_alignment"} & set(search):
-            arguments = SimpleNamespace(**{"max_len_a": 1, "max_len_b": 3, **options})
+            arguments = SimpleNamespace(**{"max_len_a": 0, "max_len_b": 9, **options})
             reference = TranslationTask.build_generator(
                 task, task.models, arguments, MaskedGenerator, {"allowed": allowed}
             )
@@ -160,7 +160,8 @@ def rows_of(batch, rows):
 
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 @pytest.mark.parametrize(
-    "search", [{}, {"beam": 1}, {"prefix_size": 1}, {"no_repeat_ngram_size": 2}]
+    "search",
+    [{}, {"beam": 1}, {"prefix_size": 1}, {"prefix_size": 2}, {"no_repeat_ngram_size": 2}],
 )
 def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
     search, arch, make_task, decode, write_candidates

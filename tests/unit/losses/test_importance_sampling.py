@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from fairseq_outlayers.losses import sampled_nll, scored_classes
-from fairseq_outlayers.samplers import SamplerConfig, build_sampler
+from fairseq_outlayers.options import SamplerConfig
+from fairseq_outlayers.samplers import build_sampler
 from tests.conftest import make_dictionary
 
 V, DRAWS, TARGET = 200, 600, 50

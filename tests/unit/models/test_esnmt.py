@@ -4,7 +4,8 @@ import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.logging import metrics
-from fairseq.models import MODEL_DATACLASS_REGISTRY
+from fairseq.models import MODEL_DATACLASS_REGISTRY, build_model
+from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
@@ -297,6 +298,20 @@ def test_radius_scale_and_saturation_of_every_layer_and_direction_are_logged(tas
     assert all(saturated[f"saturation_{name}"] > 0.9 for name in layers)
 
 
+def test_dynamics_are_looked_at_once_a_log_interval_and_when_an_epoch_begins(task):
+    model = make_model("esnmt", task, log_interval=4).train()
+    inputs, counts = make_batch(task, LENGTHS)["net_input"], []
+    with metrics.aggregate("train"):
+        for epoch in range(2):
+            metrics.reset_meters("train")
+            for update in range(6 * epoch, 6 * epoch + 6):
+                model.set_num_updates(update)
+                model(**inputs)
+                counts.append(int(metrics.get_meter("train", "gamma_decoder_0").count))
+    metrics.reset_meters("train")
+    assert counts == [1, 1, 1, 2, 2, 2, 1, 2, 2, 2, 2, 3]
+
+
 def test_nothing_is_logged_in_validation_or_by_trained_layers(task):
     assert logged("esnmt", task, training=False) == {}
     assert logged("rnmt_plus", task) == {}
@@ -306,8 +321,9 @@ def test_nothing_is_logged_in_validation_or_by_trained_layers(task):
 def test_the_paper_s_saturation_is_what_the_specification_measured():
     # Upper layers read tanh outputs through 10 U(-1, 1): nearly every unit ends at +-1.
     task = make_task()
-    options = {"embed_dim": 256, "hidden_size": 256, "init_range": 0.04, "gamma_init": 10.0}
-    figures = logged("esnmt", task, spectral_radius="learned", **options)
+    options = {"embed_dim": 256, "hidden_size": 256, "init_range": 0.04, "echo_start": "paper"}
+    options |= {"gamma_init": None, "spectral_radius": "learned"}
+    figures = logged("esnmt", task, **options)
     assert figures["saturation_encoder_forward_1"] > 0.9
     normed = logged("esnmt", task, input_norm="fan_in", **{**options, "gamma_init": 1.0})
     assert normed["saturation_encoder_forward_1"] < 0.1
@@ -352,6 +368,64 @@ def test_the_papers_widths_are_named_sizes(arch):
         config = MODEL_DATACLASS_REGISTRY[f"{arch}_{size}"]()
         assert (config.embed_dim, config.hidden_size) == (size, size)
         assert (config.encoder_layers, config.decoder_layers) == (6, 6)
-    if arch != "rnmt_plus":
-        assert (config.radius_init, config.gamma_init) == (1.0, 10.0)
-        assert (config.reservoir_sparsity, config.input_norm) == (0.25, "none")
+
+
+ECHO_OPTIONS = {"gamma_init": None, "spectral_radius": "learned"}
+
+
+def first_layer(arch, task, **options):
+    options = {**ECHO_OPTIONS, **options}
+    if arch.endswith("_paper"):
+        options = {"echo_start": MODEL_DATACLASS_REGISTRY[arch]().echo_start, **options}
+        arch = arch.removesuffix("_paper")
+    model = make_model(arch, task, **options)
+    layer = model.encoder.lstm.layers[1][0]
+    return (
+        layer.gamma.value.item(),
+        layer.radius.value.item(),
+        layer.reservoir.input.abs().max().item(),
+    )
+
+
+# The largest of many draws from U(-1, 1), or that divided by sqrt(inputs * density / 3).
+FAN_IN = (16 * 0.75 / 3) ** -0.5
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "expected"),
+    [
+        ("esnmt", {}, (3.0, 0.5, FAN_IN)),
+        ("esnmt_lstm", {}, (3.5, 1.0, FAN_IN)),
+        ("esnmt_paper", {}, (10.0, 1.0, 1.0)),
+        ("esnmt_lstm_paper", {}, (10.0, 1.0, 1.0)),
+        ("esnmt", {"gamma_init": 0.0}, (0.0, 0.5, FAN_IN)),
+        ("esnmt", {"radius_init": 0.25}, (3.0, 0.25, FAN_IN)),
+        ("esnmt_lstm", {"input_norm": "none"}, (3.5, 1.0, 1.0)),
+        ("esnmt_paper", {"gamma_init": 2.0, "input_norm": "fan_in"}, (2.0, 1.0, FAN_IN)),
+        ("esnmt_paper", {"spectral_radius": "0.75"}, (10.0, 0.75, 1.0)),
+    ],
+)
+def test_scales_start_by_the_cell_as_the_paper_has_them_or_as_asked_for(
+    task, arch, options, expected
+):
+    assert first_layer(arch, task, **options) == pytest.approx(expected, rel=0.05)
+
+
+def test_a_checkpoint_with_the_former_defaults_of_the_scales_is_built_as_it_was(task):
+    former = {"gamma_init": 10.0, "radius_init": 1.0, "input_norm": "none", "init_range": 0.04}
+    assert first_layer("esnmt", task, **former) == pytest.approx((10.0, 1.0, 1.0), rel=0.05)
+    fixed = first_layer("esnmt", task, spectral_radius="0.5", **former)
+    assert fixed == pytest.approx((10.0, 0.5, 1.0), rel=0.05)
+
+
+def test_a_checkpoint_from_before_echo_start_is_built_with_what_it_says(task):
+    stored = {
+        **vars(MODEL_DATACLASS_REGISTRY["esnmt"]()),
+        **{"_name": "esnmt", "embed_dim": 16, "hidden_size": 8, "encoder_layers": 2},
+        **{"gamma_init": 10.0, "radius_init": 1.0, "input_norm": "none", "init_range": 0.04},
+    }
+    del stored["echo_start"]
+    model = build_model(OmegaConf.create(stored), task, from_checkpoint=True)
+    layer = model.encoder.lstm.layers[1][0]
+    assert (layer.gamma.value.item(), layer.radius.value.item()) == (10.0, 1.0)
+    assert layer.reservoir.input_factor == 1.0

@@ -146,13 +146,69 @@ def test_padding_gets_no_attention(task):
 
 
 def test_weights_start_as_in_nematus(task):
-    model = make_model("nematus_gru", task, embed_dim=64, hidden_size=64, init_std=0.01)
+    model = make_model("nematus_gru", task, embed_dim=32, hidden_size=64, init_std=0.01)
     recurrent = model.encoder.gru.backwards.weight_hh_l0[64:128]
     torch.testing.assert_close(recurrent @ recurrent.t(), torch.eye(64).double(), atol=1e-5, rtol=0)
     assert model.decoder.recurrence.first.weight_ih.std().item() == pytest.approx(0.01, rel=0.05)
     assert model.decoder.start.bias.abs().max() == 0
     for embedding in (model.encoder.embed_tokens, model.decoder.embed_tokens):
         assert embedding.weight[task.source_dictionary.pad()].abs().max() == 0
+
+
+def is_orthogonal(matrix):
+    identity = torch.eye(len(matrix), dtype=matrix.dtype)
+    return torch.allclose(matrix @ matrix.t(), identity, atol=1e-5)
+
+
+def by_gate(parameter):
+    return parameter.chunk(3)
+
+
+def square_matrices(model):
+    """The matrices that Nematus draws orthogonal, beside the recurrent ones."""
+    gru, recurrence = model.encoder.gru, model.decoder.recurrence
+    yield from by_gate(gru.forwards.weight_ih_l0)
+    yield from by_gate(gru.backwards.weight_ih_l0)
+    yield from by_gate(recurrence.first.weight_ih)
+    yield recurrence.second.weight_ih[: 2 * 16]  # both gates from the context of twice the size
+    yield recurrence.attention.key.weight
+
+
+def recurrent_matrices(model):
+    gru, recurrence = model.encoder.gru, model.decoder.recurrence
+    for parameter in (gru.forwards.weight_hh_l0, gru.backwards.weight_hh_l0,
+                      recurrence.first.weight_hh, recurrence.second.weight_hh):  # fmt: skip
+        yield from by_gate(parameter)
+
+
+@pytest.mark.parametrize(("square", "expected"), [("orthogonal", True), ("normal", False)])
+def test_square_matrices_start_as_asked_for_and_recurrent_ones_orthogonal(task, square, expected):
+    options = {"embed_dim": 16, "hidden_size": 16, "init_std": 0.01, "init_square": square}
+    model = make_model("nematus_gru", task, **options)
+    assert all(is_orthogonal(matrix) is expected for matrix in square_matrices(model))
+    assert all(map(is_orthogonal, recurrent_matrices(model)))
+    readout, recurrence = model.decoder.readout, model.decoder.recurrence
+    others = (readout.state.weight, readout.word.weight, readout.context.weight,
+              recurrence.second.weight_ih[2 * 16 :], recurrence.attention.query.weight,
+              model.decoder.start.weight, model.decoder.embed_tokens.weight)  # fmt: skip
+    for matrix in others:
+        assert matrix.std().item() == pytest.approx(0.01, rel=0.2)
+
+
+def test_a_table_of_embeddings_that_happens_to_be_square_starts_normal():
+    task = make_task(num_target=12)
+    model = make_model("nematus_gru", task, embed_dim=16, hidden_size=16, init_std=0.01)
+    table = model.decoder.embed_tokens.weight
+    assert table.shape == (16, 16)
+    assert table.abs().max() < 0.1
+
+
+def test_the_squares_of_a_source_embedding_start_orthogonal_too(task, external_table):
+    options = {"source_embedding": "mix_gate", "external_embeddings": external_table}
+    model = make_model("nematus_gru", task, internal_vocabulary=12, **options)
+    mix = model.encoder.embed_tokens
+    squares = (mix.inner_internal.weight, mix.inner_external.weight, mix.gate.internal.weight)
+    assert all(map(is_orthogonal, squares))
 
 
 def test_dropout_acts_on_encoder_states_readout_and_embeddings_only_in_training(task):

@@ -3,6 +3,7 @@
 python -m tests.unit.optim.two_processes BACKEND RANK FOLDER
 """
 
+import functools
 import sys
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def train(rank, world_size, wrap=lambda model: model, batches=BATCHES, dtype=tor
     norms = []
     for update in range(UPDATES):
         optimizer.zero_grad()
-        wrapped.train().set_num_updates(update)
+        wrapped.train()
+        criterion.follow_updates(functools.partial(int, update))
         place = update, rank, world_size, batches
         total = accumulate(task, wrapped, criterion, optimizer, place)
         optimizer.all_reduce_grads(wrapped)

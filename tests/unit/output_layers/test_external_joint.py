@@ -6,7 +6,8 @@ import torch
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from tests.conftest import make_dictionary, write_external_table
 
 H, JOINT = 6, 3

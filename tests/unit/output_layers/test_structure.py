@@ -7,12 +7,8 @@ import torch
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import (
-    OUTPUT_LAYERS,
-    EmbeddingOutputLayer,
-    OutputLayerConfig,
-    build_output_layer,
-)
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer, build_output_layer
 from tests.conftest import make_dictionary, make_model, make_task
 
 V, D, H = 19, 5, 5

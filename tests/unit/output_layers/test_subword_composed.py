@@ -5,11 +5,12 @@ import torch
 import torch.nn as nn
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayerConfig, build_output_layer
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
-from fairseq_outlayers.output_layers.subword_composed import compose_words, tied_layers
+from fairseq_outlayers.output_layers.subword_composed import tied_layers
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 
 H = 6
@@ -35,9 +36,11 @@ def dictionary(tmp_path):
 def make(dictionary, composition, tie, hidden_size=H, seed=0, **options):
     """Composed input embeddings and the output layer on top of them, in float64."""
     torch.manual_seed(seed)
-    sizes = {"unit_dim": 3, "highway_dim": H, "char_widths": 2, "char_filters": 2}
-    if composition == "morphsum":
-        sizes["unit_dim"] = H
+    sizes = {
+        "charcnn": {"unit_dim": 3, "char_widths": 2, "char_filters": 2},
+        "sylconcat": {"unit_dim": 3, "highway_dim": H},
+        "morphsum": {"unit_dim": H},
+    }[composition]
     config = OutputLayerConfig(
         output_layer="subword", composition=composition, tie=tie, **{**sizes, **options}
     )
@@ -112,7 +115,11 @@ def test_words_with_the_same_morphs_differ_by_their_bias_alone(dictionary):
 
 @each_composition
 def test_word_vectors_of_another_size_are_projected_without_bias(dictionary, composition):
-    options = {"unit_dim": 4} if composition == "morphsum" else {"highway_dim": 5}
+    options = {
+        "charcnn": {"unit_dim": 3},
+        "sylconcat": {"highway_dim": 5},
+        "morphsum": {"unit_dim": 4},
+    }[composition]
     embedding, layer = make(dictionary, composition, "re_rw", hidden_size=9, **options)
     rows = embedding(torch.arange(len(dictionary)))
     assert layer.projection.weight.shape == (9, embedding.embedding_dim)
@@ -152,9 +159,17 @@ def test_a_plain_table_of_input_embeddings_cannot_be_shared(dictionary):
         build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)
 
 
-@pytest.mark.parametrize("option", ["unit_dim", "highway_dim", "char_widths", "char_filters"])
-def test_sizes_without_meaning_are_refused(dictionary, option):
-    config = OutputLayerConfig(output_layer="subword", composition="charcnn", **{option: -1})
+@pytest.mark.parametrize(
+    ("composition", "option"),
+    [
+        ("morphsum", "unit_dim"),
+        ("sylconcat", "highway_dim"),
+        ("charcnn", "char_widths"),
+        ("charcnn", "char_filters"),
+    ],
+)
+def test_sizes_without_meaning_are_refused(dictionary, composition, option):
+    config = OutputLayerConfig(output_layer="subword", composition=composition, **{option: -1})
     with pytest.raises(UserError, match=f"--{option.replace('_', '-')} -1"):
         compose_words(config, dictionary, H)
 

@@ -1,6 +1,8 @@
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from fairseq import checkpoint_utils, options
 from fairseq.data import data_utils
@@ -72,3 +74,11 @@ def test_warnings_that_a_user_asked_for_are_shown():
     script += "[x for x in warnings.filters if x not in f and 'hydra' in str(x[1])])"
     shown = [sys.executable, "-W", "default", "-c", script]
     assert subprocess.run(shown, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_page_lists_every_patch_in_its_section():
+    page = Path(__file__).parents[3] / "docs" / "patches.md"
+    _, required, conveniences = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
+    for section, applied in ((required, patches.REQUIRED), (conveniences, patches.CONVENIENCES)):
+        listed = re.findall(r"^\| `(\w+)` \| ", section, re.MULTILINE)
+        assert sorted(listed) == sorted(patch.__name__.rpartition(".")[2] for patch in applied)

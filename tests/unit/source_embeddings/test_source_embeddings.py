@@ -7,11 +7,8 @@ import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.source_embeddings import (
-    SOURCE_EMBEDDINGS,
-    SourceEmbeddingConfig,
-    build_source_embedding,
-)
+from fairseq_outlayers.options import SourceEmbeddingConfig
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, build_source_embedding
 from tests.conftest import make_dictionary, write_external_table
 
 D = 4
@@ -57,13 +54,15 @@ def internal_vector(embedding, word, unknown=3):
     return table.weight[word if word < INTERNAL else unknown]
 
 
-def naive_vector(name, embedding, word, e, options):
+def naive_vector(name, embedding, word, e, options, mean=0.0):
     """One word's vector from the equations."""
+    if options.get("center_external"):
+        e = e - mean
     x = internal_vector(embedding, word) if name != "only_external" else None
     if name == "internal":
         return x
     if options.get("normalize_external"):
-        e = e / e.norm()
+        e = e / e.norm().clamp(min=1e-12)  # that of unknown words may be zero
     linear = embedding.external.maps[0]
     m = linear.weight @ e + linear.bias
     if options.get("external_activation", "tanh") == "tanh":
@@ -90,8 +89,11 @@ def naive_vector(name, embedding, word, e, options):
         ("only_external", {}),
         ("only_external", {"external_activation": "linear"}),
         ("only_external", {"normalize_external": True}),
+        ("only_external", {"center_external": True}),
         ("mix_sum", {}),
+        ("mix_sum", {"center_external": True, "normalize_external": True}),
         ("mix_gate", {}),
+        ("mix_gate", {"gate_input": "external", "center_external": True}),
         ("mix_gate", {"gate_input": "external", "normalize_external": True}),
         ("mix_gate", {"gate_inner": "tanh"}),
         ("mix_gate", {"gate_inner": "none"}),
@@ -103,10 +105,36 @@ def test_vectors_equal_the_equations_and_padding_is_zero(task, make, rows, name,
     vectors = embedding(ids)
     pad = task.source_dictionary.pad()
     for position, word in enumerate(ids[0].tolist()):
-        expected = naive_vector(name, embedding, word, rows[word], options)
+        mean = rows[task.source_dictionary.unk()]  # where data_prep writes the mean of all
+        expected = naive_vector(name, embedding, word, rows[word], options, mean)
         expected = torch.zeros(D).double() if word == pad else expected
         torch.testing.assert_close(vectors[0, position], expected, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(vectors[1].flip(0), vectors[0], rtol=1e-10, atol=1e-12)
+
+
+def test_centred_unknown_words_are_mapped_from_zero(task, make):
+    for normalize in (False, True):
+        embedding = make("only_external", center_external=True, normalize_external=normalize)
+        unknown = embedding(torch.tensor([[task.source_dictionary.unk()]]))[0, 0]
+        bias = embedding.external.maps[0].bias
+        torch.testing.assert_close(unknown, bias.tanh(), rtol=1e-12, atol=1e-12)
+
+
+def test_unknown_words_are_masked_whether_or_not_vectors_are_centred(task, make):
+    for center in (False, True):
+        embedding = make("only_external", center_external=center, external_unknown="mask")
+        assert embedding(torch.tensor([[task.source_dictionary.unk()]])).abs().max() == 0
+
+
+def test_vectors_centred_and_scaled_do_not_know_a_constant_in_all_of_them(
+    task, make, rows, tmp_path
+):
+    shifted = rows.float().numpy() + np.arange(5, dtype=np.float32)
+    table = write_external_table(tmp_path / "shifted.npy", task.source_dictionary, shifted)
+    options = {"center_external": True, "normalize_external": True}
+    one, other = make("mix_sum", **options), make("mix_sum", external_embeddings=table, **options)
+    ids = all_ids(task)
+    torch.testing.assert_close(one(ids), other(ids), rtol=1e-5, atol=1e-5)
 
 
 def test_mix_sum_with_a_map_of_zero_is_the_baseline_bitwise(task, make):
@@ -239,7 +267,7 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
     ("name", "options", "said"),
     [
         ("mix_sum", {"external_embeddings": None}, "mix_sum needs --external-embeddings FILE"),
-        ("internal", {"external_embeddings": "t.npy"}, "t.npy is of no use with"),
+        ("internal", {"external_embeddings": "t.npy"}, "t.npy changes nothing with"),
         ("internal", {"internal_vocabulary": 4}, "--internal-vocabulary 4: must be more than"),
         ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),

@@ -5,7 +5,7 @@ import torch
 import torch.nn as nn
 
 from fairseq_outlayers.tables.active_rows import ActiveRows
-from fairseq_outlayers.tables.rows import all_rows
+from fairseq_outlayers.tables.table import TableOwner, table_of
 
 V, D, MOST = 12, 3, 6
 OPTIMIZERS = {
@@ -46,14 +46,25 @@ def whole_table(make_optimizer, shape):
     return table.detach(), {k: s for k, s in optimizer.state[table].items() if s.dim() > 0}
 
 
+def make_table(*shape):
+    owner = TableOwner()
+    owner.register_table("weight", nn.Parameter(start(*shape)))
+    return table_of(owner)
+
+
+def move_to_meta(table):
+    """What ``model.to(device)`` may do: another parameter under the same name."""
+    table._owner.weight = nn.Parameter(table.parameter.detach().to("meta"))
+
+
 def by_rows(make_optimizer, shape):
-    parameter = nn.Parameter(start(*shape))
-    rows = ActiveRows(parameter, MOST)
+    rows = ActiveRows(make_table(*shape), MOST)
+    parameter = rows.parameter
     optimizer = make_optimizer(parameter)
     for step, ids in enumerate(STEPS):
         rows.activate(torch.tensor(ids), optimizer)
         parameter.grad = torch.zeros_like(parameter)
-        parameter.grad[: len(ids)] = gradient(step, all_rows(parameter))
+        parameter.grad[: len(ids)] = gradient(step, rows.view.rows())
         optimizer.step()
         parameter.grad = None
     rows.put_back(optimizer)
@@ -82,12 +93,12 @@ def test_rows_never_in_use_stay_as_they_are_bit_for_bit():
 
 def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
     rows, optimizer = by_rows(OPTIMIZERS["adam"], (V, D))
-    in_use = all_rows(rows.parameter).detach().clone()
+    in_use = rows.view.rows().detach().clone()
     rows.show_whole(optimizer)
-    assert torch.equal(all_rows(rows.parameter), rows.table)
+    assert torch.equal(rows.view.rows(), rows.table)
     assert torch.equal(rows.parameter[STEPS[-1]], in_use)
     rows.show_rows()
-    assert torch.equal(all_rows(rows.parameter), in_use)
+    assert torch.equal(rows.view.rows(), in_use)
 
 
 def test_rows_change_only_between_updates():
@@ -107,7 +118,7 @@ def test_moments_of_an_optimizer_that_was_reset_are_not_taken_up_again():
 def test_a_model_moved_after_loading_takes_its_table_and_moments_along():
     rows, _ = by_rows(OPTIMIZERS["adam"], (V, D))
     rows.load(rows.table.clone())
-    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    move_to_meta(rows.view)
     optimizer = OPTIMIZERS["adam"](rows.parameter)
     optimizer.state[rows.parameter] = {
         name: torch.zeros_like(rows.parameter) for name in rows.moments
@@ -119,7 +130,7 @@ def test_a_model_moved_after_loading_takes_its_table_and_moments_along():
 
 
 def test_tables_kept_elsewhere_stay_there_when_the_model_moves():
-    rows = ActiveRows(nn.Parameter(start(V, D)), MOST, torch.device("cpu"))
-    rows.parameter = nn.Parameter(rows.parameter.detach().to("meta"))
+    rows = ActiveRows(make_table(V, D), MOST, torch.device("cpu"))
+    move_to_meta(rows.view)
     rows.activate(torch.tensor(STEPS[0]), None)
     assert rows.table.device.type == "cpu"

@@ -3,16 +3,14 @@
 import pytest
 import torch
 
-from fairseq_outlayers.tables.rows import mark_row_sparse, table_rows
+from fairseq_outlayers.tables.rows import lookup, lookup_row_sparse
 
 IDS = torch.tensor([[3, 1], [3, 0]])
 
 
 def lookup_and_gradient(table, ids, marked):
     table = table.clone().requires_grad_()
-    if marked:
-        mark_row_sparse(table)
-    rows = table_rows(table, ids)
+    rows = (lookup_row_sparse if marked else lookup)(table, ids)
     weights = torch.arange(1.0, 1 + rows.numel(), dtype=rows.dtype).view_as(rows)
     (rows * weights).sum().backward()
     return rows, table.grad
@@ -33,9 +31,8 @@ def test_sparse_gradients_equal_dense_ones_for_tables_of_any_shape(shape, ids):
 
 def test_sparse_gradients_of_one_table_used_twice_add_up_without_becoming_dense():
     table = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
-    mark_row_sparse(table)
     as_input = torch.nn.functional.embedding(IDS, table, sparse=True)
-    (as_input.sum() + 2 * table_rows(table, torch.tensor([3, 4])).sum()).backward()
+    (as_input.sum() + 2 * lookup_row_sparse(table, torch.tensor([3, 4])).sum()).backward()
     assert table.grad.is_sparse
     expected = torch.tensor([1.0, 1, 0, 4, 2], dtype=torch.float64)
     assert torch.equal(table.grad.to_dense(), expected.unsqueeze(1).expand(5, 2))

@@ -152,7 +152,9 @@ def test_no_command_runs_an_option_and_the_option_is_named(command, arch, needed
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), {**FAIRSEQ, "eval_lm": eval_lm_with, **OWN}.items(), ids=str
+    ("name", "command"),
+    {**FAIRSEQ, "eval_lm": eval_lm_with, **OWN}.items(),
+    ids=[*FAIRSEQ, "eval_lm", *OWN],
 )
 def test_no_command_interpolates_an_option(name, command, data):
     arch = "transformer_lm" if name == "eval_lm" else "transformer"

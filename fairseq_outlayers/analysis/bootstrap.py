@@ -1,0 +1,83 @@
+"""How sure a BLEU score is: test sets resampled with replacement (Koehn 2004)."""
+
+from typing import List, NamedTuple, Optional, Sequence
+
+import numpy as np
+from sacrebleu.metrics import BLEU
+
+RESAMPLES = 1000
+SEED = 12345  # of the resamples; sacreBLEU's own default
+CONFIDENCE = 95  # percent
+
+
+class Interval(NamedTuple):
+    """A figure of the whole test set, and where 95% of the resampled ones lie."""
+
+    value: float
+    low: float
+    high: float
+
+
+class BleuIntervals(NamedTuple):
+    """BLEU of every system, and with two of them how much the second has over the first."""
+
+    systems: List[Interval]
+    difference: Optional[Interval]
+
+
+def bleu_intervals(
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    metric: BLEU,
+    resamples: int = RESAMPLES,
+) -> BleuIntervals:
+    """Corpus BLEU with percentile intervals; all systems are scored on the same resamples.
+
+    Args:
+        systems: hypotheses of one system or several, line by line.
+        references: one for each line.
+        metric: decides tokenization and case.
+        resamples: how many.
+    """
+    size = len(references)
+    drawn = np.random.RandomState(SEED).randint(size, size=(resamples, size))
+    counts = np.stack([np.bincount(row, minlength=size) for row in drawn])
+    wholes, samples = [], []
+    for hypotheses in systems:
+        statistics = _statistics(hypotheses, references, metric)
+        wholes.append(_bleu(statistics.sum(0), metric))
+        samples.append(np.array([_bleu(row, metric) for row in counts @ statistics]))
+    found = [_interval(*pair) for pair in zip(wholes, samples, strict=True)]
+    if len(systems) != 2:
+        return BleuIntervals(found, None)
+    return BleuIntervals(found, _interval(wholes[1] - wholes[0], samples[1] - samples[0]))
+
+
+def _interval(value: float, resampled: np.ndarray) -> Interval:
+    outside = (100 - CONFIDENCE) / 2
+    low, high = np.percentile(resampled, (outside, 100 - outside))
+    return Interval(float(value), float(low), float(high))
+
+
+def _statistics(hypotheses: Sequence[str], references: Sequence[str], metric: BLEU) -> np.ndarray:
+    """What BLEU adds up: n-gram matches, n-grams and both lengths, ``(sentences, 2 * N + 2)``."""
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        score = metric.corpus_score([hypothesis], [[reference]])
+        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
+    return np.array(rows)
+
+
+def _bleu(sums: np.ndarray, metric: BLEU) -> float:
+    order = metric.max_ngram_order
+    numbers = sums.tolist()
+    return metric.compute_bleu(
+        correct=numbers[:order],
+        total=numbers[order : 2 * order],
+        sys_len=numbers[-2],
+        ref_len=numbers[-1],
+        smooth_method=metric.smooth_method,
+        smooth_value=metric.smooth_value,
+        effective_order=metric.effective_order,
+        max_ngram_order=order,
+    ).score

@@ -1,0 +1,172 @@
+"""What trained models make of a test set, as plain data for a page or a program.
+
+The data are dictionaries, lists, texts and numbers alone; :func:`inspect_test_set` says which.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from sacrebleu.metrics import BLEU, CHRF
+
+from fairseq_outlayers.analysis.bootstrap import Interval, bleu_intervals
+from fairseq_outlayers.analysis.sentence_details import (
+    Vocabulary,
+    attention_text,
+    candidate_data,
+    neighbour_data,
+    words_by_frequency,
+)
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.hub.translator import Translation, Translator
+
+
+class System(NamedTuple):
+    """A model and its translations of the whole test set."""
+
+    name: str
+    path: str
+    translator: Translator
+    translations: List[Translation]
+
+
+def read_pairs(source: str, reference: str) -> List[Tuple[str, str]]:
+    """The lines of a source text and of its reference translation.
+
+    Raises:
+        UserError: if a file cannot be read, or they are not as many lines, or none.
+    """
+    texts = [[line for (line,) in lines(path, "\n")] for path in (source, reference)]
+    if len(texts[0]) != len(texts[1]) or not texts[0]:
+        raise UserError(
+            f"{source} has {len(texts[0])} lines and {reference} {len(texts[1])}: they must be "
+            "line by line translations of the same sentences, at least one"
+        )
+    return list(zip(*texts, strict=True))
+
+
+def inspect_test_set(
+    pairs: Sequence[Tuple[str, str]],
+    systems: Sequence[System],
+    bleu_tokenizer: Optional[str] = None,
+    neighbour_words: int = 500,
+    number: int = 5,
+) -> Dict[str, Any]:
+    """Scores, marks, attention, candidates and neighbours of one system or two.
+
+    Args:
+        pairs: sources and references.
+        systems: of the same test set.
+        bleu_tokenizer: of sacreBLEU; by default ``none``, or ``13a`` for models that store how
+            plain text is tokenized.
+        neighbour_words: how many words of the test set get neighbours, the most frequent first.
+        number: of neighbours for each.
+    Returns:
+        ``models`` (name, BLEU with its interval, chrF, counts), ``difference`` of BLEU,
+        ``signatures``, ``words`` (what numbers of words mean), ``candidates`` and ``neighbours``
+        of every model, and ``sentences``.
+    """
+    translator, vocabulary = systems[0].translator, Vocabulary()
+    plain = translator.text.tokenizer is not None
+    bleu = BLEU(tokenize=bleu_tokenizer or ("13a" if plain else "none"), force=True)
+    chrf = CHRF()
+    references = [scored_reference(translator, text) for _, text in pairs]
+    hypotheses = [[found.text for found in system.translations] for system in systems]
+    intervals = bleu_intervals(hypotheses, references, bleu)
+    scores = [_sentence_scores(texts, references, chrf) for texts in hypotheses]
+    views = [sentence_views(*each, pairs) for each in zip(systems, scores, strict=True)]
+    candidates = [candidate_data(s.translator, s.translations, vocabulary) for s in systems]
+    words = words_by_frequency(views)
+    neighbours = [
+        neighbour_data(s.translator, words, vocabulary, neighbour_words, number) for s in systems
+    ]
+    summaries = [
+        model_summary(system, interval, chrf.corpus_score(texts, [references]).score, of_system)
+        for system, interval, texts, of_system in zip(
+            systems, intervals.systems, hypotheses, views, strict=True
+        )
+    ]
+    return {
+        "models": summaries,
+        "difference": intervals.difference and intervals.difference._asdict(),
+        "signatures": [metric.get_signature().format() for metric in (bleu, chrf)],
+        "candidates": candidates,
+        "neighbours": neighbours,
+        "words": list(vocabulary.numbers),
+        "sentences": [
+            {"source": source, "reference": reference, "models": list(of_systems)}
+            for (source, reference), *of_systems in zip(pairs, *views, strict=True)
+        ],
+    }
+
+
+def scored_reference(translator: Translator, text: str) -> str:
+    """A reference as translations are written: without the marks of segmented text."""
+    known = translator.text.tokenizer is not None or translator.text.bpe is not None
+    return text if known else translator.text.decode(" ".join(text.split()))
+
+
+def _sentence_scores(
+    hypotheses: Sequence[str], references: Sequence[str], chrf: CHRF
+) -> List[float]:
+    pairs = zip(hypotheses, references, strict=True)
+    return [chrf.sentence_score(text, [reference]).score for text, reference in pairs]
+
+
+def model_summary(
+    system: System, bleu: Interval, chrf: float, views: Sequence[Dict[str, Any]]
+) -> Dict[str, Any]:
+    """Figures of the whole test set."""
+    model = system.translator.models[0]
+    layer = getattr(model.decoder, "output_projection", None)
+    counts = {
+        f"{what}_words": sum(len(view[what]) for view in views)
+        for what in ("reference", "target", "unknown", "replaced", "misses")
+    }
+    return {
+        "name": system.name,
+        "path": system.path,
+        "kind": f"{type(model).__name__}, {type(layer).__name__}",
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "bleu": bleu._asdict(),
+        "chrf": chrf,
+        **counts,
+    }
+
+
+def sentence_views(
+    system: System, scores: Sequence[float], pairs: Sequence[Tuple[str, str]]
+) -> List[Dict[str, Any]]:
+    """What a system makes of each sentence; lists of numbers are positions of units.
+
+    Args:
+        scores: chrF of each translation.
+        pairs: sources and references.
+    """
+    translator = system.translator
+    task, encode = translator.task, translator.text.encode
+    known_source = set(task.source_dictionary.symbols[: translator.num_source])
+    known_target = set(task.target_dictionary.symbols[: translator.num_target])
+    views = []
+    for found, score, (source, reference) in zip(system.translations, scores, pairs, strict=True):
+        units, expected = encode(source).split(), encode(reference).split()
+        missed = set(found.misses(expected))
+        unknown = {
+            k for k, unit in enumerate(found.target) if unit == task.target_dictionary.unk_word
+        }
+        views.append(
+            {
+                "source": units,
+                "unknown_source": [k for k, unit in enumerate(units) if unit not in known_source],
+                "reference": expected,
+                "unknown_reference": [k for k, u in enumerate(expected) if u not in known_target],
+                "misses": [k for k, unit in enumerate(expected) if unit in missed],
+                "target": found.target,
+                "unknown": sorted(unknown | set(found.replaced)),
+                "replaced": found.replaced,
+                "alignment": found.alignment,
+                "attention": None if found.attention is None else attention_text(found.attention),
+                "score": found.score,
+                "chrf": score,
+            }
+        )
+    return views

@@ -1,0 +1,160 @@
+"""What a page shows of single sentences and words: attention, candidates, neighbours.
+
+All of it is plain data: dictionaries, lists, texts and numbers.
+"""
+
+from collections import Counter
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.analysis.neighbours import nearest_of_each
+from fairseq_outlayers.checkpoints.loading import is_word
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.hub.translator import Translation, Translator
+from fairseq_outlayers.output_layers import OutputLayer
+
+MOST_CLASSES = 50_000  # neighbours are looked for among so many most frequent words
+# Attention in steps of 2%, a letter for each, and digits for runs of weights below 1%.
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
+
+
+class Vocabulary:
+    """Numbers for words, so that each is written once."""
+
+    def __init__(self) -> None:
+        self.numbers: Dict[str, int] = {}
+
+    def number(self, word: str) -> int:
+        return self.numbers.setdefault(word, len(self.numbers))
+
+    def all(self, words: Sequence[str]) -> List[int]:
+        return [self.number(word) for word in words]
+
+
+def attention_text(attention: Tensor) -> str:
+    """Weights ``(S, T)``, target by target, as letters (see ``LEVELS``) and runs of nothing."""
+    levels = (attention.T * len(LEVELS)).round().long().clamp(0, len(LEVELS))
+    text, run = [], 0
+    for level in levels.flatten().tolist():
+        if level == 0:
+            run += 1
+            continue
+        text.append((str(run) if run else "") + LEVELS[level - 1])
+        run = 0
+    return "".join(text) + (str(run) if run else "")
+
+
+def candidate_data(
+    translator: Translator, translations: Sequence[Translation], vocabulary: Vocabulary
+) -> Dict[str, Any]:
+    """Candidates that all sentences share, and what each source word adds to them.
+
+    Returns:
+        ``shared``; ``translations`` by source word; ``others``, sentence by sentence the
+        candidates of neither kind (from other sentences of the batch); ``mean``, of the size of
+        the lists. Empty where the search was over all words.
+    """
+    if translations[0].candidates is None:
+        return {}
+    lists = [list(found.candidates or []) for found in translations]
+    shared = set.intersection(*map(set, lists))
+    added: Dict[str, List[str]] = {}
+    others = []
+    for found, candidates in zip(translations, lists, strict=True):
+        allowed = set(candidates)
+        units = known_units(translator, found.source)
+        for unit in set(units) - added.keys():
+            added[unit] = [w for w in translations_of(translator, unit) if w in allowed]
+        of_words = {word for unit in units for word in added[unit]}
+        others.append(vocabulary.all(sorted(allowed - shared - of_words)))
+    return {
+        "shared": vocabulary.all([word for word in lists[0] if word in shared]),
+        "translations": {unit: vocabulary.all(words) for unit, words in added.items() if words},
+        "others": others,
+        "mean": sum(map(len, lists)) / len(lists),
+    }
+
+
+def known_units(translator: Translator, units: Sequence[str]) -> List[str]:
+    """Source units as the models read them: ``<unk>`` for those that they do not know."""
+    dictionary = translator.task.source_dictionary
+    known = (dictionary.index(unit) < translator.num_source for unit in units)
+    return [
+        u if is_known else dictionary.unk_word for u, is_known in zip(units, known, strict=True)
+    ]
+
+
+def translations_of(translator: Translator, unit: str) -> List[str]:
+    """What the file of candidates has for a source unit."""
+    lists, target = translator.task.candidate_lists, translator.task.target_dictionary
+    ids = torch.tensor([[translator.task.source_dictionary.index(unit)]])
+    ids = ids.to(lists.translations.offsets.device)
+    found = lists.translations.of(ids, lists.per_word, target.pad()).flatten().tolist()
+    return [target[k] for k in found if k != target.pad()]
+
+
+def words_by_frequency(views: Sequence[Sequence[Dict[str, Any]]]) -> List[str]:
+    """The words of references and translations, the most frequent first."""
+    counts: Counter = Counter()
+    for of_system in views:
+        for view in of_system:
+            counts.update(view["target"])
+            counts.update(view["reference"])
+    return [word for word, _ in counts.most_common()]
+
+
+@torch.no_grad()
+def neighbour_data(
+    translator: Translator, words: List[str], vocabulary: Vocabulary, most: int, number: int
+) -> Optional[Dict[str, Any]]:
+    """Neighbours of words at the input and at the output of a model.
+
+    Args:
+        words: those that the model does not know are left out.
+        most: of them.
+        number: of neighbours.
+    Returns:
+        ``tied``: whether both spaces are one; ``words``: by the number of a word a list for each
+        space, numbers of words and percents of their cosines in turn. None for models without
+        such vectors.
+    """
+    dictionary = translator.task.target_dictionary
+    spaces = word_spaces(translator.models[0])
+    size = min(translator.num_target, MOST_CLASSES)
+    among = torch.tensor([k for k in range(size) if is_word(dictionary, k)], dtype=torch.long)
+    ids = [dictionary.index(word) for word in words]
+    kept = [k for k in ids if k < translator.num_target and is_word(dictionary, k)][:most]
+    if spaces is None or not kept or len(among) < 2:
+        return None
+    queries = torch.tensor(kept)
+    tied = spaces[0] is spaces[1] or torch.equal(*spaces)
+    found = [nearest_of_each(v, queries, among, number) for v in spaces[: 1 if tied else 2]]
+    table = {}
+    for row, query in enumerate(kept):
+        table[str(vocabulary.number(dictionary[query]))] = [
+            [
+                item
+                for other, cosine in zip(ids[row].tolist(), cosines[row].tolist(), strict=True)
+                for item in (vocabulary.number(dictionary[other]), round(100 * cosine))
+            ]
+            for ids, cosines in found
+        ]
+    return {"tied": tied, "words": table}
+
+
+def word_spaces(model: Any) -> Optional[Tuple[Tensor, Tensor]]:
+    """The vectors that words are read as and scored by, of stock models too; or None."""
+    embedding = getattr(model.decoder, "embed_tokens", None)
+    layer = getattr(model.decoder, "output_projection", None)
+    if isinstance(embedding, ComposedEmbedding):
+        inputs = embedding.all_words()
+    elif isinstance(embedding, nn.Embedding):
+        inputs = embedding.weight
+    else:
+        return None
+    if isinstance(layer, OutputLayer):
+        return inputs.cpu(), layer.class_embeddings().cpu()
+    return (inputs.cpu(), layer.weight.cpu()) if isinstance(layer, nn.Linear) else None

@@ -1,0 +1,170 @@
+"""Words that a model was never trained on, added from a description.
+
+The structure-aware output layers compute a class from its row of the decoder's input embeddings
+(Pappas et al. 2018, eqs. 4-15). A new row therefore is a new class: no other parameter is its own
+but the bias. ``docs/unseen_words.md`` has an example.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import torch
+import torch.nn.functional as F
+from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
+from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.models.dictionary_check import update_dictionary
+from fairseq_outlayers.output_layers import EmbeddingOutputLayer
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.tables.table import table_of
+
+
+@torch.no_grad()
+def add_words(
+    trained: Trained, words: Sequence[str], vectors: Tensor, bias: Optional[float] = None
+) -> None:
+    """Let a model read and write words that were not in its target dictionary.
+
+    Each gets the next free id, a row of the decoder's input embeddings and, if the classes have
+    one, a bias. All other ids keep their meaning and their scores. Where both sides share one
+    table, the source dictionary gets the words, too.
+
+    Args:
+        trained: the model, which is changed.
+        words: not in the dictionary.
+        vectors: a row of input embeddings for each word, ``(number of words, d)``.
+        bias: of the new classes; by default the mean of the known words' biases.
+    Raises:
+        UserError: if a class of this output layer is more than its embedding, or a word is known.
+    """
+    layer, embedding = extensible(trained), trained.input_embeddings
+    dictionary = trained.task.target_dictionary
+    for place, word in enumerate(words):
+        if word in dictionary or word in words[:place]:
+            raise UserError(f"{word!r} is in the target dictionary already, or given twice")
+    expected = (len(words), embedding.embedding_dim)
+    if tuple(vectors.shape) != expected:
+        raise ValueError(f"vectors of shape {tuple(vectors.shape)}; expected {expected}")
+    biases = layer.class_bias(real_words(dictionary))
+    if biases is not None:
+        known = biases.mean() if bias is None else torch.tensor(bias)
+        table_of(layer, "bias").append(known.expand(len(words)))
+    table_of(embedding).append(vectors)
+    layer.num_classes += len(words)
+    if isinstance(layer, ComputedOutputLayer):
+        layer.invalidate()
+    _extend_dictionaries(trained, words)
+
+
+def extensible(trained: Trained) -> EmbeddingOutputLayer:
+    """The output layer of a model that words can be added to.
+
+    Raises:
+        UserError: if a class is more than its row of input embeddings.
+    """
+    layer = trained.output_layer
+    if isinstance(trained.input_embeddings, ComposedEmbedding):
+        raise UserError(
+            "this model composes its words from smaller units, so they cannot be described by "
+            "other words; open-vocabulary scores a text with words that it has never seen"
+        )
+    if not isinstance(layer, EmbeddingOutputLayer):
+        raise UserError(
+            f"{type(layer).__name__} has trained parameters for every class, which no description "
+            "gives a new class: use --output-layer tied, joint or another one that starts from "
+            "the input embeddings"
+        )
+    return layer
+
+
+def _extend_dictionaries(trained: Trained, words: Sequence[str]) -> None:
+    for side, (dictionary, module) in _sides(trained).items():
+        if module.embed_tokens is trained.input_embeddings:
+            for word in words:
+                if word not in dictionary:
+                    dictionary.add_symbol(word, n=0)  # never seen
+            update_dictionary(module, side, dictionary)
+
+
+def _sides(trained: Trained) -> Dict[str, Tuple[Dictionary, Any]]:
+    """The dictionaries that a model has, each with the module that has the embeddings."""
+    sides = {"target": (trained.task.target_dictionary, trained.model.decoder)}
+    if hasattr(trained.model, "encoder"):  # which a language model has not
+        sides["source"] = (trained.task.source_dictionary, trained.model.encoder)
+    return sides
+
+
+def described_vector(trained: Trained, description: Sequence[str]) -> Tensor:
+    """The mean of the input embeddings of the words that describe another one, ``(d,)``.
+
+    It is stretched to the mean length of these embeddings: a mean of several is shorter than each
+    of them, and a short vector scores low in every context.
+
+    Raises:
+        UserError: if a word of the description is not in the target dictionary.
+    """
+    dictionary = trained.task.target_dictionary
+    unknown = [word for word in description if not is_word(dictionary, dictionary.index(word))]
+    if unknown or not description:
+        raise UserError(
+            f"described by {' '.join(unknown) or 'nothing'}: give words of the target dictionary, "
+            "spelled as there"
+        )
+    ids = torch.tensor([dictionary.index(word) for word in description])
+    vectors = trained.input_vectors()[ids]
+    return F.normalize(vectors.mean(0), dim=0) * vectors.norm(dim=1).mean()
+
+
+def read_descriptions(path: str) -> Dict[str, List[str]]:
+    """Words by the word that they describe, from lines ``new word<TAB>words``.
+
+    Raises:
+        UserError: if a line is none of this kind.
+    """
+    descriptions: Dict[str, List[str]] = {}
+    for number, (word, *description) in enumerate(lines(path, separator="\t"), start=1):
+        if len(description) != 1 or len(word.split()) != 1 or word in descriptions:
+            raise UserError(
+                f"{path}:{number}: expected a new word, once in the file, a tab and the words that "
+                f"describe it, found {word!r} and {len(description)} more columns"
+            )
+        descriptions[word.strip()] = description[0].split()
+    return descriptions
+
+
+def save(trained: Trained, path: str, folder: Path) -> None:
+    """Write ``checkpoint.pt`` and the dictionaries, as fairseq reads them, into a folder.
+
+    Args:
+        trained: the model as it is now.
+        path: the checkpoint that it was loaded from.
+        folder: made if it is not there.
+    Raises:
+        UserError: if it is the folder of the model's own dictionaries.
+    """
+    data = trained.task.cfg.data.split(os.pathsep)[0]
+    if folder.resolve() == Path(data).resolve():
+        raise UserError(f"{folder} has the model's own dictionaries: write to another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    state = torch.load(path, map_location="cpu")
+    options = loading.task_options(state)
+    options["data"] = str(folder.resolve())
+    for side, (dictionary, _) in _sides(trained).items():
+        language = getattr(trained.task.cfg, f"{side}_lang", None)
+        dictionary.save(str(folder / (f"dict.{language}.txt" if language else "dict.txt")))
+        if language:
+            options[f"{side}_lang"] = language  # it cannot be inferred from this folder
+    state["model"] = trained.model.state_dict()
+    # What belongs to parameters of the former sizes; training starts anew with --reset-optimizer.
+    state.pop("last_optimizer_state", None)
+    state["extra_state"] = {
+        name: value for name, value in state["extra_state"].items() if not name.startswith("ema")
+    }
+    checkpoint_utils.torch_persistent_save(state, str(folder / "checkpoint.pt"))

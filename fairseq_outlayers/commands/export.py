@@ -1,0 +1,52 @@
+"""Write a trained model for programs that know nothing of this package."""
+
+import argparse
+from pathlib import Path
+
+from fairseq_outlayers.commands.base import Command
+
+TARGETS = ("fairseq", "ctranslate2")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT")
+    parser.add_argument(
+        "--to",
+        choices=TARGETS,
+        required=True,
+        help="fairseq: a checkpoint of fairseq's own Transformer, or of ours with --output-layer "
+        "linear; ctranslate2: a folder for CTranslate2 (Transformers)",
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="folder to write, a new one"
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="folder with the dictionaries (default: of the training)"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the files and say what loads them."""
+    # Imported here: other commands need no models.
+    from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
+    from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
+
+    if options.to == "ctranslate2":
+        exported = export_ctranslate2(options.checkpoint, options.output, options.data)
+        loader = "ctranslate2.Translator"
+        made = options.output
+    else:
+        made = options.output / "model.pt"
+        exported = export_checkpoint(options.checkpoint, made, options.data)
+        plugin = "--user-dir fairseq_outlayers" if exported.needs_plugin else "no --user-dir"
+        loader = f"fairseq-generate {exported.data} --path {made}, {plugin}"
+    print(f"{made}: {exported.arch}, scores differ by at most {exported.difference:.1e}")
+    print(f"load it with {loader}")
+
+
+COMMAND = Command(
+    summary="Write a model whose output layer is baked into a class matrix",
+    example="run/checkpoint_best.pt --to ctranslate2 --output exported",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,205 @@
+"""Translate a test set and make a page of it: scores, sentences, attention, candidates."""
+
+import argparse
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+from fairseq_outlayers.checkpoints.loading import run_name
+from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.tables import short_names
+from fairseq_outlayers.errors import UserError
+
+CANDIDATE_SCOPES = ("sentence", "batch", "common")
+MOST_MODELS = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--path",
+        required=True,
+        nargs="+",
+        metavar="CHECKPOINT",
+        help="one model, or two to compare",
+    )
+    parser.add_argument("--source", required=True, metavar="FILE", help="text to translate")
+    parser.add_argument("--reference", required=True, metavar="FILE", help="its translation")
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="page to write (.html)"
+    )
+    parser.add_argument("--title", help="of the page (default: names of the text files)")
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="of the models (default: their run folders)"
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="folder with the dictionaries (default: of the training)"
+    )
+    parser.add_argument("--device", default="cpu", help="where the models run (default: cpu)")
+    parser.add_argument("--beam", type=int, default=5, metavar="N", help="default: 5")
+    parser.add_argument(
+        "--batch-size", type=int, default=32, metavar="N", help="sentences (default: 32)"
+    )
+    parser.add_argument("--max-len-a", type=float, default=1.2, metavar="A", help="default: 1.2")
+    parser.add_argument(
+        "--max-len-b",
+        type=int,
+        default=10,
+        metavar="B",
+        help="translations have at most A times the source's words and B more (default: 10)",
+    )
+    parser.add_argument("--lenpen", type=float, default=1.0, help="length penalty (default: 1)")
+    _add_decoding(parser)
+    parser.add_argument(
+        "--bleu-tokenizer",
+        metavar="NAME",
+        help="of sacreBLEU (default: none, or 13a for models that store how text is tokenized)",
+    )
+    parser.add_argument(
+        "--neighbour-words",
+        type=int,
+        default=500,
+        metavar="N",
+        help="how many words of the test set get their neighbours, the most frequent first "
+        "(default: 500)",
+    )
+    parser.add_argument(
+        "--number", type=int, default=5, metavar="N", help="neighbours of each word (default: 5)"
+    )
+
+
+def _add_decoding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--candidates", metavar="FILE", help="candidate lists of data_prep/build_candidates.py"
+    )
+    parser.add_argument(
+        "--candidate-frequent", type=int, metavar="K", help="decode over the K most frequent words"
+    )
+    parser.add_argument(
+        "--candidate-per-word", type=int, metavar="K", help="translations of each source word"
+    )
+    parser.add_argument("--candidate-scope", choices=CANDIDATE_SCOPES)
+    parser.add_argument(
+        "--unk-replacement",
+        choices=("copy", "dictionary", "lower_case"),
+        help="what to put in the place of <unk>",
+    )
+    parser.add_argument(
+        "--unk-dictionary", metavar="FILE", help="lexical table of data_prep/build_lexicon.py"
+    )
+
+
+DECODING = (
+    "candidates",
+    "candidate_frequent",
+    "candidate_per_word",
+    "candidate_scope",
+    "unk_replacement",
+    "unk_dictionary",
+)
+
+
+class Clock:
+    """What each stage took."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self.stages: Dict[str, float] = {}
+
+    def stage(self, name: str) -> None:
+        """Everything since the last stage belongs to this one."""
+        now = time.perf_counter()
+        self.stages[name] = self.stages.get(name, 0) + now - self.start
+        self.start = now
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.stages.items())
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the page and say what it took."""
+    # Imported here: other commands need no models.
+    from fairseq_outlayers.analysis.inspection import System, inspect_test_set, read_pairs
+    from fairseq_outlayers.pages import inspection_page, write_page
+    from fairseq_outlayers.pages.writing import check_output
+
+    _check(options)
+    check_output(options.output)
+    clock = Clock()
+    pairs = read_pairs(options.source, options.reference)
+    systems = []
+    for name, path in zip(_names(options), options.path, strict=True):
+        translator = _load(path, options)
+        clock.stage("loading")
+        translations = translator.translate([source for source, _ in pairs], **_search(options))
+        systems.append(System(name, path, translator, translations))
+        clock.stage("decoding")
+    data = inspect_test_set(
+        pairs, systems, options.bleu_tokenizer, options.neighbour_words, options.number
+    )
+    clock.stage("scores and neighbours")
+    title = options.title or f"{Path(options.source).name} to {Path(options.reference).name}"
+    size = write_page(options.output, inspection_page(data, title, _command_line()))
+    clock.stage("page")
+    for model in data["models"]:
+        bleu = model["bleu"]
+        print(f"{model['name']}: BLEU {bleu['value']:.2f} [{bleu['low']:.2f}, {bleu['high']:.2f}]")
+    print(f"{len(pairs):,} sentences: {clock}")
+    print(f"{options.output} ({size / 1e6:.2f} MB): open it in a browser")
+
+
+def _check(options: argparse.Namespace) -> None:
+    from sacrebleu.metrics import BLEU
+
+    if len(options.path) > MOST_MODELS:
+        raise UserError(f"--path: {len(options.path)} checkpoints; a page compares at most two")
+    if options.names is not None and len(options.names) != len(options.path):
+        raise UserError(f"--names: {len(options.names)} for {len(options.path)} checkpoints")
+    for name in ("neighbour_words", "number", "beam", "batch_size"):
+        least = 0 if name == "neighbour_words" else 1
+        if getattr(options, name) < least:
+            flag = name.replace("_", "-")
+            raise UserError(f"--{flag} {getattr(options, name)}: must be at least {least}")
+    known = sorted(BLEU.TOKENIZERS)
+    if options.bleu_tokenizer not in (None, *known):
+        raise UserError(f"--bleu-tokenizer {options.bleu_tokenizer}: known are {', '.join(known)}")
+
+
+def _names(options: argparse.Namespace) -> List[str]:
+    """What tells the models apart."""
+    names = options.names or [run_name(path) for path in options.path]
+    return names if len(set(names)) == len(names) else short_names(options.path)
+
+
+def _load(path: str, options: argparse.Namespace) -> Any:
+    from fairseq_outlayers.hub import Translator, load
+
+    decoding = {name: getattr(options, name) for name in DECODING}
+    given = {name: value for name, value in decoding.items() if value is not None}
+    model = load(path, options.data, device=options.device, **given)
+    if not isinstance(model, Translator):
+        raise UserError(f"{path}: a language model; inspect takes models that translate")
+    return model
+
+
+def _search(options: argparse.Namespace) -> Dict[str, Any]:
+    return {
+        "beam": options.beam,
+        "batch_size": options.batch_size,
+        "max_len_a": options.max_len_a,
+        "max_len_b": options.max_len_b,
+        "length_penalty": options.lenpen,
+    }
+
+
+def _command_line() -> str:
+    return shlex.join(["python", "-m", "fairseq_outlayers", *sys.argv[1:]])
+
+
+COMMAND = Command(
+    summary="Translate a test set and write a page with scores, sentences and attention",
+    example="--path tied.pt joint.pt --source test.en --reference test.de --output page.html",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,86 @@
+"""Print the nearest neighbours of words in the input and in the output space of models."""
+
+import argparse
+import json
+from typing import Dict, List
+
+import torch
+
+from fairseq_outlayers.analysis.neighbours import Neighbours, neighbours, plane, spaces
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.commands import plots
+from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.tables import table
+from fairseq_outlayers.errors import UserError
+
+
+def maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> List[plots.Map]:
+    """Each space with the words asked for and their neighbours there."""
+    dictionary, drawn = trained.task.target_dictionary, []
+    for side, vectors in spaces(trained).items():
+        groups = {
+            word: [word, *(other for other, _ in getattr(lists, side))]
+            for word, lists in found.items()
+        }
+        shown = list(dict.fromkeys(word for group in groups.values() for word in group))
+        numbers = torch.tensor([dictionary.index(word) for word in shown])
+        places = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
+        placed = {
+            word: [(member, places[member][0], places[member][1]) for member in group]
+            for word, group in groups.items()
+        }
+        drawn.append(plots.Map(f"{name}, {side}", placed))
+    return drawn
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--path", required=True, nargs="+", metavar="CHECKPOINT", help="one model or several"
+    )
+    add_data_argument(parser)
+    parser.add_argument("--words", required=True, nargs="+", metavar="WORD")
+    parser.add_argument(
+        "--number", type=int, default=5, metavar="N", help="neighbours of each word (default: 5)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    plots.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the neighbours in both spaces, model by model."""
+    if options.number < 1:
+        raise UserError(f"--number {options.number}: must be at least 1")
+    report, drawn = {}, []
+    for path in options.path:
+        trained = loading.load(path, options.data)
+        found = report[path] = neighbours(trained, options.words, options.number)
+        if options.plot:
+            drawn += maps(trained, loading.run_name(path), found)
+        if not options.json:
+            print(f"{path}: {type(trained.output_layer).__name__}\n\n{_table(found)}\n")
+    if options.json:
+        dictionaries = {
+            path: {word: lists._asdict() for word, lists in found.items()}
+            for path, found in report.items()
+        }
+        print(json.dumps(dictionaries, indent=2, ensure_ascii=False))
+    if options.plot:
+        plots.draw_maps(drawn, options.plot)
+
+
+def _table(found: Dict[str, Neighbours]) -> str:
+    rows = [("word", "input space", "output space", "in both")]
+    for word, lists in found.items():
+        for rank, pair in enumerate(zip(lists.input, lists.output, strict=True)):
+            at_input, at_output = (f"{cosine:.2f} {neighbour}" for neighbour, cosine in pair)
+            first = (word, str(lists.shared)) if rank == 0 else ("", "")
+            rows.append((first[0], at_input, at_output, first[1]))
+    return table(rows, left=3)
+
+
+COMMAND = Command(
+    summary="Print the nearest neighbours of words in the input and in the output space of models",
+    example="--path tied.pt joint.pt --data data-bin --words haus gut",
+    add_arguments=add_arguments,
+    run=run,
+)

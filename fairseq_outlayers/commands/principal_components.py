@@ -1,0 +1,11 @@
+"""Print how many dimensions the vectors of words really use."""
+
+from fairseq_outlayers.analysis.principal_components import study
+from fairseq_outlayers.commands.study import study_command
+
+COMMAND = study_command(
+    study,
+    axes=("principal components", "share of the variance"),
+    summary="Count the principal components that the input and the output vectors of words use",
+    example="run/checkpoint_best.pt --plot pca.svg",
+)

@@ -1,0 +1,52 @@
+"""What commands share that measure the word vectors of checkpoints."""
+
+import argparse
+import json
+from typing import Any, Dict, List, Tuple
+
+from fairseq_outlayers.analysis.finding import Study
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.commands import plots
+from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.tables import markdown_table
+
+
+def study_command(study: Study, axes: Tuple[str, str], summary: str, example: str) -> Command:
+    """A command that makes a study of every checkpoint that it is given.
+
+    Args:
+        study: of one model.
+        axes: labels of the plot.
+        summary: of the command, as the example.
+    """
+
+    def run(options: argparse.Namespace) -> None:
+        rows, curves = [], []
+        for path in options.checkpoints:
+            model = {"model": loading.run_name(path)}
+            for facts, curve in study(loading.load(path, options.data)):
+                rows.append(model | facts)
+                names = [value for value in rows[-1].values() if isinstance(value, str)]
+                curves.append((", ".join(names), *curve))
+        print(json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows))
+        if options.plot:
+            plots.draw(curves, axes, options.plot)
+
+    return Command(summary, example, add_arguments, run)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what every study takes."""
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
+    add_data_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    plots.add_arguments(parser)
+
+
+def _table(rows: List[Dict[str, Any]]) -> str:
+    cells = [[_shown(value) for value in row.values()] for row in rows]
+    return markdown_table([list(rows[0]), *cells])
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,39 @@
+"""Tables as text."""
+
+from pathlib import PurePath
+from typing import List, Sequence
+
+
+def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Plain text in columns as wide as needed; the first row is the heading.
+
+    Args:
+        left: how many columns, from the first, are flush left; the others are flush right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        texts.append("  ".join(cells).rstrip())
+    return "\n".join([texts[0], "-" * (sum(widths) + 2 * len(widths) - 2), *texts[1:]])
+
+
+def markdown_table(rows: Sequence[Sequence[object]]) -> str:
+    """The same in Markdown."""
+    lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def short_names(paths: Sequence[str]) -> List[str]:
+    """What tells paths apart: without the folders at either end that all of them share."""
+    parts = [list(PurePath(path).parts) for path in paths]
+    if len(set(map(tuple, parts))) < len(parts) or len(parts) == 1:
+        return [names[-1] for names in parts]
+    for end in (0, -1):
+        while all(len(names) > 1 for names in parts) and len({names[end] for names in parts}) == 1:
+            for names in parts:
+                del names[end]
+    return ["/".join(names) for names in parts]

@@ -1,0 +1,11 @@
+"""Print how far the transform gates of composed word vectors are open."""
+
+from fairseq_outlayers.analysis.transform_gates import study
+from fairseq_outlayers.commands.study import study_command
+
+COMMAND = study_command(
+    study,
+    axes=("transform gate", "density"),
+    summary="Say how far the transform gates of composed word vectors are open",
+    example="run/checkpoint_best.pt --plot gates.svg",
+)

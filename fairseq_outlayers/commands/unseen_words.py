@@ -1,0 +1,63 @@
+"""Add words to a trained model, each described by words that it knows."""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.unseen_words import (
+    add_words,
+    described_vector,
+    read_descriptions,
+    save,
+)
+from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add_data_argument(parser)
+    parser.add_argument(
+        "--descriptions",
+        required=True,
+        metavar="FILE",
+        help="lines of a new word, a tab and words of the target dictionary that describe it",
+    )
+    parser.add_argument(
+        "--bias",
+        type=float,
+        metavar="B",
+        help="of the new classes; the higher, the oftener they are produced (default: the mean of "
+        "the known words' biases)",
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="DIR", help="for checkpoint.pt and the dictionaries"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Add the words that a file describes; write a checkpoint and its dictionaries."""
+    descriptions = read_descriptions(options.descriptions)
+    trained = loading.load(options.path, options.data)
+    vectors = []
+    for word, description in descriptions.items():
+        try:
+            vectors.append(described_vector(trained, description))
+        except UserError as error:
+            raise UserError(f"{options.descriptions}: {word} is {error}") from error
+    if not vectors:
+        raise UserError(f"{options.descriptions} describes no word")
+    add_words(trained, list(descriptions), torch.stack(vectors), options.bias)
+    folder = Path(options.output)
+    save(trained, options.path, folder)
+    print(f"added {len(vectors)} words: {folder / 'checkpoint.pt'} and dictionaries beside it")
+
+
+COMMAND = Command(
+    summary="Add words that a model has never seen, each described by words that it knows",
+    example="--path joint.pt --data data-bin --descriptions new_words.tsv --output extended",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,164 @@
+"""A criterion over an output layer: a loss of its own in training, the exact one in validation."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+import torch.nn as nn
+from fairseq.criterions import FairseqCriterion
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_outlayers.criterions import reporting
+from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
+from fairseq_outlayers.losses import ClassBlock, full_nll, smoothing_term, streamed_nll
+from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.ranges import check_ranges, ranged, share
+from fairseq_outlayers.registry import class_of
+
+
+@dataclass
+class SoftmaxConfig(FairseqDataclass):
+    label_smoothing: float = share(
+        0.0, "probability spread evenly over the classes that are not the target"
+    )
+    loss_chunk_size: int = ranged(
+        0,
+        "target positions whose logits exist at a time: smaller saves memory; 0 chooses by device",
+        at_least=0,
+    )
+    sentence_avg: bool = II("optimization.sentence_avg")
+
+
+class Loss(NamedTuple):
+    """Of a batch, in nats: sums, or ``(N,)`` each."""
+
+    loss: Tensor
+    """What is minimised."""
+    nll: Tensor
+    """The negative log-likelihood."""
+    counts: Dict[str, int]
+    """Further sums to log."""
+
+
+class SoftmaxCriterion(FairseqCriterion):
+    """Scores a batch's classes by the model's output layer.
+
+    Subclasses say what is minimised in training (:meth:`training_loss`); outside training it is the
+    exact softmax over all classes, so validations of all criterions can be compared.
+
+    Args:
+        task: fairseq's task.
+        label_smoothing: probability of the classes that are not the target.
+        loss_chunk_size: positions whose logits exist at a time; 0 chooses by device.
+        sentence_avg: whether gradients are divided by the number of sentences, not of words.
+        ignore_index: a class that gets no share of the smoothing, or None.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        task: Any,
+        label_smoothing: float,
+        loss_chunk_size: int,
+        sentence_avg: bool,
+        ignore_index: Optional[int] = None,
+    ):
+        super().__init__(task)
+        self.label_smoothing = label_smoothing
+        self.ignore_index = ignore_index
+        self.chunk_size = loss_chunk_size
+        self.sentence_avg = sentence_avg
+        self.update_number: Callable[[], int] = lambda: 0
+
+    @classmethod
+    def build_criterion(cls, cfg: Any, task: Any) -> Any:
+        """As fairseq's, after the ranges of all options have been checked."""
+        check_ranges(cfg, class_of(cfg))
+        return super().build_criterion(cfg, task)
+
+    def follow_updates(self, update_number: Callable[[], int]) -> None:
+        """Take the number of the update from ``update_number()``, the trainer's, from now on."""
+        self.update_number = update_number
+
+    def forward(
+        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        """Loss of a batch.
+
+        Returns:
+            The summed loss in nats (with ``reduce=False`` one value for each position that is not
+            padding, ``(N,)``), its denominator, and what to log.
+        """
+        layer = output_layer_of(model, self.name)
+        hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
+        compute = self.training_loss if self.training else self.exact_loss
+        loss, nll, counts = compute(layer, hidden, targets, reduce)
+        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        return loss, sample_size, reporting.logging_output(sample, loss, nll, sample_size, **counts)
+
+    @abstractmethod
+    def training_loss(
+        self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
+    ) -> Loss:
+        """What is minimised.
+
+        Args:
+            layer: scores the classes.
+            hidden: decoder states, ``(N, H)``, padding removed.
+            targets: class ids, ``(N,)``.
+            reduce: whether to return sums, or ``(N,)`` each.
+        """
+
+    def exact_loss(self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool) -> Loss:
+        """The softmax over all classes of the layer; arguments as in :meth:`training_loss`."""
+        if layer.block_size is not None:
+            return self._streamed_loss(layer, layer.block_size, hidden, targets, reduce)
+        return self.loss_over(layer, hidden, targets, layer.class_bias(), reduce)
+
+    def loss_over(
+        self,
+        layer: OutputLayer,
+        hidden: Tensor,
+        targets: Tensor,
+        bias: Optional[Tensor],
+        reduce: bool,
+    ) -> Loss:
+        """The softmax over the layer's classes in use, with biases ``(V,)`` or none."""
+        scored = (layer.project(hidden), targets, layer.class_embeddings(), bias)
+        reduction = "sum" if reduce else "none"
+        nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
+        if self.label_smoothing == 0:
+            return Loss(nll, nll, {})
+        term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.ignore_index)
+        return Loss(nll + (term.sum() if reduce else term), nll, {})
+
+    def _streamed_loss(
+        self, layer: OutputLayer, size: int, hidden: Tensor, targets: Tensor, reduce: bool
+    ) -> Loss:
+        loss, nll = streamed_nll(
+            layer.project(hidden),
+            targets,
+            _blocks(layer, size),
+            self.label_smoothing,
+            self.ignore_index,
+        )
+        return Loss(loss.sum(), nll.sum(), {}) if reduce else Loss(loss, nll, {})
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
+        reporting.reduce_metrics(logging_outputs)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True
+
+
+def _blocks(layer: OutputLayer, size: int) -> Iterator[ClassBlock]:
+    # The tables are in host memory, and so are the ids: a block is one stretch of a table.
+    for first in range(0, layer.num_classes, size):
+        ids = torch.arange(first, min(first + size, layer.num_classes))
+        yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))

@@ -1,0 +1,76 @@
+"""Length limits of each sentence by its own source length."""
+
+import math
+from typing import Any
+
+from fairseq.search import Search
+from torch import Tensor
+
+
+class LengthLimits(Search):
+    """A search strategy of fairseq's, whose hypotheses are neither too short nor too long.
+
+    No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after
+    ``floor(max_share * source length) + max_more`` words at the latest; the ``</s>`` of the source
+    counts. An end that is forced by a prefix or by fairseq's own limit stays. fairseq applies
+    ``--max-len-a`` to the longest source of the batch, so that with it hypotheses depend on the
+    batch. The authors of Jean et al. (2015) decode with a ``min_share`` of one half.
+
+    Args:
+        strategy: what chooses at each step.
+        dictionary: the target dictionary.
+        min_share: of the source length.
+        max_share: of the source length; 0 for no limit here.
+        max_more: words beyond that share.
+        min_len: the upper limit is at least this.
+    """
+
+    def __init__(
+        self,
+        strategy: Any,
+        dictionary: Any,
+        min_share: float = 0.0,
+        max_share: float = 0.0,
+        max_more: int = 0,
+        min_len: int = 1,
+    ):
+        super().__init__(dictionary)
+        self.strategy, self.min_share = strategy, min_share
+        self.max_share, self.max_more, self.min_len = max_share, max_more, min_len
+        self.needs_src_lengths = True
+        self.supports_constraints = strategy.supports_constraints
+        # A sentence that ends before the batch does may have fewer hypotheses than the beam.
+        self.stop_on_max_len = strategy.stop_on_max_len or max_share > 0
+        for name in ("init_constraints", "prune_sentences", "update_constraints"):
+            setattr(self, name, getattr(strategy, name))
+
+    def set_src_lengths(self, src_lengths: Tensor) -> None:
+        """Called at each step, because finished sentences leave the batch."""
+        super().set_src_lengths(src_lengths)
+        self.strategy.set_src_lengths(src_lengths)
+
+    def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
+        """As the strategy's, with ``lprobs`` ``(B, beam, V)``."""
+        # An accelerator is not asked whether a limit acts: the host would wait at every step.
+        if self.min_share > 0:
+            early = step < (self.min_share * self.src_lengths).floor()  # (B,)
+            self._keep_open(lprobs, early)
+        if self.max_share > 0 and step >= self.max_more:
+            most = (self.max_share * self.src_lengths + self.max_more).floor()
+            self._close(lprobs, step >= most.clamp(min=self.min_len))
+        return self.strategy.step(step, lprobs, *arguments, **options)
+
+    def _keep_open(self, lprobs: Tensor, early: Tensor) -> None:
+        if early.device.type != "cpu" or early.any():
+            acts = early.unsqueeze(1)
+            ends = lprobs[:, :, self.eos].clone()
+            lprobs[:, :, self.eos] = ends.masked_fill(acts, -math.inf)
+            forced = lprobs.amax(dim=2).isneginf()
+            lprobs[:, :, self.eos] = ends.masked_fill(acts & ~forced, -math.inf)
+
+    def _close(self, lprobs: Tensor, late: Tensor) -> None:
+        if late.device.type != "cpu" or late.any():
+            ends = lprobs[:, :, self.eos].clone()
+            closes = late.unsqueeze(1) & ~ends.isneginf()  # a prefix that goes on cannot end
+            lprobs.masked_fill_(closes.unsqueeze(2), -math.inf)
+            lprobs[:, :, self.eos] = ends

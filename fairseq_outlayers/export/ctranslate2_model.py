@@ -1,0 +1,41 @@
+"""Transformers for CTranslate2."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export.stock_checkpoint import Exported, export_checkpoint
+
+
+def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
+    """Write a folder that ``ctranslate2.Translator`` or ``ctranslate2.Generator`` loads.
+
+    Args:
+        path: a checkpoint of one of fairseq's Transformers with an output layer of this package.
+        output: the folder to write, which must not exist.
+        data: folder of the dictionaries; by default that of the training.
+    Raises:
+        UserError: if CTranslate2 is not installed, does not know the model, or ``output`` exists.
+    """
+    try:
+        from ctranslate2.converters import FairseqConverter
+    except ImportError:
+        raise UserError(
+            "--to ctranslate2 needs the package ctranslate2: pip install ctranslate2"
+        ) from None
+    if output.exists():
+        raise UserError(f"{output} exists: name another --output, or remove it")
+    with tempfile.TemporaryDirectory() as folder:
+        stock = Path(folder) / "model.pt"
+        exported = export_checkpoint(path, stock, data, for_converter=True)
+        if exported.needs_plugin:
+            raise UserError(
+                f"--to ctranslate2 takes Transformers, and {path} is {exported.arch}: use --to "
+                "fairseq"
+            )
+        try:
+            FairseqConverter(str(stock), str(exported.data)).convert(str(output))
+        except (ValueError, NotImplementedError) as error:
+            raise UserError(f"{path}: CTranslate2 does not know this model: {error}") from error
+    return exported

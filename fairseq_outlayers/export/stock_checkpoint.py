@@ -1,0 +1,232 @@
+"""Checkpoints of fairseq's own architectures, or with the plain output layer of ours."""
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Dict, NamedTuple
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.models import build_model
+from fairseq.tasks.translation import TranslationConfig
+from omegaconf import OmegaConf
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+
+OURS = "_outlayers"
+PROJECTION = "decoder.output_projection"
+IMPROBABLE = -1e4  # a logit
+VERSION = "dictionary_version"  # fingerprints of dictionaries, which fairseq does not know
+
+
+class Exported(NamedTuple):
+    """What was written.
+
+    Attributes:
+        arch: that loads it.
+        needs_plugin: whether that is one of this package.
+        difference: the largest between log-probabilities before and after, on random input.
+        data: folder of the dictionaries.
+    """
+
+    arch: str
+    needs_plugin: bool
+    difference: float
+    data: str
+
+
+def export_checkpoint(
+    path: str, output: Path, data: Any = None, for_converter: bool = False
+) -> Exported:
+    """Write a model with its output layer baked into a class matrix.
+
+    Args:
+        path: a checkpoint of this package.
+        output: the file to write, which must not exist.
+        data: folder of the dictionaries; by default that of the training.
+        for_converter: write it as CTranslate2's converter reads it. The options are a namespace,
+            which fairseq on PyTorch 2.6 or newer refuses; padding, which fairseq's search never
+            produces and CTranslate2's would, is never probable.
+    Raises:
+        UserError: if the layer or the model cannot be expressed, or ``output`` exists.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such checkpoint")
+    if output.exists():
+        raise UserError(f"{output} exists: name another --output, or remove it")
+    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
+    (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
+    model.eval()
+    arch = _arch(config)
+    options, is_stock = _stock_options(config, arch)
+    target = build_model(argparse.Namespace(**options), task)
+    baked = bake(model.decoder.output_projection, _hidden_size(target))
+    weights = _weights(model, target, baked, is_stock)
+    target.load_state_dict(weights, strict=False)
+    difference = _difference(model, target.eval(), task)
+    if difference > 1e-3:
+        raise UserError(
+            f"{path}: the exported model's scores differ by {difference:.2g}: not written"
+        )
+    if for_converter:
+        closed = _without(task.target_dictionary.pad(), baked)
+        target.load_state_dict(_weights(model, target, closed, is_stock), strict=False)
+    kept = {name: value for name, value in target.state_dict().items() if name in weights}
+    versions = {n: v for n, v in model.state_dict().items() if VERSION in n and not is_stock}
+    checkpoint = _checkpoint(config, task, options, {**kept, **versions}, state, for_converter)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(checkpoint, output)
+    return Exported(options["_name"], not is_stock, difference, str(config.task.data))
+
+
+def _arch(config: Any) -> str:
+    model = config.model
+    name = getattr(model, "arch", None) or getattr(model, "_name", None)
+    return str(name)
+
+
+def _stock_options(config: Any, arch: str) -> Any:
+    """Options of the architecture to write, and whether it is fairseq's own.
+
+    fairseq's own gives every word of the output a row apart from the input's.
+    """
+    model = config.model
+    options = dict(vars(model) if isinstance(model, argparse.Namespace) else model)
+    is_stock = arch.endswith(OURS)
+    if is_stock:
+        arch = arch.removesuffix(OURS)
+        for name in ("share_all_embeddings", "share_decoder_input_output_embed"):
+            options[name] = False
+        ours = {
+            option.name for c in (OutputLayerConfig, SourceEmbeddingConfig) for option in fields(c)
+        }
+        options = {name: value for name, value in options.items() if name not in ours}
+    else:
+        options["output_layer"] = "linear"
+        if "tie" in options:
+            options["tie"] = OutputLayerConfig().tie
+    return {**options, "_name": arch, "arch": arch}, is_stock
+
+
+@torch.no_grad()
+def _weights(model: Any, target: Any, baked: ClassMatrix, is_stock: bool) -> Dict[str, Tensor]:
+    """What the target model is to hold, by name; frozen and shared tensors included.
+
+    Raises:
+        UserError: if the source model lacks something, having another part in its place.
+    """
+    found: Dict[str, Tensor] = {}
+    if is_stock:
+        norm_name = _last_norm(target.decoder)
+        ours = model.get_submodule(norm_name)
+        out = getattr(model.decoder, "project_out_dim", None)
+        weight, offset = absorb_bias(
+            baked, ours.weight, ours.bias, None if out is None else out.weight
+        )
+        found[f"{PROJECTION}.weight"], found[f"{norm_name}.bias"] = weight, offset
+    else:
+        bias = baked.weight.new_zeros(len(baked.weight)) if baked.bias is None else baked.bias
+        found = {f"{PROJECTION}.weight": baked.weight, f"{PROJECTION}.bias": bias}
+    for name, like in target.state_dict().items():
+        if name not in found and VERSION not in name:
+            found[name] = _tensor(model, name)
+        if name in found:
+            found[name] = found[name].to(like)
+            if found[name].shape != like.shape:
+                raise UserError(
+                    f"{name}: {tuple(found[name].shape)} does not fit {tuple(like.shape)}"
+                )
+    return found
+
+
+def _tensor(model: Any, name: str) -> Tensor:
+    """A parameter or buffer by name, whether or not checkpoints hold it."""
+    module_name, _, leaf = name.rpartition(".")
+    try:
+        tensor = getattr(model.get_submodule(module_name), leaf)
+    except AttributeError:
+        raise UserError(
+            f"{name}: fairseq's architecture has it and this model another part in its place "
+            "(--source-embedding with external vectors, say), which cannot be exported"
+        ) from None
+    return tensor
+
+
+def _last_norm(decoder: Any) -> str:
+    """Name of the layer norm that every feature of a Transformer's decoder comes from."""
+    if decoder.layer_norm is not None:
+        return "decoder.layer_norm"
+    last = len(decoder.layers) - 1
+    if getattr(decoder.layers[last], "normalize_before", False):
+        raise UserError("--no-decoder-final-norm: the biases of the classes cannot be exported")
+    return f"decoder.layers.{last}.final_layer_norm"
+
+
+def _hidden_size(target: Any) -> int:
+    return target.decoder.output_projection.weight.size(1)
+
+
+def _without(number: int, classes: ClassMatrix) -> ClassMatrix:
+    """The same, but one class is never probable."""
+    weight, bias = classes
+    weight = weight.clone()
+    bias = weight.new_zeros(len(weight)) if bias is None else bias.clone()
+    weight[number], bias[number] = 0, IMPROBABLE
+    return ClassMatrix(weight, bias)
+
+
+@torch.no_grad()
+def _difference(model: Any, target: Any, task: Any) -> float:
+    """The largest between log-probabilities of both models on random input."""
+    generator = torch.Generator().manual_seed(1)
+    dictionary = task.target_dictionary
+    words = torch.randint(dictionary.nspecial, len(dictionary), (2, 6), generator=generator)
+    inputs = {"prev_output_tokens": words}
+    if hasattr(model, "encoder"):
+        source = task.source_dictionary
+        inputs["src_tokens"] = torch.randint(
+            source.nspecial, len(source), (2, 5), generator=generator
+        )
+        inputs["src_lengths"] = torch.tensor([5, 5])
+    else:
+        inputs = {"src_tokens": words, "src_lengths": torch.tensor([6, 6])}
+    one, other = (m.get_normalized_probs(m(**inputs), log_probs=True) for m in (model, target))
+    return (one - other).abs().max().item()
+
+
+def _checkpoint(
+    config: Any, task: Any, options: Dict[str, Any], weights: Any, state: Any, for_converter: bool
+) -> Dict[str, Any]:
+    """What fairseq loads: the weights and the options, no state of an optimizer."""
+    whole = OmegaConf.to_container(config, resolve=True, enum_to_str=True)
+    if "output_layer" not in options:  # fairseq's own
+        whole["common"]["user_dir"] = None
+    if whole["task"]["_name"] == "translation_outlayers":
+        known = {option.name for option in fields(TranslationConfig)}
+        whole["task"] = {n: v for n, v in whole["task"].items() if n in known}
+        whole["task"]["_name"] = "translation"
+    whole["criterion"] = {"_name": "cross_entropy", "sentence_avg": False}
+    whole["model"] = options
+    if for_converter:
+        whole["model"] = argparse.Namespace(
+            **{**whole["task"], **options, "task": whole["task"]["_name"]}
+        )
+    history = [
+        {
+            "criterion_name": "CrossEntropyCriterion",
+            "optimizer_name": "FairseqAdam",
+            "lr_scheduler_state": {},
+            "num_updates": state["optimizer_history"][-1].get("num_updates", 0),
+        }
+    ]
+    return {
+        "args": None,
+        "cfg": whole,
+        "model": weights,
+        "optimizer_history": history,
+        "extra_state": {},
+        "task_state": {},
+    }

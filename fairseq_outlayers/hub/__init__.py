@@ -1,0 +1,15 @@
+"""Trained models from Python: ``from fairseq_outlayers import load``."""
+
+from fairseq_outlayers.hub.language_model import Continuation, LanguageModel, TextScore
+from fairseq_outlayers.hub.loading import load
+from fairseq_outlayers.hub.translator import PairScore, Translation, Translator
+
+__all__ = [
+    "Continuation",
+    "LanguageModel",
+    "PairScore",
+    "TextScore",
+    "Translation",
+    "Translator",
+    "load",
+]

@@ -1,0 +1,52 @@
+"""What translation and language models from Python have in common."""
+
+import copy
+import difflib
+from typing import Any, Dict, List
+
+import torch
+from omegaconf import open_dict
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.text import TextProcessor
+
+
+class TrainedModels:
+    """An ensemble of trained models with what is needed to read and write text.
+
+    Args:
+        models: on one device, in evaluation mode.
+        task: has the dictionaries and builds the search.
+        config: all options of the first checkpoint.
+        text: tokenizes and segments.
+    """
+
+    def __init__(self, models: List[Any], task: Any, config: Any, text: TextProcessor):
+        self.models, self.task, self.config, self.text = models, task, config, text
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.models[0].parameters()).device
+
+    def build_generator(self, options: Dict[str, Any]) -> Any:
+        """fairseq's search or scorer, by the options of ``fairseq-generate``.
+
+        Raises:
+            UserError: if an option has no meaning.
+        """
+        arguments = copy.deepcopy(self.config.generation)
+        for name in options:
+            if name not in arguments:
+                close = difflib.get_close_matches(name, map(str, arguments), 1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise UserError(f"{name}: no such option of the search{hint}")
+        with open_dict(arguments):
+            arguments.update(options)
+        return self.task.build_generator(self.models, arguments)
+
+
+def symbols(dictionary: Any, ids: Tensor) -> List[str]:
+    """Units by their numbers, without ``</s>`` and padding."""
+    hidden = (dictionary.eos(), dictionary.pad())
+    return [dictionary[number] for number in ids.tolist() if number not in hidden]

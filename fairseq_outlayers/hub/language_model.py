@@ -1,0 +1,129 @@
+"""Language models from Python."""
+
+import math
+from typing import Any, Iterable, List, NamedTuple, Tuple
+
+import torch
+from fairseq import utils
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+
+
+class TextScore(NamedTuple):
+    """How probable a text is.
+
+    Attributes:
+        score: log-probability in nats, ``</s>`` counted.
+        tokens: of every unit and of ``</s>``.
+        units: without ``</s>``; ``<unk>`` where the dictionary lacks one.
+    """
+
+    score: float
+    tokens: List[float]
+    units: List[str]
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(-self.score / len(self.tokens))
+
+
+class Continuation(NamedTuple):
+    """What a model writes on.
+
+    Attributes:
+        text: the beginning with what follows it.
+        score: log-probability in nats of what follows, divided by its length.
+        units: what follows, without ``</s>``.
+    """
+
+    text: str
+    score: float
+    units: List[str]
+
+
+class LanguageModel(TrainedModels):
+    """One or several language models; :func:`fairseq_outlayers.load` makes it."""
+
+    @torch.no_grad()
+    def score(self, texts: Iterable[str], batch_size: int = 32) -> List[TextScore]:
+        """How probable texts are, each by itself after ``</s>``.
+
+        Args:
+            texts: plain; ends of lines within a text are spaces.
+            batch_size: texts computed together.
+        """
+        dictionary = self.task.target_dictionary
+        encoded = [self.text.ids(text, dictionary) for text in texts]
+        results: List[TextScore] = []
+        for start in range(0, len(encoded), batch_size):
+            rows = encoded[start : start + batch_size]
+            # Causal models: padding behind a text changes none of its scores.
+            targets = torch.nn.utils.rnn.pad_sequence(rows, True, dictionary.pad()).to(self.device)
+            scores = self._log_probabilities(targets).cpu()
+            for ids, row in zip(rows, scores, strict=True):
+                tokens = row[: len(ids)].tolist()
+                results.append(TextScore(sum(tokens), tokens, symbols(dictionary, ids)))
+        return results
+
+    def continue_(
+        self,
+        text: str = "",
+        max_units: int = 20,
+        beam: int = 5,
+        sampling: bool = False,
+        seed: int = 1,
+        **generation: Any,
+    ) -> Continuation:
+        """Write on.
+
+        Args:
+            text: the beginning.
+            max_units: at most so many units are added.
+            beam: hypotheses kept, or sampled.
+            sampling: draw units by their probability instead of searching for the best.
+            seed: of the draws.
+            generation: any other option of ``fairseq-interactive``'s search: ``temperature=0.8``,
+                ``sampling_topk=10``.
+        Raises:
+            UserError: if an option has no meaning.
+        """
+        dictionary = self.task.target_dictionary
+        if max_units < 1:
+            raise UserError(f"max_units={max_units}: must be at least 1")
+        prefix = self.text.ids(text, dictionary)[:-1]
+        options = {"beam": beam, "sampling": sampling, "max_len_a": 0, **generation}
+        options["max_len_b"] = len(prefix) + max_units
+        generator = self.build_generator(options)
+        tokens = torch.cat([torch.tensor([dictionary.eos()]), prefix])[None]
+        sample = {
+            "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
+        }
+        sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
+        with torch.random.fork_rng(devices=_cuda_devices(self.device)):
+            torch.manual_seed(seed)
+            best = self.task.inference_step(generator, self.models, sample)[0][0]
+        added = best["tokens"].cpu()[len(prefix) :]
+        scores = best["positional_scores"].cpu()[len(prefix) :]
+        units = symbols(dictionary, added)
+        whole = [*symbols(dictionary, prefix), *units]
+        return Continuation(self.text.decode(" ".join(whole)), float(scores.mean()), units)
+
+    def _log_probabilities(self, targets: Tensor) -> Tensor:
+        """``(B, T)``: of every target after those before it, averaged over the models."""
+        first = self.task.source_dictionary.eos()
+        if getattr(self.task.args, "add_bos_token", False):
+            first = self.task.source_dictionary.bos()
+        before = torch.cat([targets.new_full((len(targets), 1), first), targets[:, :-1]], dim=1)
+        lengths = targets.ne(self.task.target_dictionary.pad()).sum(1)
+        scores = []
+        for model in self.models:
+            output = model(before, src_lengths=lengths)
+            table = model.get_normalized_probs(output, log_probs=True)
+            scores.append(table.gather(2, targets.unsqueeze(2)).squeeze(2).double())
+        return torch.stack(scores).logsumexp(0) - math.log(len(scores))
+
+
+def _cuda_devices(device: torch.device) -> Tuple[int, ...]:
+    return (device.index or 0,) if device.type == "cuda" else ()

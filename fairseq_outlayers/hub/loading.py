@@ -1,0 +1,145 @@
+"""Checkpoints to objects that translate or score text."""
+
+import os
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from omegaconf import OmegaConf, open_dict
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.language_model import LanguageModel
+from fairseq_outlayers.hub.text import TextProcessor
+from fairseq_outlayers.hub.translator import Translator
+from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
+
+# Options of the task that decide how is searched; the others belong to training.
+DECODING_OPTIONS = (
+    "candidate_frequent",
+    "candidate_per_word",
+    "candidate_scope",
+    "ensemble_average",
+    "min_len_a",
+    "unk_replacement",
+    "unk_dictionary",
+)
+FREQUENT = 2000  # K where only a file of candidates is given
+
+
+def load(
+    checkpoint: Union[str, Path, Sequence[Union[str, Path]]],
+    data: Union[str, Path, None] = None,
+    candidates: Union[str, Path, None] = None,
+    *,
+    device: Union[str, torch.device] = "cpu",
+    dtype: torch.dtype = torch.float32,
+    tokenizer: Optional[str] = None,
+    bpe: Optional[str] = None,
+    bpe_codes: Union[str, Path, None] = None,
+    **options: Any,
+) -> Any:
+    """A trained model, ready to translate or to score text.
+
+    Args:
+        checkpoint: a file of this package's or of fairseq's own architectures; several are an
+            ensemble.
+        data: folder with the dictionaries; by default the one that the model was trained on.
+        candidates: file of ``data_prep/build_candidates.py``, for translation models.
+        device: where the model runs.
+        dtype: of its parameters.
+        tokenizer: ``moses`` and so on, as fairseq's ``--tokenizer``; by default the stored one.
+        bpe: ``subword_nmt``, ``sentencepiece`` and so on, as fairseq's ``--bpe``; by default the
+            stored one.
+        bpe_codes: its file of codes, or its model.
+        options: how to decode, as the options of ``--task translation_outlayers``:
+            ``candidate_frequent=2000`` (the default with ``candidates``), ``candidate_per_word``,
+            ``candidate_scope``, ``unk_replacement``, ``unk_dictionary``, ``ensemble_average``,
+            ``min_len_a``.
+    Returns:
+        A :class:`Translator`, or for language models a :class:`LanguageModel`.
+    Raises:
+        UserError: if a file is missing, an option unknown, or the model neither translates nor is
+            a language model.
+    """
+    paths = [str(checkpoint)] if isinstance(checkpoint, (str, Path)) else list(map(str, checkpoint))
+    _check_paths(paths)
+    state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
+    config = _config(state)
+    _check_dictionaries(paths[0], config)
+    kind = str(config.task._name)
+    if candidates is not None:
+        options = {"candidate_frequent": FREQUENT, "candidates": str(candidates), **options}
+    if kind in ("translation", "translation_outlayers"):
+        _set_decoding(config, options)
+    elif options:
+        raise UserError(f"{next(iter(options))}: --task {kind} does not translate; leave it out")
+    models, task = _load_models(paths, state, config)
+    for model in models:
+        model.to(device=device, dtype=dtype).eval()
+        model.prepare_for_inference_(config)
+    text = TextProcessor.build(
+        config, task, tokenizer, bpe, None if bpe_codes is None else str(bpe_codes)
+    )
+    if kind in ("translation", "translation_outlayers"):
+        translator = Translator(models, task, config, text)
+        translator.build_generator({})  # finds out now what is wrong with a file of candidates
+        return translator
+    if "language_modeling" in kind:
+        return LanguageModel(models, task, config, text)
+    raise UserError(f"{paths[0]}: --task {kind}: load takes translation and language models only")
+
+
+def _check_paths(paths: List[str]) -> None:
+    for path in paths:
+        if not Path(path).is_file():
+            raise UserError(f"{path}: no such checkpoint")
+
+
+def _config(state: Dict[str, Any]) -> Any:
+    """All options, of old checkpoints too."""
+    config = state.get("cfg")
+    if config is None:
+        config = convert_namespace_to_omegaconf(state["args"])
+    return config if OmegaConf.is_config(config) else OmegaConf.create(config)
+
+
+def _check_dictionaries(path: str, config: Any) -> None:
+    folder = Path(str(config.task.data).split(os.pathsep)[0])
+    if not any(folder.glob("dict*.txt")):
+        raise UserError(
+            f"{folder}, the data of {path}, has no dictionaries: pass data= with the folder that "
+            "the model was trained on, or one with the same dictionaries"
+        )
+
+
+def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
+    """Make the task ours, whichever it was trained with, and set how to decode."""
+    known = (*DECODING_OPTIONS, "candidates")
+    for name in options:
+        if name not in known:
+            raise UserError(f"{name}: no such option. Known: {', '.join(DECODING_OPTIONS)}")
+    defaults = TranslationOutlayersConfig()
+    with open_dict(config):
+        for option in fields(defaults):
+            if option.name not in config.task:
+                value = getattr(defaults, option.name)
+                if not is_dataclass(value) and not str(value).startswith("${"):
+                    config.task[option.name] = value
+        config.task._name = "translation_outlayers"
+        # How a validation was decoded in training, and the partitions, are over.
+        config.task.eval_bleu = False
+        for name in known:
+            config.task[name] = options.get(name, getattr(defaults, name))
+
+
+def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
+    state["cfg"], state["args"] = config, None
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
+    models = [model]
+    for path in paths[1:]:
+        more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task)
+        models += more
+    return models, task

@@ -1,0 +1,97 @@
+"""Text to the units of a dictionary and back, by the settings that a checkpoint stores."""
+
+import logging
+from typing import Any, Optional
+
+from fairseq.data import encoders
+from fairseq.data.data_utils import post_process
+from omegaconf import OmegaConf
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+MARKERS = {"subword_nmt": "@@", "sentencepiece": "▁"}
+CODES = {"subword_nmt": "bpe_codes", "fastbpe": "bpe_codes", "sentencepiece": "sentencepiece_model"}
+
+
+class TextProcessor:
+    """Tokenizes and segments plain text, and undoes both.
+
+    Args:
+        tokenizer: of fairseq, with ``encode`` and ``decode``, or None: words are split at spaces.
+        bpe: of fairseq, or None.
+        marker: ``subword_nmt`` or ``sentencepiece``, whose units are joined in output although
+            there is no ``bpe``; or None.
+    """
+
+    def __init__(self, tokenizer: Any, bpe: Any, marker: Optional[str] = None):
+        self.tokenizer, self.bpe, self.marker = tokenizer, bpe, marker
+
+    @classmethod
+    def build(
+        cls,
+        config: Any,
+        task: Any,
+        tokenizer: Optional[str] = None,
+        bpe: Optional[str] = None,
+        codes: Optional[str] = None,
+    ) -> "TextProcessor":
+        """From arguments, or what is stored; says plainly what is known of neither.
+
+        Raises:
+            UserError: if codes are given without ``bpe``, or for one that has none.
+        """
+        if codes is not None and bpe not in CODES:
+            raise UserError(f"bpe_codes={codes} needs bpe, one of {', '.join(CODES)}")
+        made = cls(
+            encoders.build_tokenizer(_choice(config, "tokenizer", tokenizer)),
+            encoders.build_bpe(
+                _choice(config, "bpe", bpe, {CODES[bpe]: codes} if bpe and codes else {})
+            ),
+        )
+        if made.bpe is None:
+            made.marker = _marker(task.target_dictionary)
+            if made.marker is not None:
+                logger.warning(
+                    "the dictionary has units of %s, and the checkpoint stores no codes: texts "
+                    "must be segmented already, or pass bpe=%r and bpe_codes=FILE",
+                    made.marker,
+                    made.marker,
+                )
+        if made.tokenizer is None and made.bpe is None:
+            logger.info("no tokenizer is stored: texts are split at spaces")
+        return made
+
+    def encode(self, text: str) -> str:
+        """Plain text to units with spaces between them."""
+        text = text if self.tokenizer is None else self.tokenizer.encode(text)
+        return text if self.bpe is None else self.bpe.encode(text)
+
+    def ids(self, text: str, dictionary: Any) -> Tensor:
+        """Numbers of its units and ``</s>``, ``(T,)``; those that are not in it are ``<unk>``."""
+        return dictionary.encode_line(
+            self.encode(text), add_if_not_exist=False, append_eos=True
+        ).long()
+
+    def decode(self, units: str) -> str:
+        """Units with spaces between them to plain text."""
+        if self.bpe is not None:
+            units = self.bpe.decode(units)
+        elif self.marker is not None:
+            units = post_process(units, self.marker)
+        return units if self.tokenizer is None else self.tokenizer.decode(units)
+
+
+def _choice(config: Any, kind: str, name: Optional[str], options: Any = ()) -> Any:
+    if name is None:
+        return config.get(kind)
+    return OmegaConf.create({"_name": name, **dict(options)})
+
+
+def _marker(dictionary: Any) -> Optional[str]:
+    words = dictionary.symbols[dictionary.nspecial :]
+    if any(word.endswith("@@") for word in words):
+        return "subword_nmt"
+    return "sentencepiece" if any(word.startswith("▁") for word in words) else None

@@ -1,0 +1,253 @@
+"""Translation models from Python."""
+
+import itertools
+import math
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+from fairseq import utils
+from torch import Tensor
+from tqdm import tqdm
+
+from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+
+READ_AHEAD = 16  # batches that are sorted by length together
+
+
+class Translation(NamedTuple):
+    """The best hypothesis for a sentence.
+
+    Attributes:
+        text: plain, as far as the tokenizer and BPE are known.
+        score: log-probability in nats, divided by length to the power of the length penalty; over
+            candidates it is renormalised, and does not compare with scores over all words.
+        source, target: units, without ``</s>``.
+        alignment: for each target unit the number of the source unit with the most attention;
+            empty where the model gives none.
+        attention: ``(len(source) + 1, len(target) + 1)``, the last row and column being
+            ``</s>``; or None.
+        candidates: the target units that the search could choose from, or None for all.
+        replaced: positions in ``target`` of words that stand for ``<unk>`` (``unk_replacement``).
+    """
+
+    text: str
+    score: float
+    source: List[str]
+    target: List[str]
+    alignment: List[int]
+    attention: Optional[Tensor]
+    candidates: Optional[List[str]]
+    replaced: List[int]
+
+    def misses(self, reference: Iterable[str]) -> List[str]:
+        """The units of a reference that the search could not choose."""
+        if self.candidates is None:
+            return []
+        known = set(self.candidates)
+        return [unit for unit in reference if unit not in known]
+
+
+class PairScore(NamedTuple):
+    """How probable a given translation is.
+
+    Attributes:
+        score: log-probability in nats over all words, ``</s>`` counted.
+        tokens: of every unit and of ``</s>``.
+        target: the units; ``<unk>`` where the dictionary lacks one.
+    """
+
+    score: float
+    tokens: List[float]
+    target: List[str]
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(-self.score / len(self.tokens))
+
+
+class Translator(TrainedModels):
+    """One or several translation models; :func:`fairseq_outlayers.load` makes it.
+
+    Translations do not depend on the other sentences of a batch (but for the candidate scopes
+    ``batch`` and ``common``).
+    """
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        # Words that replace <unk>, and source words that are copied, join the dictionaries later.
+        self.num_source = len(self.task.source_dictionary)
+        self.num_target = len(self.task.target_dictionary)
+
+    def translate(
+        self,
+        texts: Union[str, Iterable[str]],
+        beam: int = 5,
+        batch_size: int = 32,
+        max_len_a: float = 1.2,
+        max_len_b: int = 10,
+        length_penalty: float = 1.0,
+        progress: bool = False,
+        **generation: Any,
+    ) -> Union[Translation, List[Translation], Iterator[Translation]]:
+        """Translate plain text.
+
+        Args:
+            texts: a sentence, a list of sentences, or an iterator over them, which is read as
+                translations are asked for.
+            beam: hypotheses kept.
+            batch_size: sentences searched together.
+            max_len_a, max_len_b: translations have at most ``a * source length + b`` units.
+            length_penalty: exponent of the length that scores are divided by.
+            progress: whether to show a bar.
+            generation: any other option of ``fairseq-generate``'s search, as ``nbest`` would be on
+                its command line: ``no_repeat_ngram_size=3``, ``sampling=True``.
+        Returns:
+            One :class:`Translation`, a list, or an iterator, in the order of ``texts``.
+        Raises:
+            UserError: if an option has no meaning.
+        """
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: must be at least 1")
+        options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
+        generator = self.build_generator({**options, "lenpen": length_penalty, **generation})
+        if isinstance(texts, str):
+            return next(self._translate(iter([texts]), generator, 1))
+        found = self._translate(iter(texts), generator, batch_size)
+        total = len(texts) if isinstance(texts, Sequence) else None
+        if progress:
+            found = iter(tqdm(found, total=total, unit="sentence"))
+        return found if total is None else list(found)
+
+    def score(self, pairs: Iterable[Tuple[str, str]], batch_size: int = 32) -> List[PairScore]:
+        """How probable given translations are, over all words.
+
+        Args:
+            pairs: source and translation, plain text.
+            batch_size: pairs computed together.
+        """
+        generator = self.build_generator({"score_reference": True})
+        source, target = self.task.source_dictionary, self.task.target_dictionary
+        encoded = [
+            (
+                _known(self.text.ids(s, source), self.num_source, source),
+                _known(self.text.ids(t, target), self.num_target, target),
+            )
+            for s, t in pairs
+        ]
+        results: List[PairScore] = []
+        for start in range(0, len(encoded), batch_size):
+            batch = self._batch(encoded[start : start + batch_size])
+            # Not inference_step: nothing is searched, and no unknown word replaced.
+            for (hypothesis, *_), (_, ids) in zip(
+                generator.generate(self.models, batch), encoded[start:], strict=False
+            ):
+                tokens = hypothesis["positional_scores"].tolist()
+                results.append(PairScore(sum(tokens), tokens, symbols(target, ids)))
+        return results
+
+    def _translate(
+        self, texts: Iterator[str], generator: Any, batch_size: int
+    ) -> Iterator[Translation]:
+        while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
+            ids = [self._source_ids(text) for text in sentences]
+            order = sorted(range(len(ids)), key=lambda n: len(ids[n]), reverse=True)
+            results: Dict[int, Translation] = {}
+            for start in range(0, len(order), batch_size):
+                numbers = order[start : start + batch_size]
+                found = self._search([ids[n] for n in numbers], generator)
+                results |= zip(numbers, found, strict=True)
+            yield from (results[number] for number in range(len(ids)))
+
+    def _source_ids(self, text: str) -> Tensor:
+        """``(S,)``; words to be copied need numbers of their own, which no model sees."""
+        dictionary = self.task.source_dictionary
+        if self.task.unk_replacement is None:
+            return self.text.ids(text, dictionary)
+        return encode_new_words(dictionary, self.text.encode(text))
+
+    @torch.no_grad()
+    def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
+        batch = self._batch([(ids, None) for ids in sentences])
+        found = self.task.inference_step(generator, self.models, batch)
+        lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
+        allowed = (
+            None
+            if lists is None
+            else lists.of(_known(batch["net_input"]["src_tokens"], self.num_source, source))
+        )
+        return [
+            self._translation(ids, hypotheses[0], _allowed(allowed, row))
+            for row, (ids, hypotheses) in enumerate(zip(sentences, found, strict=True))
+        ]
+
+    def _translation(
+        self, ids: Tensor, hypothesis: Dict[str, Any], allowed: Optional[Tensor]
+    ) -> Translation:
+        source, target = self.task.source_dictionary, self.task.target_dictionary
+        tokens, attention = hypothesis["tokens"].cpu(), hypothesis.get("attention")
+        words = symbols(target, tokens)
+        alignment: List[int] = []
+        if attention is not None and attention.numel():
+            attention = attention.float().cpu()[-len(ids) :]  # without padding on the left
+            is_word = ids.ne(source.eos())
+            alignment = attended_words(attention, is_word)[: len(words)] if is_word.any() else []
+        else:
+            attention = None
+        return Translation(
+            text=self.text.decode(" ".join(word for word in words if word != target.bos_word)),
+            score=float(hypothesis["score"]),
+            source=symbols(source, ids),
+            target=words,
+            alignment=alignment,
+            attention=attention,
+            candidates=None if allowed is None else symbols(target, allowed),
+            replaced=hypothesis["replaced"].tolist() if "replaced" in hypothesis else [],
+        )
+
+    def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
+        """As fairseq collates it: sources padded on the left, targets on the right."""
+        pad, eos = self.task.source_dictionary.pad(), self.task.source_dictionary.eos()
+        left = bool(getattr(self.task.cfg, "left_pad_source", True))
+        sources = [source for source, _ in pairs]
+        batch: Dict[str, Any] = {
+            "id": torch.arange(len(pairs)),
+            "nsentences": len(pairs),
+            "net_input": {
+                "src_tokens": _padded(sources, pad, left),
+                "src_lengths": torch.tensor([len(source) for source in sources]),
+            },
+        }
+        targets = [target for _, target in pairs if target is not None]
+        if targets:
+            before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
+            batch["target"] = _padded(targets, pad, False)
+            batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
+        # Beside the ids, so that replacements of unknown words can copy what was read.
+        return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+
+def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
+    """Ids as the models know them: words that a dictionary learnt later are unknown."""
+    return ids.masked_fill(ids >= size, dictionary.unk())
+
+
+def _padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
+    """``(N, T)`` of rows of different lengths."""
+    width = max(map(len, rows))
+    padded = torch.full((len(rows), width), pad)
+    for row, ids in enumerate(rows):
+        padded[row, width - len(ids) if left else 0 :][: len(ids)] = ids
+    return padded
+
+
+def _allowed(candidates: Any, row: int) -> Optional[Tensor]:
+    """The ids that the search of one sentence could choose from."""
+    if candidates is None:
+        return None
+    chosen = torch.ones(len(candidates.ids), dtype=torch.bool)
+    if candidates.allowed is not None:
+        chosen = candidates.allowed[row].cpu().clone()
+    chosen[candidates.closed.cpu()] = False
+    return candidates.ids.cpu()[chosen]

@@ -1,0 +1,159 @@
+"""fairseq's command-line options, made of the registries' dataclasses."""
+
+from dataclasses import field, fields, make_dataclass
+from typing import Any, Dict, Iterator, Tuple
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
+
+from fairseq_outlayers.compositions import COMPOSITION
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYER
+from fairseq_outlayers.registry import Selection, command_line_name
+from fairseq_outlayers.samplers import SAMPLER
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING
+
+OWNER = "selected_by"  # in the metadata of an option: the option that selects its owner
+_selected: Dict[str, Dict[str, Any]] = {}  # options by name, by the option that selects
+
+
+def selection_config(class_name: str, selection: Selection) -> Any:
+    """A dataclass of fairseq's with the option that selects, and the options of all entries.
+
+    Models and criterions inherit it. fairseq itself lets two options of one name become one without
+    a word, so the names must be free.
+
+    Args:
+        class_name: name of the dataclass made.
+        selection: an axis; ``metadata["choices"]`` of a field lists what it may be.
+    Raises:
+        UserError: if the name of an option is one of fairseq's own, of another axis, or of a
+            dataclass that inherits this one.
+    """
+    plain = selection.config(class_name)
+    options = {option.name: option for option in fields(plain) if option.name != "_name"}
+    _refuse_taken(selection, selection.options())
+    made = make_dataclass(
+        class_name,
+        [_converted(option, selection.option) for option in options.values()],
+        bases=(FairseqDataclass,),
+        namespace={"__init_subclass__": classmethod(_refuse_redefined)},
+    )
+    made.__module__ = __name__
+    return made
+
+
+def _converted(option: Any, owner: str) -> Tuple[str, Any, Any]:
+    """A field as fairseq wants it: with an enumeration for choices."""
+    choices = option.metadata.get("choices")
+    kind = ChoiceEnum(list(choices)) if choices else option.type
+    metadata = {**option.metadata, OWNER: owner}
+    return option.name, kind, field(default=option.default, metadata=metadata)
+
+
+def _refuse_taken(selection: Selection, options: Dict[str, Any]) -> None:
+    """Refuse names of fairseq's own options and of other axes."""
+    for name, option in options.items():
+        for taken_by, known in _taken():
+            if taken_by != selection.option and known.get(name, option) is not option:
+                raise UserError(
+                    f"{command_line_name(name)}, an option of {', '.join(selection.owners(name))} "
+                    f"({command_line_name(selection.option)}), is an option of {taken_by} too: "
+                    "rename it"
+                )
+    _selected[selection.option] = options
+
+
+def _taken() -> Iterator[Tuple[str, Dict[str, Any]]]:
+    yield from _selected.items()
+    for group in fields(FairseqConfig):
+        default = FairseqConfig.__dataclass_fields__[group.name].default
+        yield "fairseq", getattr(default, "__dataclass_fields__", {})
+
+
+def add_selection(parser: Any, config: Any) -> None:
+    """Add the options of an axis to a model that declares its own with ``add_args``.
+
+    Args:
+        parser: an ``argparse`` parser or group.
+        config: made by :func:`selection_config`.
+    Raises:
+        UserError: if the model has an option of the same name.
+    """
+    for option in fields(config):
+        flag = command_line_name(option.name)
+        if OWNER in option.metadata and flag in parser._option_string_actions:
+            selector = command_line_name(option.metadata[OWNER])
+            raise UserError(
+                f"{flag} is both an option of one of {selector}'s entries and of the model: rename "
+                "one of them"
+            )
+    gen_parser_from_dataclass(parser, config())
+
+
+def _refuse_redefined(cls: Any, **keywords: Any) -> None:
+    """Refuse a dataclass that joins two options of one name; runs when a subclass is made."""
+    owners: Dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name in vars(base).get("__annotations__", {}):
+            # Before the decorator runs, a field is an attribute.
+            here = getattr(base, "__dataclass_fields__", {}).get(name)
+            here = vars(base).get(name) if base is cls else here
+            owner = getattr(here, "metadata", {}).get(OWNER)
+            if name in owners and owners[name] != owner and (owner or owners[name]):
+                selector = command_line_name(owner or owners[name])
+                raise UserError(
+                    f"{command_line_name(name)} is both an option of one of {selector}'s entries "
+                    f"and of {cls.__name__}: rename one of them"
+                )
+            owners[name] = owner
+
+
+def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
+    """A dataclass like ``config`` but for the defaults of some of its options.
+
+    Args:
+        class_name: name of the dataclass made.
+        config: a dataclass of options.
+        defaults: by name of the option.
+    """
+    known = {option.name: option for option in fields(config)}
+    changed = [
+        (option, known[option].type, field(default=value, metadata=known[option].metadata))
+        for option, value in defaults.items()
+    ]
+    made = make_dataclass(class_name, changed, bases=(config,))
+    made.__module__ = __name__
+    return made
+
+
+def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
+    """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
+
+    A class and a dataclass of its own make it work from the command line and from hydra alike;
+    fairseq's own named architectures are silently ignored by hydra.
+
+    Args:
+        name: of the architecture.
+        model: a registered model class whose options are a dataclass.
+        summary: what is special about it, one sentence.
+        defaults: by name of the option.
+    """
+    registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)
+    config = MODEL_DATACLASS_REGISTRY[registered]
+    made = changed_defaults(f"{config.__name__}_{name}", config, **defaults)
+    made.__module__ = model.__module__
+    sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
+    register_model(name, dataclass=made)(sized)
+
+
+# Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
+OutputLayerConfig: Any = selection_config("OutputLayerConfig", OUTPUT_LAYER)
+# Inherited by the dataclass of every model with a source side.
+SourceEmbeddingConfig: Any = selection_config("SourceEmbeddingConfig", SOURCE_EMBEDDING)
+# Inherited by the dataclass of every criterion that samples.
+SamplerConfig: Any = selection_config("SamplerConfig", SAMPLER)
+# Part of OutputLayerConfig, because the output layer subword composes.
+CompositionConfig: Any = selection_config("CompositionConfig", COMPOSITION)

@@ -1,0 +1,31 @@
+"""How much of the training text is trained with each word among the classes scored."""
+
+import numpy as np
+
+from fairseq_outlayers.partitions.plan import Words
+
+
+def token_shares(words: Words) -> np.ndarray:
+    """The share of target tokens in whose partition each word is, ``(V,)``, from 0 to 1.
+
+    Args:
+        words: of the target side.
+    """
+    text, bounds = words.side.text, words.bounds
+    lengths = np.diff(text.starts)[words.order]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = np.diff(ends[bounds])
+    counts = np.zeros(words.side.num_words, dtype=np.int64)
+    for number, of_partition in enumerate(tokens):
+        counts[words.of(number)] += of_partition
+    return counts / tokens.sum()
+
+
+def log_shares(shares: np.ndarray, num_tokens: int) -> np.ndarray:
+    """Their logarithm; a word of no partition counts as if a partition of one token had it.
+
+    Args:
+        shares: ``(V,)``, from 0 to 1.
+        num_tokens: of the target side.
+    """
+    return np.log(np.maximum(shares, 1 / num_tokens))

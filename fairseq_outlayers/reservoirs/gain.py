@@ -1,0 +1,40 @@
+"""What a frozen layer does to the size of what it reads, measured at the start."""
+
+from typing import NamedTuple
+
+import torch
+
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
+
+SATURATED = 0.99
+
+
+class EchoGain(NamedTuple):
+    """Of one layer, for inputs of one size."""
+
+    gain: float  # deviation of the states over that of the inputs
+    saturated: float  # share of units with |h| > 0.99
+
+
+@torch.no_grad()
+def output_gain(
+    layer: FrozenLayer, deviation: float, batch: int = 32, length: int = 30, settling: int = 10
+) -> EchoGain:
+    """The standard deviation of a layer's states over that of its inputs.
+
+    1 keeps the variance from layer to layer. It is the output's that counts: gates and tanh make
+    less of a drive that has the variance of the input.
+
+    Args:
+        layer: with its scales.
+        deviation: of the inputs, which are independent and normal.
+        batch: sequences.
+        length: of each.
+        settling: first positions that do not count, because the state starts at zero.
+    """
+    generator = torch.Generator().manual_seed(1)
+    like = layer.reservoir.input
+    inputs = torch.randn(length, batch, layer.input_size, generator=generator).to(like)
+    states = layer(inputs * deviation)[0][settling:]
+    saturated = (states.abs() > SATURATED).float().mean()
+    return EchoGain((states.std() / deviation).item(), saturated.item())

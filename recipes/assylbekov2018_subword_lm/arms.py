@@ -1,0 +1,164 @@
+"""The arms of Assylbekov & Takhanov (2018): DATA.MODEL[.OPTION...], as in ptb.morphsum_re_rw.
+
+DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times
+        as many); any folder of TEXTS, such as wikitext2, fr, es, de, cs, ru
+MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or letters of
+        what is tied: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
+OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, drawn by rank (the
+        paper does not say how), batches of 100
+"""
+
+import re
+
+from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
+from recipes.lab.settings import UserError
+
+# Every claim of the paper needs some of these; the first answer the main ones.
+MAIN = names("""
+    word_re morphsum_re_rw word_original morphsum_original morphsum_rw morphsum_none morphsum_re
+    sylconcat_original sylconcat_re_rw sylconcat_rw sylconcat_none sylconcat_re charcnn_original
+    charcnn_re charcnn_re_rw charcnn_rw charcnn_none
+""")
+# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1
+# (proj, cnn) goes with the units here ...
+LAYERS = names("""
+    morphsum_E1 morphsum_E2 morphsum_1
+    sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1 sylconcat_12
+    charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1 charcnn_12
+""")
+# ... and is tied or free by itself here. The paper does not tell which of the two it means.
+LAYERS_APART = names("""
+    sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
+    charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1
+""")
+MEDIUM = ("word_original", "word_re", "morphsum_original", "morphsum_re_rw")
+PRESETS = ("original", "none", "re", "rw", "re_rw")
+TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
+# The authors' learning rate of small models, and the epoch after which it shrinks.
+SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
+OTHERS = ("0.7", 11)
+CAPTIONS = re.compile(r"(en|de|fr)(5|15|29)k|mono_(en|de)")
+
+
+class Assylbekov2018(Recipe):
+    """Language models over words, characters, syllables and morphs."""
+
+    folder = "assylbekov2018"
+    title = "Subword-aware language models"
+    declared = {  # noqa: RUF012
+        "SENTENCES": ("6000", "of the Penn Treebank's training text (all: 42,068)"),
+        "EPOCHS": ("10", "of training (the authors: 70)"),
+        "DECAY_FROM": ("", "first epoch with a smaller learning rate; the authors' with EPOCHS=70, "
+                           "else EPOCHS * 0.6 + 1"),
+        "SHRINK": ("", "factor of the learning rate an epoch; the authors' 0.9, else 0.5"),
+        "BATCH": ("20", "columns, as the authors"),
+        "BPTT": ("35", "words of a window, as the authors"),
+        "CLIP": ("5", "norm of the gradient, as the authors"),
+        "MIN_COUNT": ("2", "words of the captions seen less often are <unk> (the Treebank has its "
+                           "own)"),
+        "TEXTS": ("", "folder of NAME/{train,valid,test}.txt for DATA=NAME beyond those built in "
+                      "(default: WORK/texts)"),
+        "LOOK_INTO": ("ptb", "the DATA whose models step 50 looks into"),
+        "NEIGHBOURS_OF": ("while his you richard trading", "of step 50: those that the dictionary "
+                                                           "has"),
+    }  # fmt: skip
+
+    def prepare(self) -> None:
+        self.settings.defaults(TEXTS=f"{self.work}/texts")
+
+    def all_arms(self) -> list[str]:
+        def pairs(data: list[str], ending: str = "") -> list[str]:
+            return [f"{d}.{m}{ending}" for d in data for m in ("word_re", "morphsum_re_rw")]
+
+        languages = ("de", "en", "fr")
+        return [
+            *(f"ptb.{model}" for model in MAIN),
+            *pairs([f"{language}{size}" for size in ("5k", "15k") for language in languages]),
+            *(f"ptb.{model}" for model in LAYERS),
+            *pairs([f"{language}29k" for language in languages]),
+            *pairs(["mono_de", "mono_en"], ".sampled"),
+            *(f"ptb.{model}.medium" for model in MEDIUM),
+            *(f"ptb.{model}" for model in LAYERS_APART),
+        ]
+
+    def tables(self) -> list[Table]:
+        return [Table("report", self.title, self.arms(), compare=False)]
+
+    def data_needed(self) -> list[str]:
+        """Lines for 00_prepare.sh: the data of every arm, its folder, text and hyphenation."""
+        needed = dict.fromkeys(name.partition(".")[0] for name in self.arms())
+        return [
+            f"{data} {self.folder_of(data)} {self.training_text(data)} {self.patterns_of(data)}"
+            for data in needed
+        ]
+
+    def folder_of(self, data: str) -> str:
+        """Its binarized text, where the tables of units lie as well."""
+        return f"{self.work}/{self.prepared(data)}"
+
+    def prepared(self, data: str) -> str:
+        """Its name among what 00_prepare.sh makes."""
+        return f"ptb.{self.settings.SENTENCES}" if data == "ptb" else data
+
+    def training_text(self, data: str) -> str:
+        """As 00_prepare.sh leaves it."""
+        if data == "ptb" or CAPTIONS.fullmatch(data):
+            return f"{self.work}/text/{self.prepared(data)}.txt"
+        return f"{self.settings.TEXTS}/{data}/train.txt"
+
+    @staticmethod
+    def patterns_of(data: str) -> str:
+        """The hyphenation patterns of its language."""
+        data = data.removeprefix("mono_")
+        begins = {"ptb": "en_US", "wikitext2": "en_US", "en": "en_US", "de": "de_DE", "fr": "fr",
+                  "cs": "cs_CZ", "ru": "ru_RU"}  # fmt: skip
+        found = (patterns for begin, patterns in begins.items() if data.startswith(begin))
+        return next(found, data.partition("_")[0])
+
+    @staticmethod
+    def tie_of(model: str) -> str:
+        """--tie, for what stands after the composition in the name of a model."""
+        choice = model.partition("_")[2]
+        if choice in PRESETS:
+            return choice
+        for letter in choice:
+            if letter not in TIED:
+                raise UserError(
+                    f"{model}: '{letter}' is none of E P C 1 2, nor is {choice} a preset"
+                )
+        return ",".join(TIED[letter] for letter in choice)
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        s, (data, _, rest) = self.settings, name.partition(".")
+        model, *chosen = rest.split(".")
+        composition, tie = model.partition("_")[0], self.tie_of(model)
+        if not composition or not tie:
+            raise UserError(f"'{name}' is no arm: expected DATA.MODEL, as in ptb.morphsum_re_rw")
+        rate, decay = SCHEDULES.get(composition, OTHERS)
+        epochs = s.whole("EPOCHS")
+        if epochs < 70:
+            decay = epochs * 6 // 10 + 1
+        words, size = f"{composition}, tied: {tie}, on {data}", ""
+        criterion, batch = "--criterion full_softmax", s.BATCH
+        for option in chosen:
+            if option == "medium":
+                size, words = "_medium", words + ", medium size"
+                rate = "0.7" if composition == "word" else rate
+            elif option == "sampled":
+                criterion = "--criterion sampled_softmax --sampler log_uniform --sample-share 0.2"
+                batch, words = "100", words + ", 20% of the classes in training"
+            else:
+                raise UserError(f"arm {name}: no option '{option}'; known are medium and sampled")
+        shrink = s.SHRINK or ("0.5" if epochs < 70 else "0.9")
+        task = "--task subword_language_modeling --tokens-per-sample"
+        train = (
+            f"{task} {s.BPTT} --batch-size {batch} --arch {composition}_lm{size} --tie {tie} "
+            f"{criterion} --sentence-avg --optimizer sgd --lr {rate} --clip-norm {s.CLIP} "
+            f"--max-epoch {s.EPOCHS} --lr-scheduler fixed --force-anneal {s.DECAY_FROM or decay} "
+            f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
+        )
+        test = PerplexityTest(f"{task} 200 --num-workers 0")
+        return Arm(name, words, self.folder_of(data), test, tuple(train.split()))
+
+
+RECIPE = Assylbekov2018

@@ -1,0 +1,118 @@
+"""The arms of the baseline, by priority; the report tests the others against the first."""
+
+from recipes.lab.arms import Arm, Recipe, TranslationTest
+
+WORDS = {
+    "stock_lstm": "fairseq's own LSTM with attention, everything at its default",
+    "luong_linear": "our LSTM with attention, a free vector for every output word",
+    "luong_tied": "the same, output words share the vectors of the decoder's input words",
+    "transformer_linear": "fairseq's Transformer with our linear output layer",
+    "transformer_tied": "fairseq's Transformer with our tied output layer",
+}
+
+
+class Baseline(Recipe):
+    """fairseq's LSTM beside ours with several output layers, on Multi30k."""
+
+    title = "Multi30k en-de: baseline"
+    # Small batches and a high learning rate. With half as many updates at a third of the rate, the
+    # arms end while they learn to attend, and a seed decides by as much as 13 BLEU (see README.md).
+    declared = {  # noqa: RUF012
+        "SEGMENTATION": ("bpe", "bpe or words (18.7k German types)"),
+        "BPE_MERGES": ("4000", "joint merges, with SEGMENTATION=bpe"),
+        "EPOCHS": ("10", "of training"),
+        "MAX_TOKENS": ("1000", "of a batch"),
+        "DIM": ("128", "width of the models"),
+        "LAYERS": ("2", "of each side"),
+        "DROPOUT": ("0.3", ""),
+        "LR": ("0.003", "learning rate"),
+        "CLIP": ("5", "norm of the gradient"),
+        "BEAM": ("5", "of translating"),
+        "SPEED_UPDATES": ("40", "of an arm in a round of step 80"),
+        "SPEED_ROUNDS": ("3", "of step 80"),
+    }
+
+    def prepare(self) -> None:
+        s = self.settings
+        s.choice("SEGMENTATION", ("words", "bpe"))
+        self.raw, self.tokenized = f"{self.work}/raw", f"{self.work}/tokenized"
+        units = "words" if s.SEGMENTATION == "words" else f"bpe{s.BPE_MERGES}"
+        self.text = self.tokenized if units == "words" else f"{self.work}/{units}"
+        self.bin = f"{self.work}/bin.{units}"
+
+    def shell(self) -> dict[str, str]:
+        return {"SOURCE": "en", "TARGET": "de", "RAW": self.raw, "TOKENIZED": self.tokenized,
+                "TEXT": self.text, "BIN": self.bin}  # fmt: skip
+
+    def all_arms(self) -> list[str]:
+        return list(WORDS)
+
+    def speed_arms(self) -> tuple[str, list[str]]:
+        return self.bin, list(WORDS)[:3]
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        if name not in WORDS:
+            raise self.unknown(name)
+        s = self.settings
+        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        generate = f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
+        if s.SEGMENTATION == "bpe":
+            generate += " --post-process subword_nmt"
+        test = TranslationTest(
+            generate,
+            reference=f"{self.tokenized}/test.de",
+            raw_reference=f"{self.raw}/test_2016_flickr.de",
+            language="de",
+            lowercase=True,
+        )
+        model, layer = name.split("_")
+        train = f"{self.common()} {getattr(self, model)()}"
+        if model != "stock":
+            train += f" --output-layer {layer}"
+        return Arm(name, WORDS[name], self.bin, test, tuple(train.split()))
+
+    def common(self) -> str:
+        """Options of every arm."""
+        s = self.settings
+        return (
+            f"--source-lang en --target-lang de --optimizer adam --lr {s.LR} "
+            f"--clip-norm {s.CLIP} --max-tokens {s.MAX_TOKENS} --max-epoch {s.EPOCHS} "
+            f"--dropout {s.DROPOUT} --log-interval 25 --num-workers 0"
+        )
+
+    # Halve the learning rate after an epoch without progress on the validation set.
+    HALVING = "--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0"
+
+    def luong(self) -> str:
+        """Starts in ±0.1, as fairseq's does; a range that suits its size would learn faster."""
+        s = self.settings
+        return (
+            f"{self.HALVING} --arch luong_lstm --init-range 0.1 --embed-dim {s.DIM} "
+            f"--hidden-size {s.DIM} --encoder-layers {s.LAYERS} --decoder-layers {s.LAYERS} "
+            f"--embedding-dropout {s.DROPOUT} --criterion full_softmax"
+        )
+
+    def stock(self) -> str:
+        """fairseq's LSTM with the same dimensions and layers."""
+        s = self.settings
+        return (
+            f"{self.HALVING} --arch lstm --encoder-embed-dim {s.DIM} --encoder-hidden-size {s.DIM} "
+            f"--encoder-layers {s.LAYERS} --decoder-embed-dim {s.DIM} "
+            f"--decoder-hidden-size {s.DIM} --decoder-out-embed-dim {s.DIM} "
+            f"--decoder-layers {s.LAYERS} --criterion cross_entropy"
+        )
+
+    def transformer(self) -> str:
+        """fairseq's Transformer, as wide."""
+        s = self.settings
+        inner = 4 * s.whole("DIM")
+        return (
+            "--lr-scheduler inverse_sqrt --warmup-updates 400 --arch transformer_outlayers "
+            f"--criterion full_softmax --encoder-embed-dim {s.DIM} "
+            f"--encoder-ffn-embed-dim {inner} --encoder-layers {s.LAYERS} "
+            f"--decoder-embed-dim {s.DIM} --decoder-ffn-embed-dim {inner} "
+            f"--decoder-layers {s.LAYERS} --encoder-attention-heads 4 --decoder-attention-heads 4"
+        )
+
+
+RECIPE = Baseline

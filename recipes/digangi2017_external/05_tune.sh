@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The baseline with several learning rates at each size, judged by validation perplexity. The choice
+# itself stands in arms.py.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+mapfile -t runs < <(ask tuning_arms)
+SEEDS=1 lab run --these "${runs[@]}"

@@ -1,0 +1,209 @@
+"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, as in mix_sum.1000.captions."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
+from recipes.lab.settings import UserError
+
+RATE = "0.003"  # of every size
+# Settings in which words are represented: words, and what the encoder reads.
+MIXES = {
+    "baseline": ("{size} pairs, embeddings of the model's own alone", "nematus_gru"),
+    "mix_sum": ("{size} pairs, embeddings plus {vectors} vectors", "nematus_mix_sum"),
+    "mix_gate": ("{size} pairs, embeddings gated with {vectors} vectors", "nematus_mix_gate"),
+    "only_external": ("{size} pairs, {vectors} vectors alone", "nematus_only_external"),
+}
+PAPER = {"SIZES": "all", "VECTORS": "file", "DIM": "500", "LR": "0.0003", "DROPOUT": "0.0",
+         "MAX_TOKENS": "4000", "SOURCE": "en", "EPOCHS": "50", "NORMALIZE": "0", "CENTER": "0",
+         "PATIENCE": "-1"}  # fmt: skip
+# SETTING: defaults that come with it. iwslt and wmt are Sec. 4 of the paper.
+PRESETS = {
+    "multi30k": {
+        "SIZES": "1000 10000 29000 5000", "VECTORS": "captions ptb", "DIM": "128",
+        "DROPOUT": "0.3", "TARGET_SEGMENTATION": "words", "MAX_TOKENS": "1000", "SOURCE": "en",
+        "TARGET": "de", "NORMALIZE": "1", "CENTER": "1",
+    },
+    "iwslt": PAPER | {"TARGET": "fr", "TARGET_SEGMENTATION": "words",
+                      "INTERNAL_VOCABULARY": "80000", "TARGET_VOCABULARY": "80000"},
+    "wmt": PAPER | {"TARGET": "de", "TARGET_SEGMENTATION": "bpe", "INTERNAL_VOCABULARY": "40000",
+                    "BPE_MERGES": "40000"},
+}  # fmt: skip
+
+
+class DiGangi2017(Recipe):
+    """External word vectors in the encoder, by the number of sentence pairs."""
+
+    folder = "digangi2017"
+    title = "External monolingual embeddings"
+    declared = {  # noqa: RUF012
+        "SETTING": ("multi30k", "iwslt or wmt: the paper's, on text of your own in PARALLEL"),
+        "PARALLEL": ("", "folder with tokenised train, valid and test in both languages"),
+        "SOURCE": ("", "language (en)"),
+        "TARGET": ("", "language (de)"),
+        "SIZES": ("", "sentence pairs trained on, the first so many; or all"),
+        "VECTORS": ("", "captions: trained on the captions of the same pictures; ptb: on newspaper "
+                        "text; file: read from VECTORS_FILE"),
+        "VECTORS_FILE": ("", ".vec, GloVe or .bin, with VECTORS=file"),
+        "METHOD": ("skipgram", "of the vectors trained here"),
+        "VECTOR_DIM": ("300", "of the vectors trained here"),
+        "NORMALIZE": ("", "1: scale external vectors to length 1 (0 in the paper's settings)"),
+        "CENTER": ("", "1: subtract their mean first (0 in the paper's settings)"),
+        "TARGET_SEGMENTATION": ("", "words, or bpe of the target side alone"),
+        "BPE_MERGES": ("", "with TARGET_SEGMENTATION=bpe (4000)"),
+        "TARGET_MIN_COUNT": ("2", "rarer target words are the unknown symbol"),
+        "INTERNAL_MIN_COUNT": ("1", "rarer source words have no embedding of the model's own"),
+        "INTERNAL_VOCABULARY": ("", "at most so many source words have one"),
+        "TARGET_VOCABULARY": ("", "the most frequent target words alone"),
+        "EPOCHS": ("", "of training, at most (fewer of more pairs)"),
+        "PATIENCE": ("", "epochs without a lower validation loss that end it, by size if not said"),
+        "MAX_TOKENS": ("", "of a batch (1000)"),
+        "DIM": ("", "width of the models (128)"),
+        "DROPOUT": ("", "(0.3)"),
+        "LR": ("", "learning rate; chosen for the baseline by 05_tune.sh, and the arms' as well"),
+        "TUNE": ("", "which runs of 05_tune.sh (default: all)"),
+        "CLIP": ("1", "norm of the gradient"),
+        "BEAM": ("5", "of translating"),
+        "SPEED_UPDATES": ("40", "of an arm in a round of step 80"),
+        "SPEED_ROUNDS": ("3", "of step 80"),
+    }  # fmt: skip
+
+    def prepare(self) -> None:
+        s = self.settings
+        s.defaults(**PRESETS[s.choice("SETTING", tuple(PRESETS))])
+        s.defaults(BPE_MERGES=4000)
+        s.choice("TARGET_SEGMENTATION", ("words", "bpe"))
+        if s.SETTING != "multi30k" and not s.PARALLEL:
+            raise UserError(
+                f"SETTING={s.SETTING}: name in PARALLEL a folder with tokenised "
+                f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
+            )
+        self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
+        self.sizes, self.kinds = s.words("SIZES"), s.words("VECTORS")
+
+    def shell(self) -> dict[str, str]:
+        return {"RAW": self.raw, "TOKENIZED": self.tokenized}
+
+    def all_arms(self) -> list[str]:
+        """Every size with the first kind of vectors, then the others."""
+        mixes = list(MIXES)[1:]
+        return [
+            name
+            for vectors in self.kinds
+            for size in self.sizes
+            for name in (
+                *([f"baseline.{size}"] if vectors == self.kinds[0] else []),
+                *(f"{mix}.{size}.{vectors}" for mix in mixes),
+            )
+        ]
+
+    def at_size(self, size: str) -> list[str]:
+        """The four settings at one size, with the first kind of vectors."""
+        mixes = (f"{mix}.{size}.{self.kinds[0]}" for mix in list(MIXES)[1:])
+        return [f"baseline.{size}", *mixes]
+
+    def speed_arms(self) -> tuple[str, list[str]]:
+        size = self.sizes[-1]
+        return self.bin_of(size, self.kinds[0]), self.at_size(size)
+
+    def tables(self) -> list[Table]:
+        return [Table("report", self.title, self.all_arms(), compare=False)]
+
+    def text_of(self, size: str) -> str:
+        """Folder of the text."""
+        return f"{self.work}/text.{self.settings.TARGET_SEGMENTATION}.{size}"
+
+    def table_of(self, size: str, vectors: str) -> str:
+        """Table of external vectors, without ending."""
+        return f"{self.work}/table.{size}.{vectors}"
+
+    def bin_of(self, size: str, vectors: str) -> str:
+        """Binarized data."""
+        return f"{self.work}/bin.{self.settings.TARGET_SEGMENTATION}.{size}.{vectors}"
+
+    def internal_vocabulary(self, size: str, vectors: str) -> str:
+        """Symbols with embeddings of the model's own, the four special ones counted."""
+        dictionary = Path(f"{self.table_of(size, vectors)}.dict.txt")
+        if not dictionary.exists():
+            return ""
+        least = int(self.settings.INTERNAL_MIN_COUNT)
+        most = int(self.settings.INTERNAL_VOCABULARY or 10**9)
+        kept = 0
+        with open(dictionary, encoding="utf-8", newline="\n") as lines:
+            for number, line in enumerate(lines, start=1):
+                if int(line.split()[-1]) >= least and number + 4 <= most:
+                    kept = number
+        return str(kept + 4)
+
+    def epochs_and_patience(self, size: str) -> tuple[str, str]:
+        """Few pairs need many epochs, for each is few updates, 13 of 1,000; patience ends them."""
+        pairs = 10**9 if size == "all" else int(size)
+        limits = ((20000, 15, 2), (7000, 20, 2), (2500, 30, 3), (0, 60, 6))
+        _, epochs, patience = next(limit for limit in limits if pairs > limit[0])
+        return self.settings.EPOCHS or str(epochs), self.settings.PATIENCE or str(patience)
+
+    def tuning_arms(self) -> list[str]:
+        """The same rates for each size; every arm has the one that is best for the baseline."""
+        rates = ("0.001", "0.002", "0.003", "0.005")
+        tuned = [f"tune-baseline-{size}-{rate}" for size in self.sizes for rate in rates]
+        return self.settings.words("TUNE") or tuned
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        if name.startswith("tune-"):
+            return self.tuning_arm(name)
+        mix, _, rest = name.partition(".")
+        size, _, vectors = rest.partition(".")
+        vectors = vectors or self.kinds[0]
+        if mix not in MIXES or not size:
+            raise self.unknown(name)
+        s = self.settings
+        words, arch = MIXES[mix]
+        epochs, patience = self.epochs_and_patience(size)
+        # Halve the learning rate after an epoch without progress on the validation set.
+        train = (
+            f"--source-lang {s.SOURCE} --target-lang {s.TARGET} --optimizer adam "
+            f"--lr {s.LR or RATE} "
+            "--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 1 "
+            f"--clip-norm {s.CLIP} --max-tokens {s.MAX_TOKENS} "
+            f"--max-epoch {epochs} --patience {patience} --criterion full_softmax "
+            f"--embed-dim {s.DIM} --hidden-size {s.DIM} --dropout {s.DROPOUT} "
+            f"--embedding-dropout {s.DROPOUT} --log-interval 25 --num-workers 0 --arch {arch}"
+        ).split()
+        if mix != "baseline":
+            train += ["--external-embeddings", f"{self.table_of(size, vectors)}.npy"]
+            train += ["--center-external"] if s.CENTER == "1" else []
+            train += ["--normalize-external"] if s.NORMALIZE == "1" else []
+        if mix != "only_external":
+            train += ["--internal-vocabulary", self.internal_vocabulary(size, vectors)]
+        return Arm(
+            name,
+            words.format(size=size, vectors=vectors),
+            self.bin_of(size, vectors),
+            self.test(),
+            tuple(train),
+        )
+
+    def tuning_arm(self, name: str) -> Arm:
+        """tune-ARM-SIZE-RATE: a run that the learning rate is chosen by."""
+        _, mix, size, rate = [*name.split("-"), "", "", ""][:4]
+        arm = self.arm(f"{mix}.{size}")
+        words = f"{arm.words}, learning rate {rate}"
+        return replace(arm, name=name, words=words, train=(*arm.train, "--lr", rate), tuning=True)
+
+    def test(self) -> TranslationTest:
+        """How every arm is scored; only Multi30k comes with plain text."""
+        s = self.settings
+        segmented = s.TARGET_SEGMENTATION == "bpe"
+        plain = s.SETTING == "multi30k"
+        return TranslationTest(
+            # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+            f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
+            + (" --post-process subword_nmt" if segmented else ""),
+            reference=f"{self.tokenized}/test.{s.TARGET}",
+            raw_reference=f"{self.raw}/test_2016_flickr.{s.TARGET}" if plain else "",
+            language=s.TARGET,
+            lowercase=plain,
+        )
+
+
+RECIPE = DiGangi2017

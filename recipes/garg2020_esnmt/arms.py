@@ -1,0 +1,222 @@
+"""The arms of Garg et al. (2020), and the runs that their learning rates and scales are chosen by.
+
+A run of 05_tune.sh is tune-MODEL-LR-RANGE[-GAMMA-RADIUS].
+"""
+
+import itertools
+import math
+
+from recipes.lab.arms import Arm, Recipe, TranslationTest, names
+from recipes.lab.settings import UserError
+
+# By name, or by its beginning for the arms that end in a value: words, how the model starts, and
+# more options ({value} stands for the value).
+ARMS = {
+    "rnmt_plus": ("fully trained, layer-normed LSTM; the ladder's last row", "rnmt", ""),
+    "esnmt": ("frozen simple cells", "learned", ""),
+    "esnmt_lstm": ("frozen LSTM cells; the ladder's row + attention", "lstm", ""),
+    "esnmt_faithful": ("frozen simple cells with the paper's input scale of 10, not normalised",
+                       "paper", ""),
+    "esnmt_lstm_faithful": ("frozen LSTM cells with the paper's input scale of 10, not normalised",
+                            "paper_lstm", ""),
+    "release_": ("ladder: frozen LSTM cells, --release {value}", "lstm", "--release {value}"),
+    "gamma_": ("frozen simple cells, input scale {value}, not normalised", "learned",
+               "--gamma-init {value} --input-norm none"),
+    "lstm_fan_in_": ("frozen LSTM cells, input scale {value} after division by the fan-in", "lstm",
+                     "--gamma-init {value}"),
+    "fan_in_": ("frozen simple cells, input scale {value} after division by the fan-in", "learned",
+                "--gamma-init {value}"),
+    "radius_": ("frozen simple cells, spectral radius {value} in all layers", "simple",
+                "--spectral-radius {value}"),
+    "esnmt_wide": ("frozen simple cells, twice as wide", "learned",
+                   "--init-range {esnmt_wide_range}"),
+    "esnmt_lstm_wide": ("frozen LSTM cells, twice as wide", "lstm",
+                        "--init-range {lstm_wide_range}"),
+    "sparsity_": ("frozen simple cells, share of pruned weights {value}", "learned",
+                  "--reservoir-sparsity {value}"),
+    "leak_": ("frozen simple cells that keep part of their state, leak rate {value}", "learned",
+              "--leak-rate {value}"),
+    "scales_per_gate": ("frozen LSTM cells, radius and input scale learned for each gate", "lstm",
+                        "--scales-per-gate"),
+    "transformer": ("Transformer, twice as many encoder layers", "transformer", ""),
+    "transformer_frozen": ("the same, every second encoder layer frozen at random", "transformer",
+                           "--frozen-encoder-layers {odd_layers}"),
+}  # fmt: skip
+# Main table, ladder (its rows "attention" and "all" are esnmt_lstm and rnmt_plus), fixed radii,
+# scale of the inputs, width, sparsity, beyond the paper.
+BY_PRIORITY = names("""
+    rnmt_plus esnmt esnmt_lstm esnmt_faithful esnmt_lstm_faithful
+    release_softmax release_embeddings release_decoder release_encoder
+    radius_0.9 radius_0.1 radius_2.0
+    gamma_1 gamma_0.1 fan_in_1 fan_in_10 lstm_fan_in_2 lstm_fan_in_6
+    esnmt_wide esnmt_lstm_wide sparsity_0 sparsity_0.75 leak_0.5 scales_per_gate
+    transformer transformer_frozen
+""")
+# As many runs for each of the three models, chosen among on the validation set: learning rates,
+# ranges, scales and radii, all combinations of each line.
+TUNED = (
+    ("rnmt_plus", "0.001 0.002 0.004", "0.08 0.2"),
+    ("rnmt_plus", "0.002", "0.04 0.113"),
+    ("esnmt", "0.002", "0.113", "2 3 6", "0.5 1"),
+    ("esnmt", "0.002", "0.2", "3", "0.5"),
+    ("esnmt", "0.004", "0.113", "3", "0.5"),
+    ("esnmt_lstm", "0.002", "0.08 0.2", "2 3.5 6", "1"),
+    ("esnmt_lstm", "0.002", "0.2", "3.5", "0.5"),
+    ("esnmt_lstm", "0.004", "0.2", "3.5", "1"),
+)
+
+
+class Garg2020(Recipe):
+    """Frozen random recurrent layers beside trained ones, on Multi30k."""
+
+    folder = "garg2020"
+    declared = {  # noqa: RUF012
+        "SOURCE": ("en", "language of Multi30k"),
+        "TARGET": ("de", "language of Multi30k"),
+        "BPE_MERGES": ("4000", "joint merges"),
+        "DIM": ("128", "width of the models (the paper: 512)"),
+        "LAYERS": ("3", "of each side (the paper: 6)"),
+        "EPOCHS": ("15", "of training, at most"),
+        "PATIENCE": ("2", "epochs without a lower validation loss that end it; -1: none do"),
+        "MAX_TOKENS": ("1000", "of a batch"),
+        "DROPOUT": ("0.3", ""),
+        "SMOOTHING": ("0.1", "of labels"),
+        "CLIP": ("5", "norm of the gradient"),
+        "BEAM": ("5", "of translating"),
+        "RNMT_LR": ("0.002", "learning rate of the trained models, chosen by 05_tune.sh as are"),
+        "RNMT_RANGE": ("0.113", "the range of their start,"),
+        "ESNMT_LR": ("0.002", "those of models with simple cells,"),
+        "ESNMT_RANGE": ("0.113", ""),
+        "ESNMT_GAMMA": ("3", "their scale of the inputs"),
+        "ESNMT_RADIUS": ("0.5", "and spectral radius,"),
+        "LSTM_LR": ("0.002", "and all of these with LSTM cells"),
+        "LSTM_RANGE": ("0.2", ""),
+        "LSTM_GAMMA": ("3.5", ""),
+        "LSTM_RADIUS": ("1", ""),
+        "TUNE_UPDATES": ("1100", "of each run of 05_tune.sh"),
+        "TUNE": ("", "which of these runs (default: all)"),
+    }
+
+    def prepare(self) -> None:
+        s, work = self.settings, self.work
+        self.title = f"Multi30k {s.SOURCE}-{s.TARGET}: echo state translation"
+        self.raw, self.tokenized = f"{work}/raw", f"{work}/tokenized"
+        self.text, self.bin = f"{work}/bpe{s.BPE_MERGES}", f"{work}/bin.bpe{s.BPE_MERGES}"
+
+    def shell(self) -> dict[str, str]:
+        return {"RAW": self.raw, "TOKENIZED": self.tokenized, "TEXT": self.text, "BIN": self.bin}
+
+    def all_arms(self) -> list[str]:
+        return list(BY_PRIORITY)
+
+    def tuning_arms(self) -> list[str]:
+        """The runs of 05_tune.sh."""
+        combined = (
+            "-".join(("tune", model, *values))
+            for model, *choices in TUNED
+            for values in itertools.product(*(choice.split() for choice in choices))
+        )
+        return self.settings.words("TUNE") or list(combined)
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        if name.startswith("tune-"):
+            return self.tuning_arm(name)
+        stem, _, value = name.rpartition("_")
+        known = name if name in ARMS and not name.endswith("_") else f"{stem}_"
+        if known not in ARMS:
+            raise self.unknown(name)
+        words, start, more = ARMS[known]
+        s = self.settings
+        more = more.format(
+            value=value,
+            # Twice as wide: products keep their variance.
+            esnmt_wide_range=f"{float(s.ESNMT_RANGE) / math.sqrt(2):g}",
+            lstm_wide_range=f"{float(s.LSTM_RANGE) / math.sqrt(2):g}",
+            odd_layers=",".join(str(n) for n in range(1, 2 * s.whole("LAYERS"), 2)),
+        )
+        width = s.whole("DIM") * (2 if name.endswith("_wide") else 1)
+        train = f"{self.common()} {self.starting(start, width)} {more}".split()
+        return Arm(name, words.format(value=value), self.bin, self.test(), tuple(train))
+
+    def test(self) -> TranslationTest:
+        """How every arm is scored."""
+        s = self.settings
+        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        limit = "--max-len-a 1.2 --max-len-b 5"
+        return TranslationTest(
+            f"--beam {s.BEAM} --max-tokens 4000 {limit} --post-process subword_nmt",
+            reference=f"{self.tokenized}/test.{s.TARGET}",
+            raw_reference=f"{self.raw}/test_2016_flickr.{s.TARGET}",
+            language=s.TARGET,
+            lowercase=True,
+        )
+
+    def tuning_arm(self, name: str) -> Arm:
+        """A short run with all its values in its name."""
+        try:
+            model, rate, start_range, *scales = name.split("-")[1:]
+            gamma, radius = scales or ("", "")
+        except ValueError:
+            raise UserError(f"'{name}': expected tune-MODEL-LR-RANGE[-GAMMA-RADIUS]") from None
+        s = self.settings
+        words = f"{model}, learning rate {rate}, start in ±{start_range}"
+        train = f"{self.common()} {self.skeleton(model, s.whole('DIM'))} --lr {rate} "
+        train += f"--init-range {start_range} --max-update {s.TUNE_UPDATES}"
+        if scales:
+            words += f", input scale {gamma} after division by the fan-in, radius {radius}"
+            train += f" --input-norm fan_in --gamma-init {gamma} --radius-init {radius}"
+        return Arm(name, words, self.bin, self.test(), tuple(train.split()), tuning=True)
+
+    def common(self) -> str:
+        """RNMT+ (Chen et al. 2018), but for a schedule that suits an hour."""
+        s = self.settings
+        return (
+            f"--source-lang {s.SOURCE} --target-lang {s.TARGET} --optimizer adam "
+            "--adam-betas (0.9,0.98) --adam-eps 1e-6 --weight-decay 1e-5 "
+            f"--clip-norm {s.CLIP} --max-tokens {s.MAX_TOKENS} --max-epoch {s.EPOCHS} "
+            f"--patience {s.PATIENCE} --dropout {s.DROPOUT} --criterion full_softmax "
+            f"--label-smoothing {s.SMOOTHING} --log-interval 25 --num-workers 0 "
+            "--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0"
+        )
+
+    def skeleton(self, arch: str, width: int, more: str = "") -> str:
+        """RNMT+, trained or frozen."""
+        layers = self.settings.LAYERS
+        return (
+            f"--encoder-layers {layers} --decoder-layers {layers} --arch {arch} {more} "
+            f"--embed-dim {width} --hidden-size {width}"
+        )
+
+    def starting(self, start: str, width: int) -> str:
+        """A model, its learning rate, and what it starts from."""
+        s = self.settings
+        simple = f"{self.skeleton('esnmt', width, '--input-norm fan_in')} --lr {s.ESNMT_LR} "
+        simple += f"--init-range {s.ESNMT_RANGE} --gamma-init {s.ESNMT_GAMMA}"
+        lstm = f"{self.skeleton('esnmt_lstm', width, '--input-norm fan_in')} --lr {s.LSTM_LR} "
+        lstm += f"--init-range {s.LSTM_RANGE} --gamma-init {s.LSTM_GAMMA}"
+        trained = f"{self.skeleton('rnmt_plus', width)} --lr {s.RNMT_LR}"
+        of_paper = "--echo-start paper"
+        return {
+            "rnmt": f"{trained} --init-range {s.RNMT_RANGE}",
+            "simple": simple,
+            "learned": f"{simple} --radius-init {s.ESNMT_RADIUS}",
+            "lstm": f"{lstm} --radius-init {s.LSTM_RADIUS}",
+            "paper": f"{self.skeleton('esnmt', width)} --lr {s.ESNMT_LR} {of_paper}",
+            "paper_lstm": f"{self.skeleton('esnmt_lstm', width)} --lr {s.LSTM_LR} {of_paper}",
+            "transformer": self.transformer(),
+        }[start]
+
+    def transformer(self) -> str:
+        """fairseq's Transformer, as wide, its encoder twice as deep."""
+        s = self.settings
+        inner = 4 * s.whole("DIM")
+        return (
+            "--arch transformer_outlayers --lr 0.001 --warmup-updates 400 "
+            f"--encoder-layers {2 * s.whole('LAYERS')} --decoder-layers {s.LAYERS} "
+            f"--encoder-embed-dim {s.DIM} --encoder-ffn-embed-dim {inner} "
+            f"--decoder-embed-dim {s.DIM} --decoder-ffn-embed-dim {inner} "
+            "--encoder-attention-heads 4 --decoder-attention-heads 4"
+        )
+
+
+RECIPE = Garg2020

@@ -1,0 +1,349 @@
+"""The models of Jean et al. (2015), and the ways to decode them.
+
+A model is one of `Jean2015.models`, or such a one ``.frozen``; lv_corrected_ANYTHING is lv_ANYTHING
+corrected by the words' shares of the text, a model that does not say so is not. A decoding is
+MODEL.HOW: kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
+nbest, as in ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
+"""
+
+import re
+from collections.abc import Iterator
+
+from recipes.jean2015_large_vocabulary.decodings import choice
+from recipes.lab.arms import Arm, Decoding, Recipe, Table, TranslationTest
+from recipes.lab.settings import UserError
+
+# An arm must take minutes: a tenth of the paper's width, Adam, half its batch.
+MULTI30K = {
+    "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
+    "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
+    "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005",
+    "TAU": "2000",
+    "TAUS": "500 8000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
+    "DEFAULT_CHOICE": "k2000.kp10",
+}  # fmt: skip
+PAPER = {
+    "LARGE": "500000", "EMBED": "620", "HIDDEN": "1000", "MAXOUT": "500", "DROPOUT": "0",
+    "EPOCHS": "10", "PATIENCE": "-1", "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "80", "LR": "1",
+    "LAZY_LR": "0.001", "FROZEN_LR": "1",
+    "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
+    "DEFAULT_CHOICE": "k30000.kp10",
+}  # fmt: skip
+OPTIMIZERS = {
+    "multi30k": "--optimizer adam",
+    "paper": "--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6",
+}
+# The longest translation: a weak model repeats itself up to whatever is allowed. The authors' is 3.
+LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
+PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
+SAMPLED = "--criterion sampled_softmax --sampler unigram --num-sampled {tau}"
+# Words and criterion of each model; {tau} is TAU, or the number in the name of lv_tauN.
+MODELS = {
+    "shortlist": ("the {shortlist} most frequent target words, all of them in every step",
+                  "--criterion full_softmax"),
+    "lv": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
+    "lv_tau": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
+    "lv_authors": ("partitions filled up to {tau} words with those of the one before, "
+                   "on both sides", PARTITIONS + " {tau} --partition-mode authors"),
+    "lv_reshuffle": ("partitions of {tau} target words, new ones in every epoch",
+                     PARTITIONS + " {tau} --reshuffle-partitions"),
+    "full": ("all target words, all of them in every step", "--criterion full_softmax"),
+    "sampled_log_uniform": (
+        "{tau} words drawn by rank for every step, scores corrected by -log Q, lazy Adam",
+        "--criterion sampled_softmax --sampler log_uniform --num-sampled {tau}"),
+    "sampled": ("{tau} words drawn by frequency for every step, scores corrected by -log Q",
+                SAMPLED),
+    "sampled_uncorrected": ("{tau} words drawn by frequency for every step, scores as they are",
+                            SAMPLED + " --no-logq-correction"),
+}  # fmt: skip
+HEURISTICS = ("copy", "dictionary", "lower_case")
+
+
+class Jean2015(Recipe):
+    """Very large target vocabularies, trained by partitions and decoded over candidates."""
+
+    folder = "jean2015"
+    speed_file = "training_speed.json"
+    declared = {  # noqa: RUF012
+        "SETTING": ("multi30k", "paper: sizes and training of the paper, on text in PARALLEL"),
+        "PARALLEL": ("", "folder with tokenised, cased train, valid and test"),
+        "SOURCE": ("en", "language"),
+        "TARGET": ("de", "language"),
+        "SHORTLIST": ("", "target words of the baseline; all others are its unknown word"),
+        "LARGE": ("", "target words of all other arms; 0: every word of the training text"),
+        "SOURCE_SHORTLIST": ("", "the same for source words"),
+        "SOURCE_LARGE": ("", "the same for source words"),
+        "TAU": ("", "words of a partition, of all arms but lv_tauN"),
+        "TAUS": ("", "and of those"),
+        "EMBED": ("", "of the model"),
+        "HIDDEN": ("", "of the model"),
+        "MAXOUT": ("", "of the model"),
+        "EPOCHS": ("", "of training, at most"),
+        "PATIENCE": ("", "epochs without a lower validation loss that end it; -1: none do"),
+        "FROZEN_EPOCHS": ("", "of tuning with fixed embeddings"),
+        "BATCH_SENTENCES": ("", "of a batch"),
+        "DROPOUT": ("", ""),
+        "LR": ("", "learning rate"),
+        "LAZY_LR": ("", "learning rate of lazy_adam"),
+        "FROZEN_LR": ("", "learning rate of tuning with fixed embeddings"),
+        "CLIP": ("1", "norm of the gradient"),
+        "BEAM": ("12", "of translating"),
+        "LEXICON_TABLE": ("", "of fast_align -p, instead of the built-in aligner's"),
+        "DECODINGS": ("", "ways to decode, as lv.unk2 (default: all)"),
+        "FREQUENT": ("", "K of its curve"),
+        "PER_WORD": ("", "K' of its curve"),
+        "DEFAULT_CHOICE": ("", "where the curves cross"),
+        "CHOICE": ("", "K and K' of all other decodings (default: best on the dev set)"),
+        "ENSEMBLE_OF": ("", "arms whose two best checkpoints each are in ensembles"),
+        "ENSEMBLES": ("4 8", "how many checkpoints"),
+        "TIMING_ROUNDS": ("3", "times that each way to decode is measured in step 80"),
+        "TIMING_SENTENCES": ("200", "of the test set, in step 80"),
+        "SPEED_UPDATES": ("40", "of a training in a round of step 80"),
+        "SPEED_ROUNDS": ("3", "of step 80"),
+    }
+
+    def prepare(self) -> None:
+        s = self.settings
+        languages = f"{s.SOURCE}-{s.TARGET}"
+        if s.choice("SETTING", ("multi30k", "paper")) == "paper":
+            self.work = f"{self.work}/paper.{languages}"
+            self.results = f"{self.results}/paper.{languages}"
+            if not s.PARALLEL:
+                raise UserError(
+                    "SETTING=paper: name in PARALLEL a folder with tokenised, cased "
+                    f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
+                )
+            size = 50000 if s.TARGET == "de" else 30000
+            s.defaults(SHORTLIST=size, TAU=size, **PAPER)
+            s.defaults(SOURCE_SHORTLIST=s.SHORTLIST, SOURCE_LARGE=s.LARGE)
+        s.defaults(**MULTI30K)
+        s.defaults(LAZY_LR=s.LR)
+        self.taus = s.words("TAUS")
+        other_taus = (f"{lv}_tau{tau}" for lv in ("lv", "lv_corrected") for tau in self.taus)
+        corrected = ("lv_corrected", "lv_corrected_reshuffle", "sampled_log_uniform")
+        self.models = ("shortlist", "lv", *corrected, "full", "lv_reshuffle", *other_taus,
+                       "lv_authors", "sampled", "sampled_uncorrected")  # fmt: skip
+        members = ("lv", "lv_reshuffle", f"lv_tau{self.taus[-1]}", "lv_authors")
+        s.defaults(ENSEMBLE_OF=" ".join(f"{model}.frozen" for model in members))
+        self.members = s.words("ENSEMBLE_OF")
+        self.raw, self.tokenized = f"{self.work}/raw", f"{self.work}/tokenized"
+        self.lexicon = f"{self.work}/lexicon.{languages}"
+        self.candidates = f"{self.work}/candidates.npz"
+
+    def shell(self) -> dict[str, str]:
+        return {"RAW": self.raw, "TOKENIZED": self.tokenized, "LEXICON": self.lexicon,
+                "CANDIDATES": self.candidates, "SHORT": self.bin_of("shortlist"),
+                "ALL_WORDS": self.bin_of("lv")}  # fmt: skip
+
+    def all_arms(self) -> list[str]:
+        """Frozen only where something is compared with it, or made of it."""
+        return [*self.models, "shortlist.frozen", *self.members]
+
+    def bin_of(self, model: str) -> str:
+        """Binarized data."""
+        return f"{self.work}/bin.{'shortlist' if model.startswith('shortlist') else 'large'}"
+
+    def checkpoint_of(self, arm: str, seed: int) -> str:
+        """The best one, as seen from the checkout; nothing if it is not on this machine."""
+        from recipes.lab.ledger import ROOT, read
+        from recipes.lab.runs import Runs
+
+        runs = Runs(read(self.ledger))
+        path = runs.file(arm, "checkpoints/checkpoint_best.pt", seed)
+        return str(path).replace(f"{ROOT}/", "") if path else ""
+
+    # Names of decodings.
+
+    def choice(self) -> str:
+        """K and K' with the best BLEU on the dev set."""
+        from recipes.lab.ledger import read
+        from recipes.lab.runs import Runs
+
+        s = self.settings
+        return s.CHOICE or choice(Runs(read(self.ledger)), s.DEFAULT_CHOICE)
+
+    def curve_decodings(self) -> list[str]:
+        """Those that K and K' are chosen from; none if DECODINGS names others."""
+        s = self.settings
+        if s.DECODINGS:
+            return []
+        frequent, per_word = s.DEFAULT_CHOICE.split(".")
+        names = [f"lv.k{k}.{per_word}" for k in s.words("FREQUENT")]
+        names += [f"lv.{frequent}.kp{k}" for k in s.words("PER_WORD")]
+        return list(dict.fromkeys(names))
+
+    def all_decodings(self, chosen: str = "") -> list[str]:
+        """Each once, by priority; those of DECODINGS alone if there are any."""
+        names = [*self.curve_decodings(), *self.table_decodings(chosen or self.choice())]
+        return self.settings.words("DECODINGS") or list(dict.fromkeys(names))
+
+    def table_decodings(self, chosen: str) -> Iterator[str]:
+        """The rows of the paper's table, then everything else."""
+        s = self.settings
+        frequent, per_word = s.DEFAULT_CHOICE.split(".")
+        yield from ("shortlist.unk2", "lv.unk2", f"lv.{chosen}", f"lv.{chosen}.unk2")
+        yield from (f"lv_reshuffle.{chosen}", f"lv_reshuffle.{chosen}.unk2")
+        # What K' and UNK replacement do to each other, and small partitions under large lists.
+        yield f"lv.{frequent}.kp0.unk2"
+        smallest = min(map(int, (s.TAU, *self.taus)))
+        yield from (f"lv_tau{smallest}.k{k}.{per_word}" for k in s.words("FREQUENT"))
+        yield from (f"lv.{chosen}.common", f"lv.{chosen}.nbest")
+        yield from (f"{model}.{chosen}.unk2" for model in self.members)
+        yield from (f"ensemble{size}.{chosen}.unk2" for size in s.words("ENSEMBLES"))
+        yield from ("shortlist.frozen.unk2", "shortlist.unk0", "shortlist.unk1")
+        yield from (f"lv.{chosen}.unk0", f"lv.{chosen}.unk1")
+        yield from (f"{model}.{chosen}.unk2" for model in self.models if model != "shortlist")
+
+    def tables(self) -> list[Table]:
+        decodings = ["lv", "shortlist", *self.all_decodings()]
+        return [
+            Table("training", "Models, decoded over all their words", self.arms(), only=True),
+            Table("decoding", "Ways to decode", decodings, only=True),
+        ]
+
+    def report_arms(self) -> list[str]:
+        return [*self.arms(), *self.all_decodings()]
+
+    def speed_groups(self) -> tuple[str, dict[str, list[str]]]:
+        """With the data of each, and LV with unused words added to its dictionary."""
+        names = ("lv", "lv_reshuffle", "lv_authors", "shortlist", "full")
+        groups = {name: [self.bin_of(name), *self.arm(name).train] for name in names}
+        for times in (2, 4):
+            groups[f"lv.times{times}"] = [self.padded(times), *self.arm("lv").train]
+        return self.bin_of("lv"), groups
+
+    def padded(self, times: int | str) -> str:
+        """The large data with so many times as many target words, of which no text has one."""
+        return f"{self.work}/bin.large.times{times}"
+
+    def timing_data(self, model: str) -> str:
+        """The beginning of the test set, binarized for a model."""
+        return f"{self.bin_of(model)}.timing{self.settings.TIMING_SENTENCES}"
+
+    # What a name means.
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        model, _, how = name.partition(".")
+        if how == "frozen" or how.startswith("frozen."):
+            model, how = f"{model}.frozen", how.removeprefix("frozen").removeprefix(".")
+        if re.fullmatch(r"ensemble\d.*", model):
+            return self.ensemble(name, model, how)
+        words, train = self.model(model, seed)
+        if how:
+            return self.decoded(name, how, words, Decoding((model,)))
+        before = model.removesuffix(".frozen") if model.endswith(".frozen") else ""
+        test = self.test(self.search())
+        return Arm(name, words, self.bin_of(model), test, train, goes_on_from=before)
+
+    def search(self) -> str:
+        """No translation is shorter than half of its source: the authors' bound."""
+        s = self.settings
+        return (
+            f"--task translation_outlayers --beam {s.BEAM} --batch-size 32 {LONGEST[s.SETTING]} "
+            "--min-len-a 0.5"
+        )
+
+    def test(self, generate: str, both_sets: bool = False) -> TranslationTest:
+        """How every arm is scored; only Multi30k comes with plain text."""
+        s = self.settings
+        raw = f"{self.raw}/test_2016_flickr.{s.TARGET}" if s.SETTING == "multi30k" else ""
+        return TranslationTest(
+            generate,
+            reference=f"{self.tokenized}/test.{s.TARGET}",
+            raw_reference=raw,
+            valid_reference=f"{self.tokenized}/valid.{s.TARGET}" if both_sets else "",
+            language=s.TARGET,
+        )
+
+    def model(self, name: str, seed: int) -> tuple[str, tuple[str, ...]]:
+        """Words, and the options that it is trained with."""
+        s, frozen, named = self.settings, name.endswith(".frozen"), name.removesuffix(".frozen")
+        corrected = re.fullmatch(r"lv_corrected(.*)", named)
+        model = f"lv{corrected[1]}" if corrected else named
+        own_tau = re.fullmatch(r"lv_tau(\d+)", model)
+        if (model not in MODELS and not own_tau) or model == "lv_tau":
+            raise UserError(
+                f"no model '{name}'; known are {' '.join(self.models)} (each with .frozen), "
+                "lv_tauN, ensembleN"
+            )
+        words, criterion = MODELS["lv_tau" if own_tau else model]
+        tau = own_tau[1] if own_tau else s.TAU
+        epochs, rate = (s.FROZEN_EPOCHS, s.FROZEN_LR) if frozen else (s.EPOCHS, s.LR)
+        optimizer = OPTIMIZERS[s.SETTING]
+        if model == "sampled_log_uniform":
+            optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
+        train = (
+            f"--task translation_outlayers --source-lang {s.SOURCE} --target-lang {s.TARGET} "
+            f"--arch rnnsearch --embed-dim {s.EMBED} --hidden-size {s.HIDDEN} "
+            f"--maxout-size {s.MAXOUT} --dropout {s.DROPOUT} {optimizer} --lr {rate} "
+            f"--clip-norm {s.CLIP} --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 "
+            f"--lr-patience 0 --batch-size {s.BATCH_SENTENCES} --max-epoch {epochs} "
+            f"--patience {s.PATIENCE} --keep-best-checkpoints 2 --log-interval 25 --num-workers 0 "
+            + criterion.format(tau=tau, correction="log_share" if corrected else "none")
+        ).split()
+        words += "; scores corrected by the words' shares" if corrected else ""
+        if frozen:
+            words = f"{named} tuned with embeddings and class vectors fixed"
+            train += ["--freeze-embeddings", "--finetune-from-model"]
+            train.append(self.checkpoint_of(named, seed))
+        return words.format(tau=tau, shortlist=s.SHORTLIST), tuple(train)
+
+    def ensemble(self, name: str, model: str, how: str) -> Arm:
+        """The best and second-best checkpoints of half as many arms."""
+        size = model.removeprefix("ensemble")
+        count, have = int(size) if size.isdigit() else 0, len(self.members)
+        if not how:
+            default = self.settings.DEFAULT_CHOICE
+            raise UserError(f"'{model}' is decoded, not trained: name how, as in {model}.{default}")
+        if count % 2 or count <= 0:
+            raise UserError(f"'{model}': an even number, two checkpoints of each arm")
+        if count // 2 > have:
+            raise UserError(f"'{model}' needs {count // 2} arms, ENSEMBLE_OF has {have}")
+        members = tuple(self.members[: count // 2])
+        words = f"the two best checkpoints of each of {' '.join(members)}, together"
+        decoding = Decoding(members, "checkpoint.best_loss_*.pt")
+        return self.decoded(name, how, words, decoding, " --ensemble-average log_probabilities")
+
+    def decoded(self, name: str, how: str, words: str, decoding: Decoding, more: str = "") -> Arm:
+        """A way to decode: MODEL.PART.PART and so on."""
+        model = name[: -len(how) - 1]
+        generate, frequent, per_word, scope = self.search() + more, "", "", "sentence"
+        files: list[str] = []
+        for part in how.split("."):
+            if found := re.fullmatch(r"k(\d.*)", part):
+                frequent = found[1]
+            elif found := re.fullmatch(r"kp(\d.*)", part):
+                per_word = found[1]
+            elif part == "common":  # its list has K words in all; a large batch's may not fit
+                scope, generate = "common", generate + " --batch-size 4"
+            elif part == "nbest":
+                generate += f" --nbest {self.settings.BEAM}"
+            elif found := re.fullmatch(r"unk([012])", part):
+                heuristic = HEURISTICS[int(found[1])]
+                words += f"; unknown words replaced: {heuristic}"
+                generate += f" --unk-replacement {heuristic} --source-text "
+                generate += f"{self.tokenized}/{{subset}}.{self.settings.SOURCE}"
+                if heuristic != "copy":
+                    generate += f" --unk-dictionary {self.lexicon}"
+                    files.append(self.lexicon)
+            else:
+                raise UserError(
+                    f"no decoding '{part}' of {model}; known are kN.kpN, common, unk0, unk1, unk2, "
+                    "nbest"
+                )
+        if bool(frequent) != bool(per_word) or (scope == "common" and not frequent):
+            default = self.settings.DEFAULT_CHOICE
+            raise UserError(f"'{name}': candidates need both k and kp, as in {default}")
+        if frequent:
+            words += f"; over {frequent} frequent words and {per_word} translations of each, "
+            words += f"{scope} lists"
+            generate += f" --candidates {self.candidates} --candidate-frequent {frequent}"
+            generate += f" --candidate-per-word {per_word} --candidate-scope {scope}"
+            files.append(self.candidates)
+        decoding = Decoding(decoding.of, decoding.checkpoints, tuple(files))
+        return Arm(
+            name, words, self.bin_of(model), self.test(generate, both_sets=True), decoding=decoding
+        )
+
+
+RECIPE = Jean2015

@@ -1,0 +1,184 @@
+"""What recipes' steps call: ``python -m recipes.lab COMMAND RECIPE ...`` from the checkout."""
+
+import argparse
+import contextlib
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from recipes.lab.arms import Recipe, load
+from recipes.lab.settings import ROOT, SHARED, SHELL, UserError
+
+STARTED = time.monotonic()
+
+
+def shell(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Settings and folders as assignments, for common.sh."""
+    names = {"WORK": recipe.work, "RESULTS": recipe.results, "LEDGER": str(recipe.ledger)}
+    for name, value in {**recipe.settings, **names, **recipe.shell()}.items():
+        print(f"{name}={shlex.quote(value)}")
+    return 0
+
+
+def settings(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Every setting with its value and meaning; set them in the environment."""
+    for name, (_, meaning) in {**recipe.declared, **SHARED, **SHELL}.items():
+        value = recipe.settings.get(name, os.environ.get(name, ""))
+        given = f"{name}={shlex.quote(value) if value else ''}"
+        print(f"{given:<28}  {meaning}".rstrip())
+    return 0
+
+
+def arms(recipe: Recipe, options: argparse.Namespace) -> int:
+    """What each arm is, and the options that it is trained with."""
+    for name in options.names or recipe.arms():
+        arm = recipe.arm(name)
+        print(f"{name}: {arm.words}\n  {arm.data}: {shlex.join(arm.train)}")
+    return 0
+
+
+def ask(recipe: Recipe, options: argparse.Namespace) -> int:
+    """A method of the recipe with its arguments: `ask pappas2018_joint training_text de-en`."""
+    name, *arguments = options.names or [""]
+    if not callable(method := getattr(recipe, name, None)):
+        raise UserError(f"{recipe.name} has no '{name}' to ask for")
+    found = method(*arguments)
+    for line in [found] if isinstance(found, str) else found:
+        print(line)
+    return 0
+
+
+def run(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Train, score and record arms, with every seed; first those that go on from no other."""
+    from recipes.lab import run_arm
+    from recipes.lab.ledger import KINDS
+
+    if options.names is None:
+        options.names = recipe.arms()
+    # A name that means nothing is said before anything is trained.
+    later = {name for name in options.names if recipe.arm(name).goes_on_from}
+    kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.FORCE == "1"
+    place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
+    pairs = [(name, seed) for seed in recipe.seeds for name in options.names]
+    failed = []
+    for name, seed in sorted(pairs, key=lambda pair: pair[0] in later):
+        print(f"\n== arm {name}, seed {seed}", flush=True)
+        if not within_budget(recipe, name):
+            continue
+        try:
+            arm = recipe.arm(name, seed)
+            if arm.goes_on_from and not arm.train[-1]:
+                raise run_arm.NotHere(f"not started, for it goes on from {arm.goes_on_from}")
+            # One broken arm must not cost the others.
+            if not run_arm.execute(run_arm.Run(arm, seed, place, kind), force):
+                failed.append(name)
+        except run_arm.NotHere as why:
+            print(f"  {why}")
+    if failed:
+        raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
+    return 0
+
+
+def within_budget(recipe: Recipe, name: str) -> bool:
+    """Is there time for another arm?"""
+    budget, gone = recipe.settings.TIME_BUDGET, time.monotonic() - STARTED
+    if not budget or gone < recipe.settings.whole("TIME_BUDGET"):
+        return True
+    print(f"  not started, {gone:.0f} s of TIME_BUDGET={budget} are gone: {name}")
+    return False
+
+
+def speed(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Training speed and memory of arms that take turns."""
+    from recipes.lab import speed
+
+    output = Path(recipe.results, recipe.speed_file)
+    if recipe.measured(output):
+        return 0
+    data, groups = recipe.speed_groups()
+    if not Path(data).is_dir():
+        raise UserError(f"no {data}: 00_prepare.sh makes it")
+    updates, rounds = (recipe.settings.whole(f"SPEED_{what}") for what in ("UPDATES", "ROUNDS"))
+    measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates)
+    rows = speed.take_turns(list(groups), rounds, measure)
+    speed.write(output, rows, groups, "tokens_per_second", 0)
+    return 0
+
+
+def files(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Where a file is, of each arm's first run that has it here: FILE ARM...
+
+    One path a line; with --names, ARM=PATH; with --all-seeds, of every run.
+    """
+    from recipes.lab.ledger import read
+    from recipes.lab.runs import Runs
+
+    runs = Runs(read(recipe.ledger))
+    file, *names = options.names
+    for arm in names:
+        paths = runs.files(arm, file)
+        for path in paths if options.all_seeds else paths[:1]:
+            # Paths go from here into results, which must not depend on where the checkout is.
+            shown = str(path).replace(f"{ROOT}/", "")
+            print(f"{arm}={shown}" if options.names_too else shown)
+    return 0
+
+
+def report(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Tables, claims and figures from the ledger."""
+    from recipes.lab import report
+
+    report.write(recipe)
+    return 0
+
+
+COMMANDS: dict[str, Callable[[Recipe, argparse.Namespace], int]] = {
+    command.__name__: command for command in (settings, arms, run, speed, report, files, ask, shell)
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; mistakes are one line."""
+    lines = [f"  {name:9} {(c.__doc__ or '').splitlines()[0]}" for name, c in COMMANDS.items()]
+    parser = argparse.ArgumentParser(
+        prog="python -m recipes.lab",
+        description=__doc__,
+        epilog="\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    parser.add_argument("recipe", help="a folder in recipes/")
+    parser.add_argument("names", nargs="*", help="what it is about, such as arms")
+    parser.add_argument("--these", action="store_true", help="these names, even if there are none")
+    parser.add_argument("--names", dest="names_too", action="store_true")
+    parser.add_argument("--all-seeds", action="store_true")
+    options = parser.parse_intermixed_args(arguments)
+    if options.command == "run" and not options.names and not options.these:
+        options.names = None
+    return said(options.recipe, lambda recipe: COMMANDS[options.command](recipe, options))
+
+
+def said(name: str, does: Callable[[Recipe], int | None]) -> int:
+    """Do something with a recipe; mistakes are one line, the exit code of which is 1."""
+    from recipes.lab.process import CommandFailed
+    from recipes.lab.scoring import Incomplete
+
+    os.chdir(ROOT)
+    try:
+        return does(load(name)) or 0
+    except (UserError, CommandFailed, Incomplete) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+
+
+def step(name: str, does: Callable[[Recipe], int | None]) -> None:
+    """A program of a recipe's own: do it and exit."""
+    sys.exit(said(name, does))
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

@@ -1,0 +1,233 @@
+"""Is a paper's claim true here? Inequalities, judged by intervals over seeds and test sentences.
+
+A claim is some inequalities, written down before any arm was run. Each is about a figure that has
+an interval, and it
+
+- *holds* if the whole interval is where the inequality says,
+- *fails* if the whole interval is outside,
+- finds *no difference* if the interval contains the limit and nothing further than a margin away,
+- is *undecided* otherwise, and always with one seed, however large the difference: before
+  convergence two seeds of one arm have differed by 8 BLEU.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+
+from recipes.lab.resampling import Estimate, estimate, over_seeds
+from recipes.lab.runs import Runs, Score, Weights
+
+HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
+MARGIN = 0.5  # BLEU: within so much two systems are "about equal"
+CLOSE = 0.01  # the same for perplexities and other figures, as a share of the larger one
+NOTES = (
+    "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
+    " seeds as well; figures without sentences (perplexities, gates, components) are resampled over"
+    " seeds alone, and two or three seeds make such an interval too narrow rather than too wide.",
+    f"Undecided: one seed, or the interval contains the limit. {SAME.capitalize()}: it does, and"
+    f" lies within {MARGIN} points ({CLOSE:.0%} of other figures) of it. ≈ holds if the interval is"
+    " within that margin.",
+)
+
+
+class Part(NamedTuple):
+    """One inequality of a claim, and what became of it; if it was not run, what is missing."""
+
+    inequality: str
+    verdict: str
+    numbers: str = ""
+
+
+class Claim(NamedTuple):
+    """What a paper says, and its inequalities: all of them must hold, or any one of them."""
+
+    number: int
+    text: str
+    parts: Sequence[Part]
+    any_is_enough: bool = False
+
+    @property
+    def verdict(self) -> str:
+        return together([part.verdict for part in self.parts], self.any_is_enough)
+
+
+def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
+    """One inequality decides a claim if it can; else what is missing weighs more than doubt."""
+    first, last = (HOLDS, FAILS) if any_is_enough else (FAILS, HOLDS)
+    order = (first, NOT_RUN, UNDECIDED, SAME, last)
+    return next(verdict for verdict in order if verdict in (verdicts or [NOT_RUN]))
+
+
+def judge(found: Estimate, low: float = 0.0, high: float = math.inf, margin: float = MARGIN) -> str:
+    """Of the inequality ``low < figure < high``.
+
+    Args:
+        margin: within so much of a limit there is no difference; 0: there always is one.
+    """
+    if found.seeds < 2:
+        return UNDECIDED
+    if low < found.low and found.high < high:
+        return HOLDS
+    if found.high < low or high < found.low:
+        return FAILS
+    close = any(limit - margin < found.low and found.high < limit + margin for limit in (low, high))
+    return SAME if close else UNDECIDED
+
+
+def measured(
+    runs: Runs,
+    inequality: str,
+    arms: Sequence[str],
+    statistic: Callable[[Score], np.ndarray],
+    low: float = 0.0,
+    high: float = math.inf,
+    margin: float = MARGIN,
+    form: str = "+.2f",
+) -> Part:
+    """An inequality about a figure made of some arms' scores.
+
+    Args:
+        statistic: as `Runs.estimate` takes it.
+        form: of the numbers.
+    """
+    if len(set(arms)) < len(arms):
+        return Part(inequality, NOT_RUN, "the same arm on both sides")
+    missing = [arm for arm in arms if arm not in runs]
+    found = None if missing else runs.estimate(arms, statistic)
+    if found is None:
+        return Part(inequality, NOT_RUN, f"missing: {', '.join(missing) or 'translations'}")
+    if math.isnan(found.value + found.low + found.high):
+        return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")
+    return Part(inequality, judge(found, low, high, margin), found.text(form))
+
+
+def weighted(
+    runs: Runs,
+    inequality: str,
+    weights: Weights,
+    low: float = 0.0,
+    high: float = math.inf,
+    margin: float = MARGIN,
+) -> Part:
+    """An inequality about a weighted sum of some arms' BLEU, which is at least 0 if not said.
+
+    Args:
+        weights: their sum is 0, unless an arm stands on both sides.
+    """
+    if sum(weights.values()) != 0:
+        return Part(inequality, NOT_RUN, "the same arm on both sides")
+    if all(runs.bleu(arm) == 0 for arm in weights):
+        return Part(inequality, UNDECIDED, "BLEU is 0 everywhere")
+
+    def total(score: Score) -> np.ndarray:
+        return sum(weight * score(arm) for arm, weight in weights.items())
+
+    return measured(runs, inequality, list(weights), total, low, high, margin)
+
+
+def at_least(runs: Runs, better: str, worse: str) -> Part:
+    """BLEU of one arm is not below that of another."""
+    return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
+
+
+def about_equal(runs: Runs, one: str, other: str) -> Part:
+    """BLEU of one arm is about that of another."""
+    weights = {one: 1, other: -1}
+    inequality = f"BLEU({one}) ≈ BLEU({other})"
+    return weighted(runs, inequality, weights, -MARGIN, MARGIN, margin=0)
+
+
+def smaller(
+    inequality: str, first: Sequence[float], second: Sequence[float], form: str = ".1f"
+) -> Part:
+    """A figure that has no sentences to resample is smaller than another.
+
+    Args:
+        first: a value a seed, claimed to be smaller than those of ``second``; seeds in the same
+            order, what one side lacks at its end is left out.
+        form: of the numbers.
+    """
+    if not first or not second:
+        return Part(inequality, NOT_RUN)
+    differences = [other - own for own, other in zip(first, second, strict=False)]
+    found = estimate(over_seeds(np.array(differences)[:, None]), len(differences))
+    numbers = f"{mean(first):{form}}, {mean(second):{form}}"
+    if found.seeds > 1:
+        numbers += f"; difference {found.text('+' + form)}"
+    margin = CLOSE * abs(mean(second))
+    return Part(inequality, judge(found, margin=margin), numbers)
+
+
+def exact(inequality: str, holds: bool | None, numbers: str = "") -> Part:
+    """What is counted and not sampled, such as parameters; None if it was not."""
+    return Part(inequality, NOT_RUN if holds is None else HOLDS if holds else FAILS, numbers)
+
+
+def every_round(inequality: str, values: Sequence[float], threshold: float, step: str) -> Part:
+    """Something measured in rounds, each of which should reach a threshold.
+
+    Args:
+        step: that measures it.
+    """
+    if not values:
+        return Part(inequality, NOT_RUN, f"not measured ({step})")
+    reached = [value >= threshold for value in values]
+    verdict = HOLDS if all(reached) else UNDECIDED if any(reached) else FAILS
+    return Part(inequality, verdict, ", ".join(f"{value:.2f}" for value in values))
+
+
+def ratios(rounds: dict[str, list[float]], fast: str, slow: str) -> list[float]:
+    """How many times as fast one is as another, round by round; nothing if not measured."""
+    if fast not in rounds or slow not in rounds:
+        return []
+    return [own / other for own, other in zip(rounds[fast], rounds[slow], strict=True)]
+
+
+def markdown(title: str, claims: Sequence[Claim], notes: Sequence[str]) -> list[str]:
+    """A table of the verdicts, then the inequalities with their numbers.
+
+    What was not run is named once: a claim in the first table, inequalities of another in one row.
+    """
+    lines = [f"# {title}", "", "| claim | verdict |", "|---|---|"]
+    lines += [f"| {claim.number}. {claim.text} | **{claim.verdict}** |" for claim in claims]
+    lines += ["", *(f"- {note}" for note in notes), ""]
+    for claim in claims:
+        tried = [part for part in claim.parts if part.verdict != NOT_RUN]
+        if not tried:
+            continue
+        needs = "one is enough" if claim.any_is_enough else "all are needed"
+        lines += [f"## {claim.number}. {claim.verdict}", "", f"{claim.text}", ""]
+        lines += [f"| inequality ({needs}) | verdict | numbers |", "|---|---|---|"]
+        lines += [f"| {part.inequality} | {part.verdict} | {part.numbers} |" for part in tried]
+        lines += [*_not_run(claim), ""]
+    return lines
+
+
+def _not_run(claim: Claim) -> list[str]:
+    """One row for all inequalities that nothing decides."""
+    parts = [part for part in claim.parts if part.verdict == NOT_RUN]
+    if not parts:
+        return []
+    missing = dict.fromkeys(
+        name
+        for part in parts
+        for name in part.numbers.removeprefix("missing: ").split(", ")
+        if name
+    )
+    return [f"| {len(parts)} more | {NOT_RUN} | {', '.join(missing)} |"]
+
+
+def as_json(claims: Sequence[Claim]) -> list[dict]:
+    """The same for programs."""
+    return [
+        {
+            "number": claim.number,
+            "claim": claim.text,
+            "verdict": claim.verdict,
+            "parts": [part._asdict() for part in claim.parts],
+        }
+        for claim in claims
+    ]

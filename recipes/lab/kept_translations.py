@@ -1,0 +1,134 @@
+"""Translations kept beside the ledger, so that later arms are compared with them on any machine.
+
+    results/mine/translations/ARM.seed1.KEY.hyp    as the model wrote them, a line a sentence
+    results/mine/translations/references.json      the files that they were scored against
+
+Run folders do not leave their machine. Of each run only the tokens are kept: plain text is made
+from them again. References belong to the data, which the recipe's 00_prepare.sh makes anew; what is
+kept is where they lie, by the fingerprint that every ledger line has of them.
+"""
+
+import json
+import math
+from pathlib import Path
+
+from recipes.lab import ledger, scoring
+from recipes.lab.arms import TranslationTest
+from recipes.lab.settings import UserError
+
+FOLDER = "translations"
+HYPOTHESES = "test.tokenised.hyp"
+REFERENCES = {"test.tokenised.ref": "tokenised", "test.plain.ref": "plain"}
+
+
+def kept_file(results: Path, entry: dict) -> Path:
+    """Where the hypotheses of a ledger line are kept.
+
+    Args:
+        results: the ledger's folder.
+    """
+    return results / FOLDER / f"{entry['arm']}.seed{entry['seed']}.{entry['key']}.hyp"
+
+
+def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
+    """Copy the hypotheses of a run folder, if they are those that the line tells of."""
+    note_references(results, entry["setting"]["references"], test)
+    references = scoring.read_lines(Path(test.reference))
+    if not (run / HYPOTHESES).exists():
+        return
+    target, lines = kept_file(results, entry), scoring.read_lines(run / HYPOTHESES)
+    if target.exists() and scoring.read_lines(target) == lines:
+        return
+    if len(lines) != len(references):
+        return
+    bleu = scoring.bleu_metric(tokenised=True).corpus_score(lines, [references]).score
+    # The line may be another machine's, or older than what was translated here.
+    if not math.isclose(bleu, entry["figures"]["bleu_tokenised"], abs_tol=1e-6):
+        print(f"  not kept, for their BLEU is not that of the ledger: {run / HYPOTHESES}")
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scoring.write_lines(target, lines)
+    print(f"  {target}")
+
+
+def note_references(results: Path, fingerprint: str, test: TranslationTest) -> None:
+    """Remember the files of references.
+
+    Args:
+        results: the ledger's folder.
+        fingerprint: of the files together, as the setting of an arm has it.
+        test: with the files and the language, by which plain text is made from tokens.
+    """
+    place = {"language": test.language, "tokenised": _from_checkout(test.reference)}
+    if test.raw_reference:
+        place["plain"] = _from_checkout(test.raw_reference)
+    file = results / FOLDER / "references.json"
+    with ledger.locked(file.parent):
+        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        if known.get(fingerprint) != place:
+            known[fingerprint] = place
+            text = json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False)
+            scoring.write_lines(file, text.split("\n"))
+
+
+def find(entry: dict, name: str) -> Path | None:
+    """A file of a run: the kept one, else that in the run folder; None if neither is here.
+
+    Args:
+        entry: a line, as `ledger.read` returns it.
+        name: as seen from the run folder.
+    """
+    path = _kept(entry, name) or ledger.ROOT / entry["run"] / name
+    return path if path.exists() else None
+
+
+def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
+    """Hypotheses and references of a run, or None if one of them is not on this machine.
+
+    Args:
+        kind: "tokenised" or "plain".
+    Raises:
+        UserError: if there are not as many as the ledger line says.
+    """
+    kept, references = _kept(entry, HYPOTHESES), find(entry, f"test.{kind}.ref")
+    language = _places(entry).get("language")
+    detokenise = kind == "plain" and kept is not None and language is not None
+    path = kept if detokenise else find(entry, f"test.{kind}.hyp")
+    if path is None or references is None:
+        return None
+    hypotheses, expected = scoring.read_lines(path), entry["figures"]["sentences"]
+    texts = scoring.detokenize(hypotheses, language) if detokenise else hypotheses
+    found = texts, scoring.read_lines(references)
+    if not len(found[0]) == len(found[1]) == expected:
+        raise UserError(
+            f"{path} has {len(found[0])} lines and {references.name} {len(found[1])}, "
+            f"but the ledger says {expected} sentences; run the arm again with FORCE=1"
+        )
+    return found
+
+
+def _kept(entry: dict, name: str) -> Path | None:
+    if name in REFERENCES:
+        place = _places(entry).get(REFERENCES[name])
+        return ledger.ROOT / place if place else None
+    if name != HYPOTHESES or "results" not in entry:
+        return None
+    path = kept_file(Path(entry["results"]), entry)
+    return path if path.exists() else None
+
+
+def _places(entry: dict) -> dict[str, str]:
+    """What is noted of an entry's references; nothing unless just these lie there."""
+    file = Path(entry.get("results", "/nowhere")) / FOLDER / "references.json"
+    fingerprint = entry.get("setting", {}).get("references")
+    if not file.exists():
+        return {}
+    places = json.loads(file.read_text(encoding="utf-8")).get(fingerprint, {})
+    files = [ledger.ROOT / places[kind] for kind in REFERENCES.values() if kind in places]
+    here = files and all(path.exists() for path in files)
+    return places if here and ledger.fingerprint(files) == fingerprint else {}
+
+
+def _from_checkout(file: str) -> str:
+    path = Path(file).resolve()
+    return str(path.relative_to(ledger.ROOT) if path.is_relative_to(ledger.ROOT) else path)

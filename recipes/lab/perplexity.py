@@ -1,0 +1,61 @@
+"""Scores an arm of a language model: the perplexity of a word, by fairseq-eval-lm."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from recipes.lab import process, scoring
+from recipes.lab.arms import PerplexityTest
+
+SPLITS = ("valid", "test")
+# The perplexity is printed with two digits; the loss, in bits a word, has more.
+LOSS = re.compile(r"Loss \(base 2\): ([\d.]+), Perplexity")
+TOKENS = re.compile(r"Evaluated ([\d,]+) tokens")
+
+
+class Perplexity:
+    """The validation and the test text, evaluated."""
+
+    def __init__(self, test: PerplexityTest, train: Sequence[str] = ()):
+        self.options = shlex.split(test.evaluate)
+
+    def setting(self) -> dict:
+        """What of it decides what an arm is."""
+        return {"evaluate": shlex.join(self.options)}
+
+    def commands(self, common: list[str]) -> dict[str, list[str]]:
+        """The commands to run, by the name that they have in the ledger."""
+        command = ["fairseq-eval-lm", *common, "--gen-subset"]
+        return {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
+
+    def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
+        """Perplexity and number of words of every split, and what the last one cost."""
+        figures: dict = {}
+        for split, command in zip(SPLITS, commands.values(), strict=True):
+            log = folder / f"evaluate.{split}.log"
+            with process.Progress(f"evaluating on {split}"):
+                usage = process.run(command, log=log)
+            figures |= read_log(log, split)
+            print(f"  {log}")
+        figures["evaluate_wall_seconds"] = round(usage.wall_seconds, 1)
+        return figures
+
+    def keep(self, results: Path, entry: dict, folder: Path) -> None:
+        """Nothing beside the ledger: the figures are all there is."""
+
+
+def read_log(log: Path, split: str) -> dict:
+    """What fairseq-eval-lm found.
+
+    Raises:
+        Incomplete: if it does not say.
+    """
+    text = log.read_text(encoding="utf-8", errors="replace")
+    losses, tokens = LOSS.findall(text), TOKENS.findall(text)
+    if not losses or not tokens:
+        raise scoring.Incomplete(f"{log} does not end with a perplexity")
+    return {
+        f"{split}_ppl": 2 ** float(losses[-1]),
+        f"{split}_words": int(tokens[-1].replace(",", "")),
+    }

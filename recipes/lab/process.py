@@ -1,0 +1,144 @@
+"""Runs one of fairseq's commands: log to a file, progress on the screen, time and peak memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from recipes.lab import training_log
+
+
+class Usage(NamedTuple):
+    """What a command cost: seconds by the clock, and megabytes of its largest process."""
+
+    wall_seconds: float
+    peak_rss_mb: float
+
+
+class CommandFailed(RuntimeError):
+    """A command ended with an error; the message shows the end of its log."""
+
+
+class Progress:
+    """One updating line on a terminal, ticking every second; elsewhere a line an epoch.
+
+    Used as a context manager; `feed` takes the lines of the log as they come.
+    """
+
+    def __init__(self, title: str, epochs: int | None = None, stream: IO[str] = sys.stderr):
+        self.title, self.epochs, self.stream = title, epochs, stream
+        self.started = time.monotonic()
+        self.terminal = stream.isatty()
+        self.latest, self.perplexity = "starting", ""
+        self.stopped = threading.Event()
+
+    def __enter__(self) -> "Progress":
+        if self.terminal:
+            threading.Thread(target=self._tick, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        if self.terminal:
+            self._write("\r\033[K")
+
+    def feed(self, line: str) -> None:
+        """Take in a line of the log."""
+        statistics = training_log.parse_line(line)
+        if statistics is None:
+            return
+        values = statistics.values
+        epoch = int(values.get("epoch", 0))
+        name = f"epoch {epoch}/{self.epochs}" if self.epochs else f"epoch {epoch}"
+        if statistics.tag == "valid":
+            self.perplexity = f", validation perplexity {values.get('valid_ppl', 0):,.1f}"
+            self.latest = f"{name} done{self.perplexity}"
+            if not self.terminal:
+                self._write(f"  {self._line()}\n")
+        elif statistics.tag == "train_inner":
+            share = min(max(values.get("update", 0) - (epoch - 1), 0), 1)
+            speed = f"{values.get('wps', 0):,.0f} words/s"
+            self.latest = f"{name}, {share:4.0%} of it, {speed}{self.perplexity}"
+
+    def _line(self) -> str:
+        seconds = int(time.monotonic() - self.started)
+        return f"{self.title}: {self.latest} ({seconds // 60}:{seconds % 60:02d})"
+
+    def _tick(self) -> None:
+        while not self.stopped.wait(1):
+            # A line wider than the terminal would wrap, and then never be wiped.
+            width = os.get_terminal_size(self.stream.fileno()).columns or 80
+            self._write(f"\r\033[K  {self._line()}"[: width + 3])
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+@contextmanager
+def _ending_with_us(process: subprocess.Popen) -> Iterator[None]:
+    """Take the command along when we are stopped: SIGTERM becomes an ordinary exception."""
+
+    def stop(signal_number: int, _: object) -> None:
+        raise SystemExit(128 + signal_number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _failure(command: Sequence[str], code: int, log: Path) -> str:
+    last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
+    how = f"was ended by signal {-code}" if code < 0 else f"failed with code {code}"
+    return "\n".join([f"{command[0]} {how}; the end of {log}:", *(f"  | {line}" for line in last)])
+
+
+def run(
+    command: Sequence[str],
+    *,
+    log: Path,
+    output: Path | None = None,
+    resume: bool = False,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> Usage:
+    """Run a command to its end.
+
+    Args:
+        log: gets its messages, and its output too unless `output` is given.
+        output: gets what it prints.
+        resume: add to the log instead of starting it anew.
+        on_line: is called with every line of the log.
+    Raises:
+        CommandFailed: if it ends with an error.
+    """
+    started = time.monotonic()
+    with open(log, "ab" if resume else "wb") as log_file, open(output or os.devnull, "wb") as sink:
+        reading, writing = os.pipe()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=sink if output else writing, stderr=writing
+        )
+        os.close(writing)
+        with _ending_with_us(process), open(reading, "rb") as lines:
+            for line in lines:
+                log_file.write(line)
+                log_file.flush()
+                on_line(line.decode("utf-8", errors="replace"))
+            # wait4, not wait: the usage of this command alone.
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise CommandFailed(_failure(command, process.returncode, log))
+    bytes_a_unit = 1 if sys.platform == "darwin" else 1024
+    return Usage(time.monotonic() - started, usage.ru_maxrss * bytes_a_unit / 2**20)

@@ -1,0 +1,147 @@
+"""Scores of test sets resampled with replacement (Koehn 2004): how sure a difference is.
+
+All systems are scored on the same resamples, so their differences are paired. With several seeds
+each resample draws the seeds as well as the sentences.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU
+
+RESAMPLES = 1000
+SEED = 12345  # of the resamples; sacreBLEU's own default
+CONFIDENCE = 95  # percent
+
+
+class Estimate(NamedTuple):
+    """A figure on the test set, and where 95% of the resampled ones lie."""
+
+    value: float
+    low: float
+    high: float
+    seeds: int
+
+    def text(self, form: str = "+.2f") -> str:
+        """In numbers, with the seeds."""
+        seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        return f"{self.interval(form)}, {seeds}"
+
+    def interval(self, form: str = "+.2f") -> str:
+        """In numbers."""
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
+
+class Metric(NamedTuple):
+    """A figure of a corpus, made from sums over its sentences.
+
+    Attributes:
+        name: by which scores are remembered.
+        form: "tokenised" or "plain" text.
+        statistics: of hypotheses and references, ``(sentences, n)``.
+        score: of the ``n`` sums.
+    """
+
+    name: str
+    form: str
+    statistics: Callable[[Sequence[str], Sequence[str]], np.ndarray]
+    score: Callable[[Sequence[int]], float]
+
+    def resampled(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Of the whole test set, then of its resamples: ``(1 + RESAMPLES,)``."""
+        rows = self.statistics(hypotheses, references)
+        sums = np.concatenate([rows.sum(axis=0)[None], multiplicities(len(rows)) @ rows])
+        return np.array([self.score(row) for row in sums.tolist()])
+
+
+def estimate(values: np.ndarray, seeds: int) -> Estimate:
+    """The percentile interval around a figure.
+
+    Args:
+        values: on the whole test set, then on every resample, ``(1 + RESAMPLES,)``.
+    """
+    outside = (100 - CONFIDENCE) / 2
+    low, high = np.percentile(values[1:], (outside, 100 - outside))
+    return Estimate(float(values[0]), float(low), float(high), seeds)
+
+
+def multiplicities(sentences: int) -> np.ndarray:
+    """How often each sentence is in each resample, ``(RESAMPLES, sentences)``; always the same."""
+    drawn = np.random.RandomState(SEED).randint(sentences, size=(RESAMPLES, sentences))
+    return np.stack([np.bincount(row, minlength=sentences) for row in drawn])
+
+
+def drawn_seeds(seeds: int) -> np.ndarray:
+    """Which runs stand for all in each resample, ``(seeds, RESAMPLES)``; always the same."""
+    return np.random.RandomState(SEED).randint(seeds, size=(seeds, RESAMPLES))
+
+
+def over_seeds(values: np.ndarray) -> np.ndarray:
+    """The mean of all seeds, then of those that each resample draws.
+
+    Args:
+        values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
+            figures without sentences to resample, ``(seeds, 1)``.
+    Returns:
+        ``(1 + RESAMPLES,)``
+    """
+    resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES))
+    means = np.take_along_axis(resampled, drawn_seeds(len(values)), axis=0).mean(axis=0)
+    return np.concatenate([[values[:, 0].mean()], means])
+
+
+def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
+    """Corpus BLEU."""
+    from recipes.lab.scoring import bleu_metric
+
+    metric = bleu_metric(tokenised, lowercase)
+    return Metric(
+        f"BLEU {tokenised} {lowercase}",
+        "tokenised" if tokenised else "plain",
+        lambda hypotheses, references: sentence_statistics(hypotheses, references, metric),
+        lambda sums: bleu_of(sums, metric),
+    )
+
+
+def of_lengths(metric: Metric, low: int, high: int) -> Metric:
+    """The same over sentences whose reference has so many words, ``low <= words < high``."""
+
+    def statistics(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        lengths = np.array([len(line.split()) for line in references])
+        chosen = (lengths >= low) & (lengths < high)
+        return metric.statistics(hypotheses, references) * chosen[:, None]
+
+    return metric._replace(name=f"{metric.name} of {low} to {high}", statistics=statistics)
+
+
+def sentence_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], metric: "BLEU"
+) -> np.ndarray:
+    """What corpus BLEU is made of, summed: n-gram matches, n-grams, and both lengths.
+
+    Returns:
+        ``(sentences, 2 * orders + 2)``.
+    """
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        score = metric.corpus_score([hypothesis], [[reference]])
+        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
+    return np.array(rows)
+
+
+def bleu_of(sums: Sequence[int], metric: "BLEU") -> float:
+    """Corpus BLEU from summed statistics of sentences."""
+    order = metric.max_ngram_order
+    return metric.compute_bleu(
+        correct=sums[:order],
+        total=sums[order : 2 * order],
+        sys_len=sums[-2],
+        ref_len=sums[-1],
+        smooth_method=metric.smooth_method,
+        smooth_value=metric.smooth_value,
+        effective_order=metric.effective_order,
+        max_ngram_order=order,
+    ).score

@@ -1,0 +1,206 @@
+"""Runs one arm: train, score on the test set, add a line to the ledger.
+
+An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
+Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside
+the ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
+"""
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recipes.lab import ledger, process, scoring, training_log
+from recipes.lab.arms import Arm, PerplexityTest, TranslationTest
+from recipes.lab.ledger import ARM, TUNING
+from recipes.lab.perplexity import Perplexity
+from recipes.lab.runs import Runs
+from recipes.lab.translation import Translation
+
+SCORES = {TranslationTest: Translation, PerplexityTest: Perplexity}
+USER_DIR = ledger.ROOT / "fairseq_outlayers"
+
+
+class Tuning:
+    """Scores a run that a setting is chosen by: its validation perplexity is all there is."""
+
+    def setting(self) -> dict:
+        """What of it decides what an arm is."""
+        return {"kind": TUNING}
+
+    def commands(self, common: list[str]) -> dict[str, list[str]]:
+        """None beside that which trains."""
+        return {}
+
+    def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
+        """None beside those of the training log."""
+        return {}
+
+    def keep(self, results: Path, entry: dict, folder: Path) -> None:
+        """Nothing."""
+
+
+class NotHere(Exception):
+    """What an arm goes on from was not run, or not on this machine."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where lines and run folders go."""
+
+    ledger: Path
+    runs: Path
+
+
+def find_fairseq_commands() -> None:
+    """They lie beside the Python that runs this, whether or not its folder is on the PATH."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def relative(command: list[str]) -> str:
+    """A command line to copy, with paths as seen from the checkout."""
+    return shlex.join(command).replace(f"{ledger.ROOT}/", "")
+
+
+class Run:
+    """One arm with one seed in its run folder.
+
+    Args:
+        kind: "tuning" for a run that a setting is chosen by.
+    Raises:
+        NotHere: if what it decodes was not trained here.
+    """
+
+    def __init__(self, arm: Arm, seed: int, place: Place, kind: str = ARM):
+        self.arm, self.seed, self.place = arm, seed, place
+        self.kind = TUNING if arm.tuning else kind
+        self.score = (
+            Tuning() if self.kind == TUNING else SCORES[type(arm.test)](arm.test, arm.train)
+        )
+        self.parents = self._parents()
+        self.setting = {**self._made_from(), **self.score.setting()}
+        self.key = ledger.setting_key(self.setting)
+        self.folder = place.runs / arm.name / f"seed{seed}-{self.key}"
+        self.checkpoints = self.folder / "checkpoints"
+        common = [arm.data, "--user-dir", str(USER_DIR), "--seed", str(seed)]
+        train = ["--save-dir", str(self.checkpoints), "--no-epoch-checkpoints"]
+        train += ["--log-format", "json", *arm.train]
+        self.train_command = ["fairseq-train", *common, *train]
+        if self.parents:
+            # A row says how its model came about, an ensemble how its first one did.
+            self.train_command = shlex.split(self.parents[0]["command"])
+        best = ["--path", ":".join(self._models()), "--no-progress-bar"]
+        self.scoring_commands = self.score.commands([*common, *best])
+
+    def _parents(self) -> list[dict]:
+        """The ledger lines of the arms that this one decodes."""
+        if self.arm.decoding is None:
+            return []
+        runs = Runs(ledger.read(self.place.ledger))
+        missing = [name for name in self.arm.decoding.of if self.seed not in runs.seeds([name])]
+        if missing:
+            raise NotHere(f"not decoded, for {', '.join(missing)} was not run: {self.arm.name}")
+        return [runs.entry(name, self.seed) for name in self.arm.decoding.of]
+
+    def _made_from(self) -> dict:
+        """What decides what an arm is, its test and its seed excepted."""
+        decoding = self.arm.decoding
+        if decoding is None:
+            folder = Path(self.arm.data)
+            data = [*folder.glob("*.txt"), *folder.glob("*.bin")]
+            return {"data": ledger.fingerprint(data), "train": shlex.join(self.arm.train)}
+        return {
+            "of": {entry["arm"]: entry["key"] for entry in self.parents},
+            "checkpoints": decoding.checkpoints,
+            "files": ledger.fingerprint([Path(file) for file in decoding.files]),
+        }
+
+    def _models(self) -> list[str]:
+        """The checkpoints to score."""
+        if self.arm.decoding is None:
+            return [str(self.checkpoints / "checkpoint_best.pt")]
+        found = []
+        for entry in self.parents:
+            folder = ledger.ROOT / entry["run"] / "checkpoints"
+            paths = sorted(folder.glob(self.arm.decoding.checkpoints))
+            if not paths:
+                raise NotHere(
+                    f"not decoded: {self.arm.name}: {folder} has no "
+                    f"{self.arm.decoding.checkpoints}: {entry['arm']} ran elsewhere"
+                )
+            found += map(str, paths)
+        return found
+
+    def train(self) -> dict:
+        """Train to the end, resuming where a checkpoint lies."""
+        if self.parents:
+            return {}
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        (self.folder / "setting.json").write_text(json.dumps(self.setting, indent=2) + "\n")
+        log = self.folder / "train.log"
+        resume = (self.checkpoints / "checkpoint_last.pt").exists()
+        with process.Progress(f"training {self.arm.name}", self._epochs()) as progress:
+            usage = process.run(self.train_command, log=log, resume=resume, on_line=progress.feed)
+        print(f"  {log}")
+        figures = training_log.summarise(log)
+        if not figures["finished"]:
+            raise process.CommandFailed(f"{log} does not end with 'done training'")
+        return {
+            **figures,
+            "train_wall_seconds": round(usage.wall_seconds, 1),
+            "train_peak_rss_mb": round(usage.peak_rss_mb),
+        }
+
+    def entry(self, commit: str, figures: dict) -> dict:
+        """The line for the ledger."""
+        return {
+            "arm": self.arm.name,
+            **({} if self.kind == ARM else {"kind": self.kind}),
+            "words": self.arm.words,
+            "seed": self.seed,
+            "key": self.key,
+            "setting": self.setting,
+            "command": relative(self.train_command),
+            **{name: relative(command) for name, command in self.scoring_commands.items()},
+            "commit": commit,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": ledger.machine(),
+            "versions": ledger.versions(),
+            "run": relative([str(self.folder)]),
+            "figures": figures,
+        }
+
+    def _epochs(self) -> int | None:
+        options = self.arm.train
+        return int(options[options.index("--max-epoch") + 1]) if "--max-epoch" in options else None
+
+
+def execute(run: Run, force: bool = False) -> bool:
+    """Run it unless it is there already; whether that went well."""
+    path, name = run.place.ledger, run.arm.name
+    known = ledger.find(path, name, run.setting, run.seed, run.kind)
+    if known and not force:
+        run.score.keep(path.parent, known, run.folder)
+        print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
+        return True
+    find_fairseq_commands()
+    commit = ledger.commit()  # now: the tree may change while the arm trains
+    try:
+        with ledger.locked(run.folder, wait=False):
+            figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
+            entry = run.entry(commit, figures)
+            run.score.keep(path.parent, entry, run.folder)
+            ledger.append(path, entry)
+            # Only needed to go on training, and as large as the best one.
+            (run.checkpoints / "checkpoint_last.pt").unlink(missing_ok=True)
+    except BlockingIOError:
+        print(f"{run.folder}: another process is running this arm", file=sys.stderr)
+        return False
+    except (process.CommandFailed, scoring.Incomplete) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return False
+    print(f"  {path}")
+    return True

@@ -1,0 +1,174 @@
+"""What a ledger holds of each arm: its runs, their figures and files, scores with intervals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from recipes.lab import kept_translations
+from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.resampling import Estimate, Metric, bleu, estimate, over_seeds
+
+# Arms with the factors of their BLEU in a sum.
+Weights = Mapping[str, float]
+# The score of an arm, on the whole test set and then on each resample; by a metric, BLEU if none.
+Score = Callable[..., np.ndarray]
+
+
+class Runs:
+    """What the ledger holds of each arm.
+
+    Args:
+        entries: lines of a ledger; tuning is left out. Of an arm with several settings the newest
+            counts, of a seed the newest line.
+        form: BLEU is that of "plain" text with its own words, or of "tokenised" words as they
+            stand; None: of plain text where there is some.
+    """
+
+    def __init__(self, entries: Sequence[dict], form: str | None = "plain"):
+        entries = [entry for entry in entries if kind_of(entry) == ARM]
+        newest = {entry["arm"]: entry["key"] for entry in entries}
+        labelled = [(e["arm"], e) for e in entries if e["key"] == newest[e["arm"]]]
+        self._read(labelled, form)
+
+    @classmethod
+    def by_setting(cls, entries: Sequence[dict], order: Sequence[str] = ()) -> "Runs":
+        """Every setting of an arm by itself, ``NAME [KEY]`` where there are several.
+
+        Args:
+            order: names of arms; they come in this order, those not named after them.
+        """
+        settings = dict.fromkeys((entry["arm"], entry["key"]) for entry in entries)
+        names = [name for name, _ in settings]
+        rank = {name: number for number, name in enumerate(order)}
+        ordered = sorted(settings, key=lambda setting: rank.get(setting[0], len(rank)))
+        labelled = [
+            (f"{name} [{key[:6]}]" if names.count(name) > 1 else name, entry)
+            for name, key in ordered
+            for entry in entries
+            if (entry["arm"], entry["key"]) == (name, key)
+        ]
+        runs = cls([])
+        runs._read(labelled, None)
+        return runs
+
+    def _read(self, labelled: Sequence[tuple[str, dict]], form: str | None) -> None:
+        self._entries: dict[str, dict[int, dict]] = {}
+        for label, entry in labelled:
+            self._entries.setdefault(label, {})[entry["seed"]] = entry
+        self.form = form
+        self._scores: dict[tuple[str, int, str], np.ndarray] = {}
+
+    @property
+    def arms(self) -> list[str]:
+        """Those with at least one run, the first one run first."""
+        return list(self._entries)
+
+    def __contains__(self, arm: str) -> bool:
+        return arm in self._entries
+
+    def seeds(self, arms: Sequence[str]) -> list[int]:
+        """Those that all the arms were run with."""
+        return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))
+
+    def entry(self, arm: str, seed: int | None = None) -> dict:
+        """The line of one run, that of the first seed if not said."""
+        return self._entries[arm][min(self._entries[arm]) if seed is None else seed]
+
+    def entries(self, arm: str) -> list[dict]:
+        """The lines of all seeds."""
+        return [self._entries[arm][seed] for seed in self.seeds([arm])]
+
+    def file(self, arm: str, name: str, seed: int | None = None) -> Path | None:
+        """A file of the first run, or that with a seed, that has it kept or on this machine.
+
+        Args:
+            name: as seen from the run folder.
+        """
+        return next(iter(self.files(arm, name, seed)), None)
+
+    def files(self, arm: str, name: str, seed: int | None = None) -> list[Path]:
+        """A file of every seed's run, those that are kept or on this machine."""
+        seeds = [s for s in self.seeds([arm]) if seed in (None, s)]
+        found = (kept_translations.find(self.entry(arm, s), name) for s in seeds)
+        return [path for path in found if path]
+
+    def translations(
+        self, arm: str, form: str, seed: int | None = None
+    ) -> tuple[list[str], list[str]] | None:
+        """Hypotheses and references of a seed, the first if not said; None if not here."""
+        if arm not in self:
+            return None
+        return kept_translations.translations(self.entry(arm, seed), form)
+
+    def by_seed(self, arm: str, name: str) -> dict[int, float]:
+        """A figure of every seed that has it."""
+        found = {s: e["figures"].get(name) for s, e in self._entries.get(arm, {}).items()}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    def paired(self, arms: Sequence[str], name: str) -> list[list[float]]:
+        """A figure of each arm, of the seeds that all of them have it of, in the same order."""
+        found = [self.by_seed(arm, name) for arm in arms]
+        seeds = sorted(set.intersection(*map(set, found)))
+        return [[values[seed] for seed in seeds] for values in found]
+
+    def values(self, arm: str, name: str) -> list[float]:
+        """The same without the seeds."""
+        return list(self.by_seed(arm, name).values())
+
+    def figure(self, arm: str, name: str) -> float | None:
+        """The mean of a figure over seeds, or None if there is none."""
+        known = self.values(arm, name)
+        return sum(known) / len(known) if known else None
+
+    def bleu_values(self, arm: str) -> list[float]:
+        """On the whole test set, of every seed."""
+        plain = self.values(arm, "bleu") if self.form != "tokenised" else []
+        return plain or (self.values(arm, "bleu_tokenised") if self.form != "plain" else [])
+
+    def bleu(self, arm: str) -> float | None:
+        """The mean of these."""
+        known = self.bleu_values(arm)
+        return sum(known) / len(known) if known else None
+
+    def difference(self, weights: Weights) -> Estimate | None:
+        """The weighted sum of the arms' BLEU, as `estimate`."""
+        return self.estimate(
+            list(weights), lambda score: sum(w * score(arm) for arm, w in weights.items())
+        )
+
+    def estimate(
+        self, arms: Sequence[str], statistic: Callable[[Score], np.ndarray]
+    ) -> Estimate | None:
+        """A figure made of the scores of some arms, with its interval over sentences and seeds.
+
+        Args:
+            statistic: from ``score(arm, metric=None)``, which is the mean over the seeds.
+        Returns:
+            None if there is no seed of which all translations are on this machine.
+        """
+        here = [
+            seed
+            for seed in self.seeds(arms)
+            if all(self._resampled(arm, seed) is not None for arm in arms)
+        ]
+        if not here:
+            return None
+
+        def score(arm: str, metric: Metric | None = None) -> np.ndarray:
+            return over_seeds(np.stack([self._resampled(arm, seed, metric) for seed in here]))
+
+        return estimate(statistic(score), len(here))
+
+    def _resampled(self, arm: str, seed: int, metric: Metric | None = None) -> np.ndarray | None:
+        """The score of the whole test set, then of its resamples; None without translations."""
+        entry = self.entry(arm, seed)
+        if metric is None:
+            form = self.form or ("plain" if "bleu" in entry["figures"] else "tokenised")
+            lowercase = "case:lc" in entry["figures"].get("bleu_signature", "")
+            metric = bleu(form == "tokenised", lowercase)
+        known = arm, seed, metric.name
+        if known not in self._scores:
+            texts = kept_translations.translations(entry, metric.form)
+            self._scores[known] = None if texts is None else metric.resampled(*texts)
+        return self._scores[known]

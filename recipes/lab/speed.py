@@ -1,0 +1,114 @@
+"""Compares speed and memory of commands that take turns on one machine.
+
+Every round runs each of them, in an order of its own. Whatever else the machine does in that minute
+hits all of the round, so each round's ratio to the first means more than the speeds do.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from recipes.lab import measurements, process, training_log
+from recipes.lab.run_arm import USER_DIR, find_fairseq_commands
+from recipes.lab.settings import UserError
+
+INTERVAL = 10  # updates a line of the log, or fewer so that there are two lines
+# Speed and peak megabytes of what has that name, in a round of that number.
+Measure = Callable[[str, int], tuple[float, float]]
+
+
+def tokens_per_second(log: Path) -> float:
+    """Median over the lines of one short training, without the first (it holds the warm-up)."""
+    speeds = [
+        found.values["wps"]
+        for line in log.read_text(encoding="utf-8").splitlines()
+        if (found := training_log.parse_line(line)) and found.tag == "train_inner"
+    ]
+    if len(speeds) < 2:
+        raise UserError(f"{log} has {len(speeds)} lines of statistics; at least 2 are needed")
+    return median(speeds[1:])
+
+
+def of_training(arms: Mapping[str, Sequence[str]], data: str, runs: Path, updates: int) -> Measure:
+    """How fast arms are trained.
+
+    Args:
+        arms: options by name; one whose options begin with a folder is trained on that.
+        data: of the others.
+        runs: folder for the logs.
+    """
+    if updates < 2:
+        raise UserError(f"SPEED_UPDATES={updates}: at least 2, of which the first is the warm-up")
+
+    def measure(name: str, number: int) -> tuple[float, float]:
+        options = list(arms[name])
+        own = bool(options) and not options[0].startswith("-")
+        command = ["fairseq-train", *([] if own else [data]), *options]
+        command += ["--user-dir", str(USER_DIR), "--seed", str(number), "--no-save"]
+        command += ["--max-update", str(updates), "--disable-validation", "--log-format", "json"]
+        command += ["--log-interval", str(min(INTERVAL, updates // 2))]
+        command += ["--save-dir", str(runs / "unused")]
+        return logged(command, runs, name, number, tokens_per_second)
+
+    return measure
+
+
+def logged(
+    command: Sequence[str], runs: Path, name: str, number: int, speed: Callable[[Path], float]
+) -> tuple[float, float]:
+    """What a command's log says of its speed, and its peak megabytes."""
+    runs.mkdir(parents=True, exist_ok=True)
+    log = runs / f"{name}.round{number}.log"
+    with process.Progress(f"round {number}, {name}") as progress:
+        usage = process.run(command, log=log, on_line=progress.feed)
+    return speed(log), usage.peak_rss_mb
+
+
+def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict]:
+    """A row each: medians over rounds, and the ratio to the first round by round."""
+    find_fairseq_commands()
+    shuffler = random.Random(0)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for number in range(1, rounds + 1):
+        for name in shuffler.sample(list(names), len(names)):
+            found[name].append(measure(name, number))
+    speeds = {name: [speed for speed, _ in values] for name, values in found.items()}
+    memory = {name: max(megabytes for _, megabytes in values) for name, values in found.items()}
+    return summarise(speeds, memory)
+
+
+def summarise(speeds: Mapping[str, list[float]], memory: Mapping[str, float]) -> list[dict]:
+    """The rows, from speeds of every round and peak megabytes."""
+    first = next(iter(speeds))
+    rows = []
+    for name, values in speeds.items():
+        ratios = [own / other for own, other in zip(values, speeds[first], strict=True)]
+        rows.append({
+            "arm": name,
+            "tokens_per_second": median(values),
+            "rounds": values,
+            "ratio_to_first": median(ratios),
+            "ratios": ratios,
+            "peak_rss_mb": memory[name],
+        })  # fmt: skip
+    return rows
+
+
+def write(
+    output: Path, rows: list[dict], arms: Mapping[str, Sequence[str]], figure: str, digits: int
+) -> None:
+    """Write the JSON file and print a table.
+
+    Args:
+        figure: name of the speed, of the rows.
+    """
+    print(f"| | {figure.replace('_', ' ')} | ratio to the first (each round) | peak MB |")
+    print("|---|---|---|---|")
+    for row in rows:
+        each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
+        print(
+            f"| {row['arm']} | {row[figure]:,.{digits}f} | {row['ratio_to_first']:.2f} ({each}) | "
+            f"{row['peak_rss_mb']:,.0f} |"
+        )
+    measurements.write(output, rows, arms={name: list(options) for name, options in arms.items()})

@@ -1,0 +1,310 @@
+"""A table of arms from the lines of a ledger: Markdown to read, JSON to work with.
+
+Rows are arms with one setting; differences in BLEU are tested against the first row; arms that were
+not run are named. Tuning runs have a table of their own.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+
+from recipes.lab import length_limits, scoring
+from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.resampling import RESAMPLES, Estimate
+from recipes.lab.runs import Runs
+
+
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """``mean ± sample standard deviation``; the bare value if all agree, "-" if there is none."""
+    if not values:
+        return "-"
+    text = f"{mean(values):,.{digits}f}"
+    # Seeds do not change the number of parameters: "± 0" would only be noise.
+    return text if len(set(values)) == 1 else f"{text} ± {stdev(values):,.{digits}f}"
+
+
+class Comparison:
+    """Differences in BLEU from the first row, where it and the other were translated here.
+
+    Attributes:
+        differences: by row, over the seeds that both have.
+        p_values: by row and seed, of sacreBLEU's paired bootstrap.
+        problems: what could not be compared, in words.
+    """
+
+    def __init__(self, runs: Runs):
+        self.differences: dict[str, Estimate] = {}
+        self.p_values: dict[str, dict[int, float]] = {}
+        self.problems: list[str] = []
+        for seed in runs.seeds(runs.arms[:1]) if len(runs.arms) > 1 else ():
+            self._test(runs, seed)
+        for row in self.p_values:
+            weights = {row: 1, runs.arms[0]: -1}
+            self.differences[row] = runs.difference(weights)
+
+    def _test(self, runs: Runs, seed: int) -> None:
+        first, *others = runs.arms
+        figures = runs.entry(first, seed)["figures"]
+        form = "plain" if "bleu" in figures else "tokenised"
+        texts = runs.translations(first, form, seed)
+        if texts is None:
+            self.problems.append(f"{first}, seed {seed}: no hypotheses on this machine")
+            return
+        found = {}
+        for row in others:
+            if seed not in runs.seeds([row]):
+                self.problems.append(f"{row}: no seed {seed} to compare")
+            elif (own := runs.translations(row, form, seed)) is None:
+                self.problems.append(f"{row}, seed {seed}: no hypotheses on this machine")
+            elif own[1] != texts[1]:
+                self.problems.append(f"{row}, seed {seed}: other references than the first row")
+            else:
+                found[row] = own[0]
+        lowercase = "case:lc" in figures.get("bleu_signature", "")
+        p_values = paired_bootstrap(*texts, found, form == "tokenised", lowercase)
+        for row, p_value in p_values.items():
+            self.p_values.setdefault(row, {})[seed] = p_value
+
+
+def paired_bootstrap(
+    baseline: Sequence[str],
+    references: Sequence[str],
+    others: dict[str, Sequence[str]],
+    tokenised: bool,
+    lowercase: bool = False,
+) -> dict[str, float]:
+    """The p-value of each system's difference in BLEU from the baseline (two-sided).
+
+    The figures are those of ``sacrebleu --paired-bs`` with 1,000 resamples, except that equal BLEU
+    always has p = 1.
+    """
+    from sacrebleu.significance import PairedTest
+
+    if not others:
+        return {}
+    systems = [("baseline", list(baseline))]
+    systems += [(name, list(lines)) for name, lines in others.items()]
+    test = PairedTest(
+        systems,
+        {"BLEU": scoring.bleu_metric(tokenised, lowercase)},
+        [list(references)],
+        test_type="bs",
+        n_samples=RESAMPLES,
+    )
+    results = test()[1]["BLEU"]
+    return {
+        # Where no resample differs either, sacreBLEU counts equal systems as the surest difference.
+        name: 1.0 if results[number].score == results[0].score else results[number].p_value
+        for number, name in enumerate(others, start=1)
+    }
+
+
+Cell = Callable[[Runs, str, Comparison | None], str]
+
+
+def _figure(name: str, digits: int) -> Cell:
+    return lambda runs, row, _: mean_and_deviation(runs.values(row, name), digits)
+
+
+def _length_limit(runs: Runs, row: str, _: Comparison | None) -> str:
+    """As decoding had it; a ledger line of perplexities has none."""
+    generate = runs.entry(row).get("setting", {}).get("generate")
+    return "-" if generate is None else length_limits.in_words(shlex.split(generate))
+
+
+def _chrf(runs: Runs, row: str, _: Comparison | None) -> str:
+    return mean_and_deviation(runs.values(row, "chrf") or runs.values(row, "chrf_tokenised"))
+
+
+def _difference(_: Runs, row: str, comparison: Comparison | None) -> str:
+    found = comparison.differences.get(row) if comparison else None
+    return found.interval() if found else "-"
+
+
+def _p_values(_: Runs, row: str, comparison: Comparison | None) -> str:
+    found = comparison.p_values.get(row, {}) if comparison else {}
+    return ", ".join(f"{value:.3f}" for _, value in sorted(found.items())) or "-"
+
+
+# Heading, and what stands under it.
+COLUMNS: dict[str, Cell] = {
+    "arm": lambda _, row, __: row,
+    "BLEU": _figure("bleu", 2),
+    "BLEU (tokenised)": _figure("bleu_tokenised", 2),
+    "BLEU, dev set (tokenised)": _figure("valid_bleu_tokenised", 2),
+    "difference": _difference,
+    "p": _p_values,
+    "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
+    "loops": _figure("loops", 0),
+    "length ratio": _figure("length_ratio", 3),
+    "length limit": _length_limit,
+    "chrF": _chrf,
+    "valid ppl": _figure("best_valid_ppl", 2),
+    "test ppl": _figure("test_ppl", 2),
+    "parameters": _figure("parameters", 0),
+    "share": _figure("sampled_share", 3),
+    "train tokens/s": _figure("train_tokens_per_second", 0),
+    "peak MB": _figure("train_peak_rss_mb", 0),
+    "updates": _figure("updates", 0),
+    "seeds": lambda runs, row, _: ", ".join(map(str, runs.seeds([row]))),
+    "commit": lambda runs, row, _: ", ".join(sorted({e["commit"] for e in runs.entries(row)})),
+}
+NOTES = {
+    "difference": "difference: in BLEU from the first row, with the 95% interval of 1,000 resamples"
+    " of the test set and of the seeds that both have.",
+    "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
+    "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
+    " its length.",
+    "loops": "loops: translations that reach the length limit, or repeat a phrase of 1 to 4 words"
+    " three times in a row.",
+    "length ratio": "length ratio: words of the translations over words of the references.",
+    "length limit": "length limit: most tokens of a translation, S being the tokens of its source;"
+    f" **{length_limits.NONE}**: decoded without a limit of its own, so loops may make up much of"
+    " the output, and its BLEU does not compare with the others'.",
+    "share": "share: of the classes, scored in training; the mean over updates.",
+    "train tokens/s": "train tokens/s: target tokens, median over epochs. peak MB: largest resident"
+    " size of fairseq-train. Both compare only between rows run on the same idle machine.",
+}
+
+
+def columns(runs: Runs, comparison: Comparison | None = None) -> dict[str, list[str]]:
+    """The cells under each heading, without the columns that are empty throughout."""
+    cells = {h: [cell(runs, row, comparison) for row in runs.arms] for h, cell in COLUMNS.items()}
+    return {heading: column for heading, column in cells.items() if set(column) != {"-"}}
+
+
+def table(cells: dict[str, list[str]]) -> list[str]:
+    """Columns in Markdown."""
+    lines = ["| " + " | ".join(cells) + " |", "|" + "---|" * len(cells)]
+    return lines + ["| " + " | ".join(row) + " |" for row in zip(*cells.values(), strict=True)]
+
+
+def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
+    """Signatures, machines and what the numbers mean."""
+    entries = [entry for row in runs.arms for entry in runs.entries(row)]
+    notes = []
+    for name in ("bleu", "bleu_tokenised", "chrf", "chrf_tokenised"):
+        found = {e["figures"].get(f"{name}_signature") for e in entries} - {None}
+        title = {"bleu": "BLEU", "bleu_tokenised": "BLEU (tokenised)"}.get(name, name)
+        notes += [f"{title}: `{signature}`" for signature in sorted(found)]
+    notes += [note for heading, note in NOTES.items() if heading in headings]
+    for machine in sorted({json.dumps(e["machine"], sort_keys=True) for e in entries}):
+        facts = json.loads(machine)
+        notes.append(f"machine: {facts['cpu']}, {facts['cores']} cores, GPU: {facts['gpu']}")
+    for versions in sorted({json.dumps(e["versions"], sort_keys=True) for e in entries}):
+        notes.append("versions: " + ", ".join(f"{k} {v}" for k, v in json.loads(versions).items()))
+    return notes
+
+
+def commands(runs: Runs) -> list[str]:
+    """What each row is, and the command that trained it."""
+    lines = []
+    for row in runs.arms:
+        entry = runs.entry(row)
+        lines += [f"- **{row}**: {entry.get('words') or entry['arm']}", "", "  ```"]
+        scoring_commands = [entry[key] for key in sorted(entry) if key.endswith("_command")]
+        lines += [f"  {command}" for command in (entry["command"], *scoring_commands)]
+        lines.append("  ```")
+    return lines
+
+
+def tuning(entries: Sequence[dict]) -> list[str]:
+    """Runs that settings were chosen by, with the options that an arm's do not have in common."""
+    newest = {(e["arm"], e["key"], e["seed"]): e for e in entries}
+    lines = []
+    for entry in newest.values():
+        others = [e for e in newest.values() if e["arm"] == entry["arm"]]
+        common = set.intersection(*(set(_options(e["setting"]["train"])) for e in others))
+        own = [o for o in _options(entry["setting"]["train"]) if o not in common]
+        figures = entry["figures"]
+        cells = (entry["arm"], entry.get("words", ""), " ".join(own),
+                 figures.get("best_valid_ppl"), figures.get("updates"), entry["seed"],
+                 entry["commit"])  # fmt: skip
+        lines.append("| " + " | ".join("-" if c is None else str(c) for c in cells) + " |")
+    if not lines:
+        return []
+    heading = ["## Settings chosen on the validation set", ""]
+    heading += ["| run | | differs in | valid ppl | updates | seed | commit |"]
+    return [*heading, "|---|---|---|---|---|---|---|", *lines, ""]
+
+
+def _options(command: str) -> list[str]:
+    """``--name value`` each."""
+    return [f"--{option.strip()}" for option in command.split("--") if option.strip()]
+
+
+def not_run(runs: Runs, arms: Sequence[str], seeds: Sequence[int]) -> list[str]:
+    """The arms of the recipe, or their seeds, that the ledger lacks."""
+    missing = []
+    for arm in arms:
+        done = {s for row in runs.arms for s in runs.seeds([row]) if runs.entry(row)["arm"] == arm}
+        lacking = [seed for seed in seeds if seed not in done]
+        if not done:
+            missing.append(arm)
+        elif lacking:
+            missing.append(f"{arm} (seed {', '.join(map(str, lacking))})")
+    return missing
+
+
+def write(
+    entries: Sequence[dict],
+    output: Path,
+    title: str,
+    arms: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    only: bool = False,
+    compare: bool = True,
+) -> list[Path]:
+    """Write a table and print it.
+
+    Args:
+        entries: lines of a ledger.
+        output: of the files, without .md and .json.
+        arms: of the recipe, in order.
+        seeds: that each should have.
+        only: leave out arms that ``arms`` lacks.
+        compare: test differences in BLEU.
+    Returns:
+        The files; none if there is no row.
+    """
+    if only:
+        entries = [entry for entry in entries if entry["arm"] in arms]
+    tuned = [entry for entry in entries if kind_of(entry) != ARM]
+    runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms)
+    missing = not_run(runs, arms, seeds)
+    if not runs.arms and not tuned:
+        print(f"\narms not run: {', '.join(missing) or 'none'}")
+        return []
+    comparison = Comparison(runs) if compare and runs.arms else None
+    cells = columns(runs, comparison)
+    lines = [f"# {title}", "", *table(cells), ""]
+    lines += [f"- {note}" for note in footnotes(runs, list(cells))]
+    lines += [f"- not compared: {p}" for p in (comparison.problems if comparison else ())]
+    lines += ["", f"Arms not run: {', '.join(missing) or 'none'}.", "", *tuning(tuned)]
+    files = [Path(f"{output}.json"), Path(f"{output}.md")]
+    scoring.write_json(files[0], _as_json(title, runs, comparison, missing))
+    scoring.write_lines(files[1], [*lines, "## Commands", "", *commands(runs)])
+    print("\n".join(table(cells)))
+    print(f"\narms not run: {', '.join(missing) or 'none'}")
+    return files
+
+
+def _as_json(title: str, runs: Runs, comparison: Comparison | None, missing: Sequence[str]) -> dict:
+    """The same for programs, with every seed's own figures."""
+    rows = []
+    for row in runs.arms:
+        entry = runs.entry(row)
+        p_values = comparison.p_values.get(row, {}) if comparison else {}
+        rows.append({
+            "arm": row,
+            "words": entry.get("words", ""),
+            "key": entry["key"],
+            "setting": entry["setting"],
+            "table": {h: cell(runs, row, comparison) for h, cell in COLUMNS.items()},
+            "seeds": {str(seed): runs.entry(row, seed)["figures"] for seed in runs.seeds([row])},
+            "p_values": {str(seed): p for seed, p in sorted(p_values.items())},
+            "difference": comparison.differences.get(row) if comparison else None,
+        })  # fmt: skip
+    return {"title": title, "not_run": list(missing), "rows": rows}

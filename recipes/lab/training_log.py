@@ -1,0 +1,99 @@
+"""Reads what `fairseq-train --log-format json` wrote.
+
+A line of interest looks like ``2026-01-31 10:00:00 | INFO | train | {"epoch": 1, ...}``; numbers
+come as strings. The log of a resumed run holds an epoch twice; the later one counts.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+from statistics import mean, median
+from typing import NamedTuple
+
+STATISTICS = re.compile(r"\| (?P<tag>train|train_inner|valid) \| (?P<json>\{.*\})\s*$")
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
+FINISHED = re.compile(r"done training in ([\d.]+) seconds")
+ECHO = ("radius_", "gamma_", "saturation_")  # of frozen layers
+
+
+class Statistics(NamedTuple):
+    """One line of numbers: `tag` is train_inner (within an epoch), train (an epoch) or valid."""
+
+    tag: str
+    values: dict[str, float]
+
+
+def parse_line(line: str) -> Statistics | None:
+    """The numbers in one line of the log, or None if it has none (or was cut off)."""
+    match = STATISTICS.search(line)
+    if match is None:
+        return None
+    try:
+        raw = json.loads(match["json"])
+    except json.JSONDecodeError:
+        return None
+    values = {}
+    for name, value in raw.items():
+        try:
+            values[name] = float(value)
+        except (TypeError, ValueError):
+            continue  # a few statistics are words
+    return Statistics(match["tag"], values)
+
+
+def summarise(path: Path) -> dict:
+    """The figures of one training run.
+
+    Returns:
+        parameters: of the whole model, tied ones once.
+        train_tokens_per_second: target tokens (end of sentence counted), median over epochs.
+        train_seconds: inside training steps, summed over the epochs of all attempts; an epoch that
+            was repeated after an interruption counts once, as the model does. fairseq starts
+            ``train_train_wall`` anew in every epoch and rounds it.
+        train_seconds_epochs: how many epochs were summed; lines without it have the last one's.
+        sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
+        echo: the last radius, input scale and saturation of every frozen layer, by name; not there
+            without frozen layers.
+        epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
+        A figure that the log does not hold is None.
+    """
+    epochs: dict[int, dict[str, float]] = {}
+    perplexities: list[float] = []
+    echo: dict[str, float] = {}
+    parameters, attempts, finished = None, 0, False
+    with open(path, encoding="utf-8", errors="replace") as log:
+        for line in log:
+            if found := PARAMETERS.search(line):
+                parameters = int(found[1].replace(",", ""))
+                attempts += 1
+                finished = False
+            elif FINISHED.search(line):
+                finished = True
+            elif (statistics := parse_line(line)) is None:
+                continue
+            elif statistics.tag == "train_inner":
+                echo |= {k: v for k, v in statistics.values.items() if k.startswith(ECHO)}
+            elif statistics.tag == "train":
+                epochs[int(statistics.values["epoch"])] = statistics.values
+            elif statistics.tag == "valid":
+                perplexities.append(statistics.values.get("valid_ppl", math.nan))
+    last = epochs[max(epochs)] if epochs else {}
+    speeds = [values["train_wps"] for values in epochs.values() if "train_wps" in values]
+    shares = [v["train_sampled_share"] for v in epochs.values() if "train_sampled_share" in v]
+    seconds = [v["train_train_wall"] for v in epochs.values() if "train_train_wall" in v]
+    known = [value for value in perplexities if not math.isnan(value)]
+    updates = last.get("train_num_updates")
+    return {
+        "parameters": parameters,
+        "train_tokens_per_second": median(speeds) if speeds else None,
+        "train_seconds": sum(seconds) if seconds else None,
+        "train_seconds_epochs": len(seconds),
+        "sampled_share": mean(shares) if shares else None,
+        "epochs": max(epochs) if epochs else 0,
+        "updates": int(updates) if updates is not None else None,
+        "best_valid_ppl": min(known) if known else None,
+        "attempts": attempts,
+        "finished": finished,
+        **({"echo": echo} if echo else {}),
+    }

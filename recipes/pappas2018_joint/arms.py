@@ -1,0 +1,313 @@
+"""The arms of Pappas et al. (2018): DIRECTION.VOCABULARY.MODEL, then what is changed in it.
+
+``de-en.words.tied.share25`` translates whole German words into English ones with tied embeddings,
+trained on 25% of the classes.
+"""
+
+import re
+from collections.abc import Callable
+
+from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
+from recipes.lab.settings import UserError
+
+# A quarter of the authors' width and half their batch: an arm must take minutes, and still make
+# enough updates to learn attention. The learning rate is the larger for it.
+PRESETS = {
+    "multi30k": {
+        "EPOCHS": "15", "PATIENCE": "2", "BATCH_SENTENCES": "48", "DIM": "128", "LR": "0.003",
+        "DIRECTIONS": "de-en en-de", "VOCABULARY": "bpe4000", "SAMPLING_VOCABULARY": "words",
+        "VOCABULARIES": "bpe1000 bpe4000 bpe8000", "JOINT_DIMS": "128 256",
+        "SWEEP_DIMS": "32 64 128 256 512",
+    },
+    "paper": {
+        "EPOCHS": "50", "PATIENCE": "-1", "BATCH_SENTENCES": "96", "DIM": "512", "LR": "0.001",
+        "DIRECTIONS": "de-en en-de en-fi fi-en", "VOCABULARY": "bpe32000",
+        "SAMPLING_VOCABULARY": "bpe128000", "VOCABULARIES": "bpe32000 bpe64000 bpe128000",
+        "JOINT_DIMS": "512 2048", "SWEEP_DIMS": "512 2048 4096",
+    },
+}  # fmt: skip
+# Plain text, without the language: by split on Multi30k; validation and test sets of WMT by pair.
+MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+WMT = {
+    "de-en": {"train": "train", "valid": "newstest2014", "test": "newstest2015"},
+    "en-fi": {"train": "train", "valid": "newstest2015", "test": "newstest2016"},
+}
+# Models: output layer and words. The joint ones are jointDIMENSIONS.
+MODELS = {
+    "nmt": ("linear", "a free vector for every output word"),
+    "tied": ("tied", "output words share the vectors of the decoder's input words"),
+    "bilinear": ("bilinear", "tied, with a linear map of the contexts (eq. 6)"),
+    "output_structure": ("output_structure", "tied, with a nonlinear map of the words (eq. 7a)"),
+    "context_structure": (
+        "context_structure",
+        "tied, with a nonlinear map of the contexts (eq. 7b)",
+    ),
+    "deep_residual": ("deep_residual", "tied, with residual maps of the words (DRILL)"),
+}
+# Changes of a model: pattern, words and options; depthN and shareN are changed by themselves.
+CHANGES = (
+    (r"relu|sigmoid", ", {0}", "--joint-activation {0}"),
+    (r"linear", ", without nonlinearity", "--joint-activation none"),
+    (r"nobias", ", no inner biases", "--joint-inner-bias none"),
+    (r"allbias", ", with inner biases", "--joint-inner-bias all"),
+    (r"stacked(\d+)", ", {1} additive transformations", "--joint-layers {1}"),
+)
+ABLATED = (
+    "context_structure", "context_structure.allbias", "output_structure", "output_structure.nobias",
+    "bilinear", "bilinear.allbias", "deep_residual",
+)  # fmt: skip
+ECONOMY = "share25"  # how the authors trained the largest vocabularies
+
+
+class Pappas2018(Recipe):
+    """Joint input-output embeddings, in the sets of arms that the paper's tables need."""
+
+    folder = "pappas2018"
+    declared = {  # noqa: RUF012
+        "SETTING": ("multi30k", "paper: the sizes, the training and the data of Pappas et al."),
+        "WMT_DATA": ("", "folder, for SETTING=paper; the README says what has to be in it"),
+        "SETS": ("", "which sets of arms, in order of priority (default: all)"),
+        "DIRECTIONS": ("", "de-en en-de; some sets use the first alone"),
+        "VOCABULARY": ("", "words, or joint BPE of so many merges; of all sets but two:"),
+        "SAMPLING_VOCABULARY": ("", "sampling needs many more words than a batch has types"),
+        "VOCABULARIES": ("", "of the set vocabulary, rising"),
+        "JOINT_DIMS": ("", "rising; d_j of the joint model where it is compared with others"),
+        "SWEEP_DIMS": ("", "d_j of the set joint_dim"),
+        "SHARES": ("50 25 5", "percent of the classes, beside all of them"),
+        "DEPTHS": ("1 2 3 4", "layers a side, of the set depth"),
+        "EPOCHS": ("", "of training, at most"),
+        "PATIENCE": ("", "epochs without a lower validation loss that end it; -1: none do"),
+        "BATCH_SENTENCES": ("", "of a batch"),
+        "DIM": ("", "width of the models"),
+        "LAYERS": ("2", "of each side, in the other sets"),
+        "LR": ("", "learning rate"),
+        "BEAM": ("5", "of translating"),
+        "SPEED_UPDATES": ("20", "of an arm in a round of step 80"),
+        "SPEED_ROUNDS": ("3", "of step 80"),
+        "SPEED_TOKENS": ("5000", "of a batch of step 80: at least 4,000 target tokens"),
+        "NEIGHBOURS_OF": ("walking red dog woman", "of step 60: words of the first direction"),
+    }
+
+    def prepare(self) -> None:
+        s = self.settings
+        s.defaults(**PRESETS[s.choice("SETTING", tuple(PRESETS))])
+        if s.SETTING == "paper":
+            self.work, self.results = f"{self.work}/paper", f"{self.results}/paper"
+            if not s.WMT_DATA:
+                raise UserError(
+                    "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text "
+                    "(the README says what has to be in it)"
+                )
+        self.sets: dict[str, Callable[[str], list[str]]] = {
+            "translation": self.translation_arms,
+            "sampling": lambda direction: self.with_shares(direction, "nmt", "tied", self.small),
+            "joint_dim": self.joint_dim_arms,
+            "depth": self.depth_arms,
+            "ablation": self.ablation_arms,
+            "vocabulary": self.vocabulary_arms,
+        }
+        for name in s.words("SETS"):
+            if name not in self.sets:
+                raise UserError(f"no set '{name}'; known are {' '.join(self.sets)}")
+        self.directions = s.words("DIRECTIONS")
+        self.first = self.directions[0]
+        self.joints = [f"joint{dim}" for dim in s.words("JOINT_DIMS")]
+        self.small = self.joints[0]
+        self.batch = f"--batch-size {s.BATCH_SENTENCES}"
+
+    def shell(self) -> dict[str, str]:
+        return {"FIRST_DIRECTION": self.first, "SMALL_JOINT": self.small}
+
+    # Data.
+
+    @staticmethod
+    def pair_of(direction: str) -> str:
+        """Both directions share text, BPE and binarized data."""
+        return "-".join(sorted(direction.split("-")))
+
+    def raw_prefix(self, pair: str, split: str) -> str:
+        """Plain text, without the language."""
+        if self.settings.SETTING == "multi30k":
+            return f"{self.work}/raw/{MULTI30K[split]}"
+        return f"{self.settings.WMT_DATA}/{pair}/{WMT[pair][split]}"
+
+    def text_folder(self, pair: str, vocabulary: str) -> str:
+        """Words, or units of joint BPE."""
+        if vocabulary != "words" and not re.fullmatch(r"bpe\d+", vocabulary):
+            raise UserError(
+                f"no vocabulary '{vocabulary}'; known are words and bpeMERGES, as in bpe4000"
+            )
+        return f"{self.work}/{pair}/{'tokenized' if vocabulary == 'words' else vocabulary}"
+
+    def training_text(self, direction: str) -> str:
+        """Words of the target language, however the models see them."""
+        words = self.text_folder(self.pair_of(direction), "words")
+        return f"{words}/train.{direction.split('-')[1]}"
+
+    def binary_folder(self, pair: str, vocabulary: str) -> str:
+        """Binarized data."""
+        return f"{self.work}/{pair}/bin.{vocabulary}"
+
+    def data_needed(self) -> list[str]:
+        """Lines for 00_prepare.sh: pair and vocabulary of every arm, and where they lie."""
+        parts = (name.split(".") for name in self.arms())
+        needed = sorted({(self.pair_of(direction), v) for direction, v, *_ in parts})
+        return [
+            f"{pair} {v} {self.text_folder(pair, v)} {self.binary_folder(pair, v)}"
+            for pair, v in needed
+        ]
+
+    # Names of arms.
+
+    def all_arms(self) -> list[str]:
+        """Those of SETS, each once, by priority."""
+        names = [
+            name
+            for chosen in self.settings.words("SETS") or self.sets
+            for direction in self.directions_of(chosen)
+            for name in self.sets[chosen](direction)
+        ]
+        return list(dict.fromkeys(names))
+
+    def directions_of(self, chosen: str) -> list[str]:
+        """The paper has some tables for every direction, others for one."""
+        every = ("translation", "joint_dim", "vocabulary")
+        return self.directions if chosen in every else [self.first]
+
+    def named(self, direction: str, vocabulary: str, model: str) -> str:
+        """The name of an arm with the authors' economy: 25% at 128k merges, or large d_j at 64k."""
+        name = f"{direction}.{vocabulary}.{model}"
+        large = ("bpe64000.joint2048", "bpe64000.joint4096")
+        sampled = vocabulary == "bpe128000" or f"{vocabulary}.{model}" in large
+        return f"{name}.{ECONOMY}" if self.settings.SETTING == "paper" and sampled else name
+
+    def several(self, direction: str, *models: str) -> list[str]:
+        """Models with the vocabulary of most sets."""
+        return [self.named(direction, self.settings.VOCABULARY, model) for model in models]
+
+    def translation_arms(self, direction: str) -> list[str]:
+        models = ("nmt", "tied", "bilinear", "output_structure", "context_structure")
+        return self.several(direction, *models, *self.joints)
+
+    def with_shares(self, direction: str, *models: str) -> list[str]:
+        """Each with all classes, then with every share of them."""
+        shares = ["", *(f".share{share}" for share in self.settings.words("SHARES"))]
+        vocabulary = self.settings.SAMPLING_VOCABULARY
+        return [f"{direction}.{vocabulary}.{model}{share}" for model in models for share in shares]
+
+    def joint_dim_arms(self, direction: str) -> list[str]:
+        return self.several(direction, *(f"joint{d}" for d in self.settings.words("SWEEP_DIMS")))
+
+    def depth_arms(self, direction: str) -> list[str]:
+        """The depth of the other sets needs no arms of its own."""
+        s = self.settings
+        return [
+            name if depth == s.LAYERS else f"{name}.depth{depth}"
+            for depth in s.words("DEPTHS")
+            for name in self.several(direction, "nmt", "tied", self.small)
+        ]
+
+    def ablation_arms(self, direction: str) -> list[str]:
+        changes = ("relu", "sigmoid", "linear", "nobias", "stacked2")
+        joint = (self.small, *(f"{self.small}.{change}" for change in changes))
+        return self.several(direction, *joint, *ABLATED)
+
+    def vocabulary_arms(self, direction: str) -> list[str]:
+        return [
+            self.named(direction, vocabulary, model)
+            for vocabulary in self.settings.words("VOCABULARIES")
+            for model in ("nmt", "tied", *self.joints)
+        ]
+
+    def speed_arms(self) -> tuple[str, list[str]]:
+        """Not trained to the end: they take turns with large batches."""
+        self.batch = f"--max-tokens {self.settings.SPEED_TOKENS}"
+        data = self.binary_folder(self.pair_of(self.first), self.settings.SAMPLING_VOCABULARY)
+        return data, self.with_shares(self.first, "nmt", "tied", *self.joints)
+
+    def tables(self) -> list[Table]:
+        return [
+            Table(f"{name}.{direction}", f"Pappas et al. (2018), {name}, {direction}",
+                  arms(direction), only=True)
+            for name, arms in self.sets.items()
+            for direction in self.directions_of(name)
+        ]  # fmt: skip
+
+    # What a name means.
+
+    def arm(self, name: str, seed: int = 1) -> Arm:
+        match = re.fullmatch(r"(..)-(..)\.([^.]+)\.([^.]+)((?:\.[^.]+)*)", name)
+        if match is None:
+            raise UserError(
+                f"'{name}' is no arm: expected DIRECTION.VOCABULARY.MODEL, as in de-en.bpe4000.tied"
+            )
+        source, target, vocabulary, model, changes = match.groups()
+        pair, s = self.pair_of(f"{source}-{target}"), self.settings
+        test = self.test(pair, vocabulary, target)
+        words, layer = self.model(model)
+        train = (
+            f"--source-lang {source} --target-lang {target} --arch luong_lstm --embed-dim {s.DIM} "
+            f"--hidden-size {s.DIM} --dropout 0.3 --optimizer adam --lr {s.LR} "
+            f"--lr-scheduler shrink_after_rise --clip-norm 5 {self.batch} --sentence-avg "
+            f"--max-epoch {s.EPOCHS} --patience {s.PATIENCE} --log-interval 50 --num-workers 0 "
+            f"{layer}"
+        )
+        layers, loss = s.LAYERS, "--criterion full_softmax"
+        for change in changes.split(".")[1:]:
+            if found := re.fullmatch(r"depth(\d+)", change):
+                layers = found[1]
+                words += f", {layers}+{layers} layers"
+            elif found := re.fullmatch(r"share(\d+)", change):
+                words += f", trained on {found[1]}% of the classes"
+                loss = "--criterion sampled_softmax --sampler batch_negatives "
+                loss += f"--no-logq-correction --sample-share {int(found[1]) / 100:g}"
+            else:
+                more_words, more = self.change(change)
+                words, train = words + more_words, f"{train} {more}"
+        train += f" --encoder-layers {layers} --decoder-layers {layers} {loss}"
+        return Arm(name, words, self.binary_folder(pair, vocabulary), test, tuple(train.split()))
+
+    def test(self, pair: str, vocabulary: str, target: str) -> TranslationTest:
+        """How translations into a language are scored."""
+        s, words = self.settings, self.text_folder(pair, "words")
+        self.text_folder(pair, vocabulary)  # ends here if there is no such vocabulary
+        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        generate = f"--beam {s.BEAM} --nbest {s.BEAM} --max-tokens 4000"
+        generate += " --max-len-a 1.2 --max-len-b 5"
+        if vocabulary != "words":
+            generate += " --post-process subword_nmt"
+        return TranslationTest(
+            generate,
+            reference=f"{words}/test.{target}",
+            raw_reference=f"{self.raw_prefix(pair, 'test')}.{target}",
+            language=target,
+            lowercase=s.SETTING == "multi30k",
+        )
+
+    @staticmethod
+    def model(model: str) -> tuple[str, str]:
+        """Words and options of a model."""
+        if found := re.fullmatch(r"joint(\d+)", model):
+            words = f"words and contexts meet in a joint space of {found[1]} dimensions (eq. 14)"
+            return words, f"--output-layer joint --joint-dim {found[1]}"
+        if model in MODELS:
+            layer, words = MODELS[model]
+            return words, f"--output-layer {layer}"
+        raise UserError(
+            f"no model '{model}'; known are jointDIMENSIONS, as in joint512, and {' '.join(MODELS)}"
+        )
+
+    @staticmethod
+    def change(change: str) -> tuple[str, str]:
+        """Words and options of a change."""
+        for pattern, words, more in CHANGES:
+            if found := re.fullmatch(pattern, change):
+                parts = (found[0], *found.groups())
+                return words.format(*parts), more.format(*parts)
+        raise UserError(
+            f"no change '{change}' of an arm; known are shareN depthN stackedN relu sigmoid linear "
+            "nobias allbias"
+        )
+
+
+RECIPE = Pappas2018

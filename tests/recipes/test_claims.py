@@ -1,0 +1,309 @@
+"""A claim holds or fails only where the numbers say so."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU
+
+from recipes.lab import claims, ledger, resampling, scoring
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, Claim, Part
+from recipes.lab.resampling import Estimate
+from recipes.lab.runs import Runs
+
+SENTENCES = 40
+REFERENCE = "the cat sat on the mat today ."
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.1, 2.3, HOLDS),
+        (-2.3, -0.1, FAILS),
+        (-0.1, 2.5, UNDECIDED),
+        (-2.5, 0.1, UNDECIDED),
+        (0.0, 2.4, UNDECIDED),
+        # Narrow, and away from 0: it holds by little.
+        (0.3, 0.45, HOLDS),
+        (-0.45, -0.3, FAILS),
+        # Half a point in either direction is no difference.
+        (-0.3, 0.4, SAME),
+        (0.0, 0.0, SAME),
+        (-0.3, 0.6, UNDECIDED),
+        (-0.6, 0.3, UNDECIDED),
+    ],
+)
+def test_an_interval_decides_an_inequality(low, high, verdict):
+    assert claims.judge(Estimate((low + high) / 2, low, high, 3)) == verdict
+
+
+@pytest.mark.parametrize(("low", "high"), [(8.0, 9.0), (-9.0, -8.0), (-0.1, 0.1), (0.1, 0.4)])
+def test_one_seed_decides_nothing_whatever_the_difference(low, high):
+    assert claims.judge(Estimate((low + high) / 2, low, high, 1)) == UNDECIDED
+    assert claims.judge(Estimate((low + high) / 2, low, high, 1), -0.5, 0.5, 0) == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.65, 0.85, HOLDS),
+        (0.5, 0.59, FAILS),
+        (0.91, 0.99, FAILS),
+        (0.55, 0.7, UNDECIDED),
+        (0.85, 0.95, UNDECIDED),
+        (0.5, 0.95, UNDECIDED),
+    ],
+)
+def test_a_ratio_must_lie_between_two_limits(low, high, verdict):
+    found = Estimate((low + high) / 2, low, high, 2)
+    assert claims.judge(found, low=0.6, high=0.9, margin=0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.4, 0.4, HOLDS),
+        (0.1, 0.4, HOLDS),
+        (0.1, 0.6, UNDECIDED),
+        (-0.9, 0.9, UNDECIDED),
+        (0.6, 1.5, FAILS),
+        (-1.5, -0.6, FAILS),
+    ],
+)
+def test_an_interval_decides_an_equality(low, high, verdict):
+    found = Estimate((low + high) / 2, low, high, 2)
+    assert claims.judge(found, -claims.MARGIN, claims.MARGIN, margin=0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [([0.9, 0.85], HOLDS), ([0.8, 0.84], FAILS), ([0.8, 0.9], UNDECIDED), ([], NOT_RUN)],
+)
+def test_every_round_must_reach_the_threshold(values, verdict):
+    assert claims.every_round("x", values, 0.85, "80.sh").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([100], [110], UNDECIDED),  # one seed, however large the difference
+        ([110], [100], UNDECIDED),
+        ([100, 101], [110, 112], HOLDS),
+        ([110, 112], [100, 101], FAILS),
+        ([100, 102], [101, 98], UNDECIDED),  # the seeds disagree, by more than a per cent
+        ([100, 100.4], [100.4, 100.1], SAME),
+        ([100, 100.1], [100.5, 100.4], HOLDS),
+        ([100, 90], [110], UNDECIDED),  # a seed that one side lacks is left out
+        ([], [1], NOT_RUN),
+    ],
+)
+def test_figures_without_sentences_are_compared_seed_by_seed(first, second, expected):
+    assert claims.smaller("a < b", first, second).verdict == expected
+
+
+def test_the_interval_over_seeds_is_that_of_every_way_to_draw_them():
+    """With three seeds there are 27 draws, all as likely: 95% of them leave out next to none."""
+    differences = np.array([1.0, 2.0, 6.0])
+    means = sorted(np.mean(drawn) for drawn in itertools.product(differences, repeat=3))
+    values = resampling.over_seeds(differences[:, None])
+    assert values[0] == pytest.approx(3.0)
+    assert {round(value, 9) for value in values[1:]} == {round(mean, 9) for mean in means}
+    found = resampling.estimate(values, 3)
+    # 1 of 27 draws, 3.7%, is the smallest: more than the fortieth that an end leaves out.
+    assert (found.low, found.high) == (means[0], means[-1])
+    part = claims.smaller("a < b", [1, 2, 3], [2, 4, 9])
+    assert part.numbers == "2.0, 5.0; difference +3.0 [+1.0, +6.0], 3 seeds"
+
+
+def test_what_is_counted_is_exact_whatever_the_seeds():
+    assert claims.exact("a < b", True).verdict == HOLDS
+    assert claims.exact("a < b", False).verdict == FAILS
+    assert claims.exact("a < b", None).verdict == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("parts", "all_needed", "one_is_enough"),
+    [
+        ([HOLDS, HOLDS], HOLDS, HOLDS),
+        ([HOLDS, FAILS, NOT_RUN, UNDECIDED], FAILS, HOLDS),
+        ([HOLDS, UNDECIDED], UNDECIDED, HOLDS),
+        ([FAILS, UNDECIDED], FAILS, UNDECIDED),
+        ([HOLDS, UNDECIDED, NOT_RUN], NOT_RUN, HOLDS),
+        ([HOLDS, SAME], SAME, HOLDS),
+        ([FAILS, SAME], FAILS, SAME),
+        ([SAME, UNDECIDED], UNDECIDED, UNDECIDED),
+        ([FAILS, FAILS], FAILS, FAILS),
+        ([], NOT_RUN, NOT_RUN),
+    ],
+)
+def test_a_claim_is_as_good_as_its_inequalities(parts, all_needed, one_is_enough):
+    parts = [Part("x", verdict) for verdict in parts]
+    assert Claim(1, "text", parts).verdict == all_needed
+    assert Claim(1, "text", parts, any_is_enough=True).verdict == one_is_enough
+
+
+@pytest.fixture
+def entry(tmp_path, monkeypatch):
+    """Makes a ledger line with translations of which some share is right."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+
+    def make(arm, right, seed=1, key="k", keep=True, **figures):
+        run = f"work/{arm}/{seed}-{key}"
+        lines = [REFERENCE if n < right * SENTENCES else "no" for n in range(SENTENCES)]
+        if keep:
+            (tmp_path / run).mkdir(parents=True)
+            scoring.write_lines(tmp_path / run / "test.plain.hyp", lines)
+            scoring.write_lines(tmp_path / run / "test.plain.ref", [REFERENCE] * SENTENCES)
+        scores = scoring.score(lines, [REFERENCE] * SENTENCES, tokenised=False)
+        figures = {**scores, "sentences": SENTENCES, **figures}
+        return {"arm": arm, "seed": seed, "key": key, "run": run, "figures": figures}
+
+    return make
+
+
+def test_a_weighted_sum_is_that_of_the_scores(entry):
+    entries = [entry("a", 0.9), entry("b", 0.5), entry("c", 0.7)]
+    a, b, c = (line["figures"]["bleu"] for line in entries)
+    found = Runs(entries).difference({"a": 1, "b": -1, "c": 2})
+    assert found.seeds == 1
+    assert found.value == pytest.approx(a - b + 2 * c)
+    assert found.low < found.value < found.high
+
+
+def test_only_seeds_that_all_arms_have_are_compared(entry):
+    entries = [entry("a", 0.9, seed) for seed in (1, 2, 3)]
+    entries += [entry("b", 0.5, seed) for seed in (2, 3, 4)]
+    assert Runs(entries).difference({"a": 1, "b": -1}).seeds == 2
+
+
+def test_seeds_that_disagree_widen_the_interval(entry):
+    """The sentences alone would make every one of these intervals exclude 0."""
+    agreeing = [entry("a", 0.7, seed) for seed in (1, 2, 3)]
+    entries = [*agreeing, *(entry("b", 0.5, seed) for seed in (1, 2, 3))]
+    narrow = Runs(entries).difference({"a": 1, "b": -1})
+    entries = [
+        *agreeing,
+        *(entry("c", right, seed) for seed, right in ((1, 0.2), (2, 0.5), (3, 0.8))),
+    ]
+    wide = Runs(entries).difference({"a": 1, "c": -1})
+    assert narrow.low > 0 > wide.low
+    assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
+
+
+def test_the_newest_setting_of_an_arm_counts(entry):
+    old, new = entry("a", 0.9, key="old"), entry("a", 0.2, key="new")
+    runs = Runs([old, new])
+    assert runs.bleu("a") == new["figures"]["bleu"]
+    assert runs.seeds(["a"]) == [1]
+
+
+def test_arms_without_translations_here_are_said_to_be_missing(entry):
+    runs = Runs([entry("a", 0.9), entry("b", 0.5, keep=False)])
+    assert claims.at_least(runs, "a", "c") == Part("BLEU(a) ≥ BLEU(c)", NOT_RUN, "missing: c")
+    assert claims.at_least(runs, "a", "b").numbers == "missing: translations"
+
+
+def test_files_of_runs_are_found_with_every_seed(entry, tmp_path):
+    lines = [entry("a", 0.9, seed=2), entry("a", 0.9, seed=1), entry("b", 0.5)]
+    runs = Runs([*lines, entry("c", 0.5, keep=False), entry("b", 0.7, key="newer")])
+    found = {arm: runs.files(arm, "test.plain.hyp") for arm in "abcd"}
+    expected = {"a": ("a/1-k", "a/2-k"), "b": ("b/1-newer",), "c": (), "d": ()}
+    assert found == {
+        arm: [tmp_path / f"work/{run}/test.plain.hyp" for run in paths]
+        for arm, paths in expected.items()
+    }
+    assert runs.file("a", "test.plain.hyp", seed=2) == found["a"][1]
+    assert runs.file("b", "test.plain.hyp", seed=2) is None
+
+
+def twice(entry, *arms):
+    """Two seeds of each arm, alike."""
+    return Runs([entry(arm, right, seed) for arm, right in arms for seed in (1, 2)])
+
+
+def test_numbers_say_difference_interval_and_seeds(entry):
+    runs = twice(entry, ("a", 0.9), ("b", 0.4))
+    part = claims.at_least(runs, "a", "b")
+    found = runs.difference({"a": 1, "b": -1})
+    assert part.verdict == HOLDS
+    assert part.numbers == (f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], 2 seeds")
+    assert claims.at_least(runs, "b", "a").verdict == FAILS
+
+
+def test_one_seed_is_undecided_with_its_numbers(entry):
+    runs = Runs([entry("a", 0.9), entry("b", 0.1)])
+    part = claims.at_least(runs, "a", "b")
+    assert part.verdict == UNDECIDED
+    assert part.numbers.endswith("1 seed")
+
+
+def test_equal_arms_have_no_difference(entry):
+    runs = twice(entry, ("a", 0.5), ("b", 0.5))
+    assert claims.at_least(runs, "a", "b").verdict == SAME
+    assert claims.about_equal(runs, "a", "b").verdict == HOLDS
+
+
+def test_resamples_draw_sentences_and_seeds_together(entry):
+    """Some worked out by hand: BLEU of the drawn sentences of the drawn seeds, averaged."""
+    right = {("a", 1): 0.9, ("a", 2): 0.6, ("b", 1): 0.5, ("b", 2): 0.7}
+    runs = Runs([entry(arm, share, seed) for (arm, seed), share in right.items()])
+    seen = []
+    found = runs.estimate(["a", "b"], lambda score: seen.append(score("a") - score("b")) or seen[0])
+    metric = BLEU(tokenize="13a", force=True)
+    times, seeds = resampling.multiplicities(SENTENCES), resampling.drawn_seeds(2)
+    for number in (0, 1, 2, 500, 999):
+        sentences = np.repeat(np.arange(SENTENCES), times[number])
+        means = {arm: np.mean([
+            metric.corpus_score(
+                [REFERENCE if n < right[arm, seed + 1] * SENTENCES else "no" for n in sentences],
+                [[REFERENCE] * SENTENCES],
+            ).score
+            for seed in seeds[:, number]
+        ]) for arm in "ab"}  # fmt: skip
+        assert seen[0][1 + number] == pytest.approx(means["a"] - means["b"])
+    assert (found.low, found.high) == tuple(np.percentile(seen[0][1:], (2.5, 97.5)))
+    assert found == runs.difference({"a": 1, "b": -1})
+
+
+def test_an_arm_is_not_compared_with_itself(entry):
+    """Both of its weights stand under one name, and only the last would count."""
+    runs = Runs([entry("a", 0.5), entry("b", 0.5)])
+    for part in (claims.at_least(runs, "a", "a"), claims.about_equal(runs, "a", "a")):
+        assert part[1:] == (NOT_RUN, "the same arm on both sides")
+
+
+def test_arms_that_translate_nothing_decide_nothing(entry):
+    runs = Runs([entry("a", 0), entry("b", 0)])
+    for part in (claims.at_least(runs, "a", "b"), claims.about_equal(runs, "a", "b")):
+        assert part[1:] == (UNDECIDED, "BLEU is 0 everywhere")
+
+
+def test_the_report_shows_every_inequality():
+    found = [Claim(3, "a claim", [Part("x ≥ y", HOLDS, "+1.00")], any_is_enough=True)]
+    lines = claims.markdown("Title", found, ["a note"])
+    for line in ("# Title", "| 3. a claim | **holds** |", "- a note", "| x ≥ y | holds | +1.00 |"):
+        assert line in lines
+    (facts,) = claims.as_json(found)
+    assert facts["verdict"] == HOLDS
+    assert facts["parts"] == [{"inequality": "x ≥ y", "verdict": HOLDS, "numbers": "+1.00"}]
+
+
+def test_what_was_not_run_is_listed_once():
+    missing = [Part(f"a ≥ {other}", NOT_RUN, f"missing: a, {other}") for other in "bcd"]
+    found = [Claim(1, "none of it", missing), Claim(2, "some of it", [Part("x", HOLDS), *missing])]
+    text = "\n".join(claims.markdown("Title", found, []))
+    assert text.count("none of it") == 1
+    assert "| 3 more | not run | a, b, c, d |" in text
+    assert "a ≥ b" not in text
+
+
+def test_resamples_are_scored_once(entry, monkeypatch):
+    runs = Runs([entry("a", 0.9), entry("b", 0.5), entry("c", 0.7)])
+    calls = []
+    resampled = resampling.Metric.resampled
+    monkeypatch.setattr(
+        resampling.Metric, "resampled", lambda *arguments: calls.append(1) or resampled(*arguments)
+    )
+    for other in ("b", "c", "b"):
+        claims.at_least(runs, "a", other)
+    assert len(calls) == 3

@@ -1,0 +1,185 @@
+"""``python -m recipes.lab``: what the steps of recipes call."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from recipes.lab import __main__ as lab
+from recipes.lab import ledger, run_arm, speed
+from recipes.lab.arms import load
+from recipes.lab.settings import Settings, UserError
+from tests.recipes.conftest import ROOT
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """The baseline with folders of its own, and what it is given to run."""
+    given = []
+
+    def execute(run, force=False):
+        given.append((run.arm.name, run.seed, run.kind, force))
+        return run.arm.name != "luong_tied"
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    monkeypatch.setattr(lab, "STARTED", lab.time.monotonic())
+    monkeypatch.setattr(ledger, "fingerprint", lambda paths: "x")
+    monkeypatch.setenv("OUTLAYERS_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("OUTLAYERS_RESULTS", str(tmp_path / "results"))
+    for name in ("ARMS", "SEEDS", "FORCE", "TIME_BUDGET", "KIND"):
+        monkeypatch.delenv(name, raising=False)
+    return given
+
+
+def test_every_arm_runs_with_every_seed_whatever_fails(recipe, monkeypatch, capsys):
+    monkeypatch.setenv("SEEDS", "1 2")
+    names = ["luong_tied", "stock_lstm"]
+    assert lab.main(["run", "baseline_multi30k", *names]) == 1
+    assert recipe == [(name, seed, "arm", False) for seed in (1, 2) for name in names]
+    assert "failed: luong_tied luong_tied" in capsys.readouterr().err
+
+
+def test_arms_force_and_kind_come_from_the_environment(recipe, monkeypatch):
+    for name, value in (("ARMS", "luong_linear"), ("FORCE", "1"), ("KIND", "tuning")):
+        monkeypatch.setenv(name, value)
+    assert lab.main(["run", "baseline_multi30k"]) == 0
+    assert recipe == [("luong_linear", 1, "tuning", True)]
+
+
+def test_no_names_mean_all_arms_and_no_arms_none(recipe, monkeypatch):
+    lab.main(["run", "baseline_multi30k"])
+    assert [name for name, *_ in recipe] == load("baseline_multi30k").all_arms()
+    recipe.clear()
+    assert lab.main(["run", "baseline_multi30k", "--these"]) == 0
+    assert recipe == []
+
+
+def test_no_arm_starts_after_the_time_budget(recipe, monkeypatch, capsys):
+    monkeypatch.setenv("TIME_BUDGET", "60")
+    monkeypatch.setattr(lab, "STARTED", lab.time.monotonic() - 100)
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
+    assert recipe == []
+    assert "not started, 100 s of TIME_BUDGET=60 are gone: stock_lstm" in capsys.readouterr().out
+
+
+def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm", "lstm"]) == 1
+    assert recipe == []
+    assert "no arm 'lstm'; known are stock_lstm luong_linear" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("SEEDS", "one", "SEEDS=one: expected whole numbers"),
+        ("KIND", "test", "KIND=test: known are arm and tuning"),
+        ("DIM", "wide", "DIM=wide: expected a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(recipe, monkeypatch, capsys, variable, value, message):
+    monkeypatch.setenv(variable, value)
+    assert lab.main(["run", "baseline_multi30k"]) == 1
+    assert capsys.readouterr().err == f"baseline_multi30k: {message}\n"
+
+
+def test_speed_is_measured_of_the_arms_named_and_once(recipe, monkeypatch, tmp_path, capsys):
+    asked = []
+
+    def take_turns(names, rounds, measure):
+        asked.append((names, rounds))
+        return [{"arm": name, "tokens_per_second": 1.0, "ratio_to_first": 1.0, "ratios": [1.0],
+                 "peak_rss_mb": 1.0} for name in names]  # fmt: skip
+
+    monkeypatch.setattr(speed, "take_turns", take_turns)
+    monkeypatch.setenv("SPEED_ROUNDS", "1")
+    assert lab.main(["speed", "baseline_multi30k"]) == 1
+    assert "00_prepare.sh makes it" in capsys.readouterr().err
+    (tmp_path / "work/bin.bpe4000").mkdir(parents=True)
+    assert lab.main(["speed", "baseline_multi30k"]) == 0
+    assert asked == [(["stock_lstm", "luong_linear", "luong_tied"], 1)]
+    assert lab.main(["speed", "baseline_multi30k"]) == 0
+    assert "there already" in capsys.readouterr().out
+    monkeypatch.setenv("FORCE", "1")
+    lab.main(["speed", "baseline_multi30k"])
+    assert len(asked) == 2
+
+
+def test_files_of_runs_are_named_in_the_order_asked_for(recipe, tmp_path, capsys):
+    path = tmp_path / "results/ledger.jsonl"
+    for arm, seed in (("a", 2), ("a", 1), ("b", 1)):
+        run = tmp_path / f"{arm}{seed}"
+        run.mkdir()
+        (run / "x").touch()
+        entry = {"arm": arm, "seed": seed, "key": "k", "run": str(run), "figures": {}}
+        ledger.append(path, entry)
+    assert lab.main(["files", "baseline_multi30k", "x", "c", "b", "a"]) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/b1/x", f"{tmp_path}/a1/x"]
+    lab.main(["files", "baseline_multi30k", "--all-seeds", "--names", "x", "a"])
+    assert capsys.readouterr().out.split() == [f"a={tmp_path}/a1/x", f"a={tmp_path}/a2/x"]
+
+
+@pytest.mark.parametrize("command", ["settings", "arms", "shell"])
+def test_a_command_from_the_checkout_needs_no_path_and_no_torch(command):
+    script = "import sys, runpy; sys.argv[0] = 'lab'; "
+    script += "runpy.run_module('recipes.lab', run_name='__main__', alter_sys=True)"
+    check = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules)); " + script
+    shown = subprocess.run(
+        [sys.executable, "-c", check, command, "pappas2018_joint"],
+        cwd=ROOT, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert len(shown.splitlines()) > 20
+    assert shown.endswith("False\n")
+
+
+def test_every_arm_of_every_recipe_says_what_it_is():
+    wanting = {"assylbekov2018_subword_lm": {}, "baseline_multi30k": {}, "demo": {}}
+    for name in wanting:
+        recipe = load(name, {"OUTLAYERS_RESULTS": "nothing"})
+        for arm in recipe.all_arms():
+            assert recipe.arm(arm).words
+            assert "--arch" in recipe.arm(arm).train
+
+
+def test_the_shell_may_ask_for_a_word_a_list_or_nothing(monkeypatch, capsys):
+    monkeypatch.setenv("DECODINGS", "lv.unk2")
+    for name, expected in (
+        (["bin_of", "lv"], "work/jean2015_large_vocabulary/bin.large\n"),
+        (["all_decodings", "k1.kp1"], "lv.unk2\n"),
+        (["curve_decodings"], ""),  # not an empty name
+    ):
+        assert lab.main(["ask", "jean2015_large_vocabulary", *name]) == 0
+        assert capsys.readouterr().out == expected
+    assert lab.main(["ask", "jean2015_large_vocabulary", "nothing"]) == 1
+    assert "has no 'nothing' to ask for" in capsys.readouterr().err
+
+
+def test_an_empty_setting_is_its_default():
+    settings = Settings({"A": ("1", ""), "B": ("", "")}, {"A": ""})
+    settings.defaults(A=2, B=3)
+    assert (settings.A, settings.B, settings.whole("B")) == ("1", "3", 3)
+
+
+def test_a_recipe_that_is_not_there_is_named():
+    with pytest.raises(UserError, match="no recipe 'lab'; known are assylbekov2018_subword_lm, "):
+        load("lab", {})
+
+
+def test_reports_of_empty_ledgers_are_refused(recipe, capsys):
+    assert lab.main(["report", "baseline_multi30k"]) == 1
+    assert "is missing or empty: run an arm first" in capsys.readouterr().err
+
+
+def test_a_fresh_clone_does_not_lose_the_verdicts_that_need_references(recipe, tmp_path, capsys):
+    """Translations are kept, but what they are scored against is data: 00_prepare.sh makes it."""
+    folder = tmp_path / "results"
+    (folder / "translations").mkdir(parents=True)
+    (folder / "claims.md").write_text("holds")
+    entry = {"arm": "rnmt_plus", "seed": 1, "key": "k", "run": "nowhere", "setting": {},
+             "figures": {"bleu_tokenised": 1.0, "sentences": 1}}  # fmt: skip
+    ledger.append(folder / "ledger.jsonl", entry)
+    (folder / "translations/rnmt_plus.seed1.k.hyp").write_text("a\n")
+    assert lab.main(["report", "garg2020_esnmt"]) == 1
+    assert "run 00_prepare.sh first" in capsys.readouterr().err
+    assert (folder / "claims.md").read_text() == "holds"
+    assert json.loads((folder / "ledger.jsonl").read_text())["arm"] == "rnmt_plus"

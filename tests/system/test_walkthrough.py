@@ -1,0 +1,111 @@
+"""CONTRIBUTING followed to the letter, in a copy of the project: what it adds keeps its word."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = ("output layer", "sampler", "composition", "source embedding", "model")
+FILE = re.compile(r"\*\*1\. One file\*\*, `([\w/.]+)`:\n\n```python\n(.*?)```", re.DOTALL)
+LINE = re.compile(r"\*\*2\. Its line\*\* in (?:`(\w+)`\s+\()?`([\w/.]+)`[^`]*?```python\n(.*?)```",
+                  re.DOTALL)  # fmt: skip
+# What the texts of CONTRIBUTING promise beside the contract.
+ADDED = """
+import pytest
+import torch
+from fairseq_outlayers.errors import UserError
+from tests.conftest import *
+EVERY = [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES]
+
+def test_the_new_model_is_among_the_architectures():
+    assert "mean_context" in TRANSLATION_ARCHITECTURES
+
+@pytest.mark.parametrize("arch", EVERY)
+@pytest.mark.parametrize("scale", [0.5, 100.0])
+def test_the_scaled_layer_starts_as_its_option_says(task, arch, scale):
+    model = make_model(arch, task, output_layer="scaled", initial_scale=scale)
+    assert model.decoder.output_projection.scale.item() == scale
+
+@pytest.mark.parametrize("options", [
+    {"output_layer": "tied", "initial_scale": 0.5}, {"source_embedding": "internal",
+    "source_rank": 4}, {"output_layer": "subword", "composition": "morphsum", "length_power": 2.0},
+])
+def test_options_of_parts_that_are_not_selected_are_refused(task, options):
+    with pytest.raises(UserError, match="changes nothing with"):
+        make_model("luong_lstm", task, **options)
+
+def test_options_act(task):
+    low = make_model("luong_lstm", task, source_embedding="low_rank", source_rank=3)
+    assert low.encoder.embed_tokens.internal.embedding_dim == 3
+    for power in (1.0, 2.0):
+        model = make_model("luong_lstm", task, output_layer="subword", composition="charmean",
+                           length_power=power)
+        assert model.decoder.output_projection.words.composition.power == power
+"""
+
+
+def follow(section: str, folder: Path) -> None:
+    """Write the file of a section and put its line where the section says."""
+    (path, code), (registry, target, lines) = FILE.search(section).groups(), LINE.search(
+        section
+    ).groups()  # fmt: skip
+    assert not (folder / path).exists()
+    (folder / path).write_text(code, encoding="utf-8")
+    text = (folder / target).read_text(encoding="utf-8")
+    imports = [line for line in lines.splitlines(True) if line.startswith("from ")]
+    entries = [line for line in lines.splitlines(True) if line.startswith("    ")]
+    assert (len(imports), len(entries)) == (1, 1 if registry else 0)
+    last = list(re.finditer(r"^from fairseq_outlayers[^(\n]*(\([^)]*\))?\n", text, re.M))[-1].end()
+    text = text[:last] + imports[0] + text[last:]
+    if registry:
+        start = re.search(rf"^{registry}: .*= {{\n", text, re.M).end()
+        text = text[:start] + entries[0] + text[start:]
+    (folder / target).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project in which every section has been followed."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("fairseq_outlayers", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## Add an? ([\w ]+)\n(.*?)(?=^## |\Z)", text, re.M | re.DOTALL))
+    assert set(sections) == {*SECTIONS, "part"}
+    for name in SECTIONS:
+        follow(sections[name], folder)
+    (folder / "tests" / "contract" / "test_added.py").write_text(ADDED)
+    return folder
+
+
+def run(folder: Path, *command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_page_of_options_lists_every_new_part(project):
+    page = run(project, "-m", "fairseq_outlayers", "options")
+    parts = ("`scaled`", "`mixed`", "`charmean`", "`low_rank`", "`--arch mean_context`")
+    options = ("`--initial-scale`", "`--uniform-share`", "`--length-power`", "`--source-rank`")
+    for said in (*parts, *options):
+        assert said in page, said
+
+
+def test_every_new_part_passes_the_contract(project):
+    names = "scaled or mixed or charmean or low_rank or mean_context or added"
+    said = run(
+        project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", names
+    )
+    passed = int(re.search(r"(\d+) passed", said).group(1))
+    assert passed > 150
+    assert "failed" not in said

@@ -1,0 +1,128 @@
+"""What is gathered of a test set, against the search and against sacreBLEU."""
+
+import pytest
+import torch
+from sacrebleu.metrics import CHRF
+
+from fairseq_outlayers import load
+from fairseq_outlayers.analysis.inspection import System, inspect_test_set, read_pairs
+from fairseq_outlayers.analysis.sentence_details import attention_text, word_spaces
+from fairseq_outlayers.errors import UserError
+from tests.conftest import TRANSLATION_ARCHITECTURES
+from tests.unit.hub.conftest import save_checkpoint
+from tests.unit.pages.conftest import decoded, prefer_unknown, write_candidates
+
+PAIRS = [
+    ("w1 w2 w3", "w3 w16 w1"),
+    ("w4 stranger w5", "w4 foreigner"),
+    ("w0 w5 w6 w7 w8 w9", "w9 w8 w2 w1"),
+    ("w10 w11", "w15"),
+]
+
+
+def inspect(*paths, options=(), search=(), **more):
+    systems = []
+    for path in paths:
+        model = load(path, **dict(options))
+        found = model.translate([source for source, _ in PAIRS], max_len_b=3, **dict(search))
+        systems.append(System(path, path, model, found))
+    return systems, inspect_test_set(PAIRS, systems, **more)
+
+
+def test_attention_is_kept_to_one_percent():
+    torch.manual_seed(1)
+    weights = torch.cat([torch.randn(9, 7).mul(4).softmax(0), torch.zeros(9, 2)], dim=1)
+    weights[3, 8] = 1
+    rows = torch.tensor(decoded(attention_text(weights), 9)) / 100
+    assert rows.shape == (9, 9)
+    assert (rows.T - weights).abs().max() <= 0.01 + 1e-6
+
+
+@pytest.mark.parametrize("scope", ["sentence", "batch"])
+def test_candidates_are_those_that_the_search_could_choose(tmp_path, scope):
+    options = {
+        "candidates": write_candidates(tmp_path),
+        "candidate_frequent": 6,
+        "candidate_per_word": 3,
+        "candidate_scope": scope,
+    }
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    ((system,), data) = inspect(path, options=options, search={"batch_size": 2})
+    (lists,) = data["candidates"]
+    words = data["words"]
+    for number, found in enumerate(system.translations):
+        listed = {words[k] for k in lists["shared"] + lists["others"][number]}
+        for unit in found.source:
+            listed |= {words[k] for k in lists["translations"].get(unit, [])}
+        assert listed == set(found.candidates)
+        if scope == "sentence":
+            assert lists["others"][number] == []
+    sizes = [len(found.candidates) for found in system.translations]
+    assert lists["mean"] == pytest.approx(sum(sizes) / len(sizes))
+
+
+def test_marks_are_the_words_that_models_and_lists_lack(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    options = {"candidate_frequent": 6, "unk_replacement": "copy"}
+    _, data = inspect(prefer_unknown(path, 50.0), options=options)
+    views = [sentence["models"][0] for sentence in data["sentences"]]
+    assert views[1]["unknown_source"] == [1]
+    assert views[1]["unknown_reference"] == [1]
+    assert views[1]["misses"] == [0, 1]  # w4 and what no dictionary has; w0 to w3 are candidates
+    assert views[0]["misses"] == [1]
+    for view in views:
+        assert view["replaced"] == view["unknown"] == list(range(len(view["target"])))
+        assert view["target"] == [view["source"][k] for k in view["alignment"]]
+    (model,) = data["models"]
+    assert model["replaced_words"] == sum(len(view["target"]) for view in views) > 0
+
+
+def test_scores_are_those_of_sacrebleu_and_of_the_search(tmp_path):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed) for seed in (1, 2)]
+    systems, data = inspect(*paths)
+    for number, (sentence, (_, reference)) in enumerate(zip(data["sentences"], PAIRS, strict=True)):
+        for view, system in zip(sentence["models"], systems, strict=True):
+            found = system.translations[number]
+            assert view["score"] == found.score
+            assert view["chrf"] == CHRF().sentence_score(found.text, [reference]).score
+    assert data["difference"]["value"] == pytest.approx(
+        data["models"][1]["bleu"]["value"] - data["models"][0]["bleu"]["value"]
+    )
+
+
+@pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+@pytest.mark.parametrize("layer", ["tied", "joint"])
+def test_neighbours_are_the_words_with_the_largest_cosines(tmp_path, arch, layer):
+    path = save_checkpoint(tmp_path, arch, output_layer=layer)
+    ((system,), data) = inspect(path, number=4)
+    (found,) = data["neighbours"]
+    dictionary = system.translator.task.target_dictionary
+    spaces = word_spaces(system.translator.models[0])
+    assert found["tied"] == (layer == "tied")
+    assert found["words"]
+    for number, sides in found["words"].items():
+        query = dictionary.index(data["words"][int(number)])
+        for vectors, pairs in zip(spaces, sides, strict=False):
+            rows = vectors.double()
+            cosines = (rows @ rows[query]) / rows.norm(dim=1) / rows[query].norm()
+            cosines[: dictionary.nspecial] = cosines[query] = -2
+            best = cosines.topk(4)
+            assert [dictionary.index(data["words"][k]) for k in pairs[::2]] == best.indices.tolist()
+            expected = [100 * cosine for cosine in best.values.tolist()]
+            assert pairs[1::2] == pytest.approx(expected, abs=0.51)
+
+
+def test_as_many_words_have_neighbours_as_asked_for(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    assert len(inspect(path, neighbour_words=2)[1]["neighbours"][0]["words"]) == 2
+    assert inspect(path, neighbour_words=0)[1]["neighbours"] == [None]
+
+
+def test_texts_of_different_lengths_are_refused(tmp_path):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    (tmp_path / "b").write_text("one\n")
+    (tmp_path / "none").write_text("")
+    with pytest.raises(UserError, match=r"a has 2 lines and .*b 1: they must be"):
+        read_pairs(str(tmp_path / "a"), str(tmp_path / "b"))
+    with pytest.raises(UserError, match="0 lines"):
+        read_pairs(str(tmp_path / "none"), str(tmp_path / "none"))

@@ -1,0 +1,63 @@
+"""``python -m fairseq_outlayers inspect`` from its options to the page."""
+
+import pytest
+
+from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.errors import UserError
+from tests.unit.hub.conftest import save_checkpoint
+from tests.unit.pages.conftest import Page, command
+
+
+def test_it_says_scores_what_took_how_long_and_where_the_page_is(tmp_path, capsys):
+    assert main(command(tmp_path, "--names", "first", "second", "--title", "A <test>")) == 0
+    out = capsys.readouterr().out
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert [text for _, text in page.find("h1")] == ["A <test>"]
+    for letter, name in (("A", "first"), ("B", "second")):
+        assert f"{name}: BLEU " in out
+        assert [letter + name] == [t for _, t in page.find("h2") if t.endswith(name)]
+    for stage in ("loading", "decoding", "scores and neighbours", "page"):
+        assert f"{stage} " in out.splitlines()[2]
+    assert out.splitlines()[3].startswith(f"{tmp_path / 'page.html'} (0.0")
+
+
+def test_one_model_has_no_difference(tmp_path):
+    assert main(command(tmp_path, models=1)) == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.data["models"] == [tmp_path.name]
+    assert page.find("input", name="differ") == []
+    assert page.find("p", class_="finding") == []
+
+
+def test_how_to_decode_is_passed_on(tmp_path):
+    assert main(command(tmp_path, "--candidate-frequent", "5", "--beam", "2", models=1)) == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    words = {page.data["words"][k] for k in page.data["candidates"][0]["shared"]}
+    assert words == {"<unk>", "w0", "w1", "w2"}
+    assert all(set(s["models"][0].get("target", [])) <= words for s in page.data["sentences"])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--names", "one"], "--names: 1 for 2 checkpoints"),
+        (["--number", "0"], "--number 0: must be at least 1"),
+        (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
+        (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
+        (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
+        (["--unk-dictionary", "x"], "--unk-dictionary x has no meaning without --unk-replacement"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message):
+    with pytest.raises(UserError, match=message):
+        main(command(tmp_path, *more))
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_language_models_and_three_models_are_refused(tmp_path):
+    arguments = command(tmp_path, models=1)
+    arguments[2] = save_checkpoint(tmp_path, "subword_lm")
+    with pytest.raises(UserError, match="a language model; inspect takes models that translate"):
+        main(arguments)
+    with pytest.raises(UserError, match="--path: 3 checkpoints"):
+        main(command(tmp_path, models=3))

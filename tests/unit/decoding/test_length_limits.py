@@ -1,0 +1,88 @@
+"""Length limits by the source, against fairseq's for each sentence alone."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch
+from tests.unit.decoding.test_search import models_of, rows_of
+
+LENGTHS = [(4, 5), (0, 3), (6, 2), (3, 3)]  # 5, 1, 7 and 4 with </s>
+LIMITS = {"max_len_a": 0, "max_len_b": 9}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        {"sampling": True, "sampling_topk": 1},
+        {"diverse_beam_groups": 5},
+        {"print_alignment": "hard"},
+        {"prefix_size": 6},
+    ],
+    ids=["beam", "sampling", "diverse beams", "alignment", "prefix that ends the sentence"],
+)
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_every_sentence_is_decoded_as_alone_with_its_own_minimum(
+    options, search, make_task, decode
+):
+    models = models_of(make_task())
+    limited, free = make_task(min_len_a=1.5, **options), make_task(**options)
+    # An untrained model seldom ends a sentence; one that likes to gives the limit something to do.
+    models[0].decoder.output_projection.bias.data[free.target_dictionary.eos()] = 4.0
+    batch = make_batch(free, LENGTHS)
+    found = decode(limited, models, batch, **search, **LIMITS)
+    ended_early = 0
+    for row, minimum in enumerate([7, 1, 9, 6]):
+        # Diverse beams count by the sentence's number.
+        alone = {**rows_of(batch, slice(row, row + 1)), "id": torch.tensor([0])}
+        expected = decode(free, models, alone, min_len=minimum, **search, **LIMITS)[0]
+        assert len(found[row]) == len(expected)
+        for hypothesis, wanted in zip(found[row], expected, strict=True):
+            assert hypothesis["tokens"].tolist() == wanted["tokens"].tolist()
+            torch.testing.assert_close(hypothesis["score"], wanted["score"])
+        unlimited = decode(free, models, alone, **search, **LIMITS)[0]
+        ended_early += min(len(hypothesis["tokens"]) for hypothesis in unlimited) <= minimum
+    assert ended_early > 0  # or the limit has not been tried
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        {"min_len": 4},
+        {"diverse_beam_groups": 5},
+        {"print_alignment": "hard"},
+        {"prefix_size": 2},
+    ],
+    ids=["beam", "minimum", "diverse beams", "alignment", "prefix"],
+)
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_every_sentence_is_decoded_as_alone_with_its_own_maximum(
+    options, search, make_task, decode
+):
+    task = make_task(**options)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    limits = {"max_len_a": 1.2, "max_len_b": 2}
+    found = decode(task, models, batch, **search, **limits)
+    for row, maximum in enumerate([8, 3, 10, 6]):
+        alone = {**rows_of(batch, slice(row, row + 1)), "id": torch.tensor([0])}
+        most = max(maximum, search.get("min_len", 0))
+        expected = decode(task, models, alone, **search, max_len_a=0, max_len_b=most)[0]
+        # Untrained models hardly ever end by themselves: the limit does.
+        assert max(len(hypothesis["tokens"]) for hypothesis in found[row]) == most + 1
+        assert len(found[row]) == len(expected)
+        for hypothesis, wanted in zip(found[row], expected, strict=True):
+            assert hypothesis["tokens"].tolist() == wanted["tokens"].tolist()
+            torch.testing.assert_close(hypothesis["score"], wanted["score"])
+
+
+def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
+    task = make_task(min_len_a=5.0)
+    for hypotheses in decode(task, models_of(task), make_batch(task, LENGTHS), **LIMITS):
+        assert {len(hypothesis["tokens"]) for hypothesis in hypotheses} <= {6, 10}
+
+
+def test_a_negative_share_is_refused(make_task):
+    with pytest.raises(UserError, match=r"--min-len-a -0.5: must be at least 0"):
+        make_task(min_len_a=-0.5)

@@ -1,0 +1,44 @@
+"""CTranslate2 translates as fairseq does."""
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
+from tests.unit.export.test_stock_checkpoint import with_biases
+from tests.unit.hub.conftest import save_checkpoint
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="pip install ctranslate2")
+NUM_SENTENCES, LIMIT = 300, 15
+
+
+def sentences():
+    generator = torch.Generator().manual_seed(1)
+    lengths = torch.randint(1, 9, (NUM_SENTENCES,), generator=generator).tolist()
+    return [
+        " ".join(f"w{n}" for n in torch.randint(13, (length,), generator=generator).tolist())
+        for length in lengths
+    ]
+
+
+@pytest.mark.parametrize("layer", ["linear", "tied", "bilinear", "deep_residual"])
+def test_greedy_translations_are_equal_token_for_token(layer, tmp_path):
+    # With wider beams the two end searches differently: tests/system/test_export.py has those of
+    # a model that ends its sentences.
+    path = with_biases(save_checkpoint(tmp_path, "transformer_outlayers", output_layer=layer))
+    export_ctranslate2(path, tmp_path / "exported")
+    translator = ctranslate2.Translator(str(tmp_path / "exported"))
+    texts = sentences()
+    found = translator.translate_batch(
+        [text.split() for text in texts], beam_size=1, max_decoding_length=LIMIT
+    )
+    expected = load(path).translate(texts, beam=1, max_len_a=0, max_len_b=LIMIT)
+    assert [result.hypotheses[0] for result in found] == [t.target for t in expected]
+
+
+def test_other_models_are_refused(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    with pytest.raises(UserError, match="--to ctranslate2 takes Transformers"):
+        export_ctranslate2(path, tmp_path / "exported")
+    assert not (tmp_path / "exported").exists()

@@ -1,0 +1,104 @@
+"""Exported models score as before, fairseq's own without this package."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
+from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
+from tests.unit.export.test_baking import NONLINEAR
+from tests.unit.hub.conftest import save_checkpoint
+
+AFFINE = ["linear", "tied", "bilinear", "output_structure", "deep_residual"]
+PAIRS = [("w1 w2 w3", "w4 w1"), ("w5", "w0 w2 w9 w11"), ("w7 w8", "w3")]
+
+# Imports fairseq alone; what loads a checkpoint must not find this package.
+STOCK = """
+import sys, torch
+from fairseq import checkpoint_utils
+(model,), config, task = checkpoint_utils.load_model_ensemble_and_task([sys.argv[1]])
+assert not any(name.startswith("fairseq_outlayers") for name in sys.modules)
+inputs = torch.load(sys.argv[2])
+scores = model.eval().get_normalized_probs(model(**inputs), log_probs=True)
+torch.save(scores.detach(), sys.argv[3])
+"""
+
+
+def with_biases(path):
+    """Class biases start at zero; those of a trained model are not."""
+    state = torch.load(path, weights_only=False)
+    for name, value in state["model"].items():
+        if name.endswith("output_projection.bias"):
+            value.normal_()
+    torch.save(state, path)
+    return path
+
+
+@pytest.mark.parametrize("layer", AFFINE)
+@pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+def test_translation_models_score_as_before(arch, layer, tmp_path):
+    sizes = {"bilinear": 1, "output_structure": 1}
+    if arch in ("rnmt_plus", "esnmt", "esnmt_lstm") and layer not in ("linear", *sizes):
+        pytest.skip("needs equal sizes of embeddings and states")
+    path = with_biases(save_checkpoint(tmp_path, arch, output_layer=layer))
+    exported = export_checkpoint(path, tmp_path / "out" / "model.pt")
+    assert exported.difference < 1e-4
+    assert exported.needs_plugin == (arch != "transformer_outlayers")
+    for one, other in zip(
+        load(path).score(PAIRS), load(tmp_path / "out" / "model.pt").score(PAIRS), strict=True
+    ):
+        assert one.tokens == pytest.approx(other.tokens, abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", LANGUAGE_MODEL_ARCHITECTURES)
+def test_language_models_score_as_before(arch, tmp_path):
+    path = with_biases(save_checkpoint(tmp_path, arch, output_layer="linear"))
+    export_checkpoint(path, tmp_path / "out" / "model.pt")
+    texts = ["w1 w2 w3", "w9"]
+    for one, other in zip(
+        load(path).score(texts), load(tmp_path / "out" / "model.pt").score(texts), strict=True
+    ):
+        assert one.tokens == pytest.approx(other.tokens, abs=1e-5)
+
+
+@pytest.mark.parametrize("layer", ["tied", "deep_residual"])
+@torch.no_grad()
+def test_fairseq_loads_a_transformer_without_this_package(layer, tmp_path):
+    path = with_biases(save_checkpoint(tmp_path, "transformer_outlayers", output_layer=layer))
+    export_checkpoint(path, tmp_path / "out" / "model.pt")
+    (model,) = load(path).models
+    inputs = {
+        "src_tokens": torch.tensor([[4, 5, 6, 2]]),
+        "src_lengths": torch.tensor([4]),
+        "prev_output_tokens": torch.tensor([[2, 7, 8]]),
+    }
+    torch.save(inputs, tmp_path / "inputs.pt")
+    files = [tmp_path / "out" / "model.pt", tmp_path / "inputs.pt", tmp_path / "scores.pt"]
+    subprocess.run([sys.executable, "-c", STOCK, *map(str, files)], check=True, cwd=tmp_path)
+    expected = model.get_normalized_probs(model(**inputs), log_probs=True)
+    torch.testing.assert_close(torch.load(files[2]), expected, rtol=0, atol=1e-5)
+
+
+def test_nothing_is_overwritten_nor_half_written(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    (tmp_path / "mine").write_text("precious")
+    with pytest.raises(UserError, match="mine exists: name another --output"):
+        export_checkpoint(path, tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+@pytest.mark.parametrize("layer", sorted(NONLINEAR - {"external_joint"}))
+def test_nonlinear_layers_are_refused_and_nothing_is_written(layer, tmp_path):
+    path = save_checkpoint(tmp_path, "transformer_outlayers", output_layer=layer)
+    with pytest.raises(UserError, match="maps contexts in a nonlinear way"):
+        export_checkpoint(path, tmp_path / "out" / "model.pt")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
+        export_checkpoint("none.pt", tmp_path / "model.pt")

@@ -1,0 +1,77 @@
+"""Language models from Python."""
+
+import math
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from tests.unit.hub.conftest import save_checkpoint
+
+TEXTS = ["w1 w2 w3", "w4", "w0 w5 w6 w7 unseen w9"]
+
+
+def log_probabilities(model, ids):
+    """Of every id but the first after those before it, one prefix at a time."""
+    found = []
+    for end in range(1, len(ids)):
+        output = model(torch.tensor([ids[:end]]), src_lengths=torch.tensor([end]))
+        scores = model.get_normalized_probs(output, log_probs=True)
+        found.append(scores[0, -1, ids[end]].item())
+    return found
+
+
+@torch.no_grad()
+def test_scores_are_those_of_the_model_word_by_word(language_checkpoint):
+    loaded = load(language_checkpoint)
+    dictionary = loaded.task.target_dictionary
+    for text, score in zip(TEXTS, loaded.score(TEXTS), strict=True):
+        words = [dictionary.index(word) for word in text.split()]
+        expected = log_probabilities(loaded.models[0], [dictionary.eos(), *words, dictionary.eos()])
+        assert score.tokens == pytest.approx(expected, abs=1e-5)
+        assert score.perplexity == pytest.approx(math.exp(-sum(expected) / len(expected)), rel=1e-5)
+
+
+def test_scores_do_not_depend_on_the_batch(language_checkpoint):
+    model = load(language_checkpoint)
+    for text, together in zip(TEXTS, model.score(TEXTS), strict=True):
+        (alone,) = model.score([text])
+        assert alone.score == pytest.approx(together.score, rel=1e-6)
+
+
+@torch.no_grad()
+def test_greedy_continuation_takes_the_most_probable_word_each_time(language_checkpoint):
+    loaded = load(language_checkpoint)
+    dictionary = loaded.task.target_dictionary
+    ids = [dictionary.eos(), dictionary.index("w1"), dictionary.index("w2")]
+    for _ in range(3):
+        output = loaded.models[0](torch.tensor([ids]), src_lengths=torch.tensor([len(ids)]))
+        scores = loaded.models[0].get_normalized_probs(output, log_probs=True)[0, -1]
+        # What fairseq's search never produces.
+        scores[[dictionary.pad(), dictionary.eos()]] = -math.inf
+        ids.append(int(scores.argmax()))
+    found = loaded.continue_("w1 w2", max_units=3, beam=1, min_len=5)
+    assert found.units == [dictionary[number] for number in ids[3:]]
+    assert found.text == " ".join(["w1 w2", *found.units])
+
+
+def test_draws_repeat_with_their_seed_and_leave_the_generator_alone(language_checkpoint):
+    model = load(language_checkpoint)
+    before = torch.get_rng_state()
+    first = model.continue_("w1", sampling=True, beam=1, seed=1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert model.continue_("w1", sampling=True, beam=1, seed=1) == first
+    others = [model.continue_("w1", sampling=True, beam=1, seed=seed) for seed in range(2, 8)]
+    assert any(other != first for other in others)
+
+
+def test_options_of_translation_are_refused(tmp_path):
+    path = save_checkpoint(tmp_path, "subword_lm")
+    with pytest.raises(UserError, match="unk_replacement: --task subword_language_modeling"):
+        load(path, unk_replacement="copy")
+
+
+def test_nothing_to_add_is_refused(tmp_path):
+    with pytest.raises(UserError, match="max_units=0: must be at least 1"):
+        load(save_checkpoint(tmp_path, "subword_lm")).continue_("w1", max_units=0)

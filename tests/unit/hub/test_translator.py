@@ -1,0 +1,159 @@
+"""Translation models from Python do what fairseq's commands do."""
+
+import math
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub import Translator
+from tests.unit.hub.conftest import save_checkpoint
+
+SENTENCES = ["w1 w2 w3", "w4", "w0 w5 w6 w7 w8 w9", "w3 w3", "w10 w11 unseen w2"]
+
+
+def test_translations_do_not_depend_on_the_batch(translation_checkpoint):
+    model = load(translation_checkpoint)
+    together = model.translate(SENTENCES, batch_size=5)
+    for sentence, translation in zip(SENTENCES, together, strict=True):
+        alone = model.translate(sentence)
+        assert alone.target == translation.target
+        assert alone.alignment == translation.alignment
+        assert alone.score == pytest.approx(translation.score, abs=1e-5)
+
+
+def test_the_search_s_score_is_that_of_its_translation(translation_checkpoint):
+    model = load(translation_checkpoint)
+    found = model.translate(SENTENCES, length_penalty=0, beam=3)
+    scores = model.score([(s, " ".join(t.target)) for s, t in zip(SENTENCES, found, strict=True)])
+    for translation, score in zip(found, scores, strict=True):
+        assert score.target == translation.target
+        assert score.score == pytest.approx(translation.score, abs=1e-4)
+
+
+def test_scores_are_those_of_the_model_word_by_word(translation_checkpoint):
+    translator = load(translation_checkpoint)
+    (score,) = translator.score([("w1 w2", "w3 w0")])
+    (model,) = translator.models
+    target = translator.task.target_dictionary
+    ids = [target.eos(), target.index("w3"), target.index("w0"), target.eos()]
+    source = translator.task.source_dictionary.encode_line("w1 w2").long()[None]
+    expected = []
+    for end in range(1, len(ids)):
+        logits, _ = model(source, torch.tensor([3]), torch.tensor([ids[:end]]))
+        expected.append(logits[0, -1].double().log_softmax(-1)[ids[end]].item())
+    assert score.tokens == pytest.approx(expected, abs=1e-5)
+    assert score.perplexity == pytest.approx(math.exp(-sum(expected) / 3), rel=1e-5)
+
+
+def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
+    read = []
+
+    def sentences():
+        for number in range(100):
+            read.append(number)
+            yield f"w{number % 10}"
+
+    found = load(save_checkpoint(tmp_path, "luong_lstm")).translate(sentences(), batch_size=2)
+    assert read == []
+    next(found)
+    assert len(read) == 32  # two sentences in a batch, 16 batches sorted together
+    assert 1 + sum(1 for _ in found) == 100
+
+
+def test_the_order_is_that_of_the_text(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    assert [t.source for t in model.translate(SENTENCES, batch_size=2)] == [
+        [word if word != "unseen" else "<unk>" for word in sentence.split()]
+        for sentence in SENTENCES
+    ]
+
+
+def test_candidates_bound_what_is_produced_and_misses_are_named(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=7)
+    frequent = {"<unk>", "w0", "w1", "w2", "w3", "w4"}
+    for translation in model.translate(SENTENCES, beam=2):
+        assert set(translation.candidates) == frequent
+        assert set(translation.target) <= frequent
+        assert translation.misses(["w2", "w9"]) == ["w9"]
+
+
+def test_an_ensemble_of_equal_models_is_the_model(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    one, two = load(path).translate(SENTENCES), load([path, path]).translate(SENTENCES)
+    for alone, both in zip(one, two, strict=True):
+        assert alone.target == both.target
+        assert alone.score == pytest.approx(both.score, abs=1e-5)
+
+
+def test_unknown_source_words_are_copied_where_attention_points(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    state = torch.load(path, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][3] = 50.0  # <unk>, always
+    torch.save(state, path)
+    translation = load(path, unk_replacement="copy").translate("w1 w2", max_len_a=0, max_len_b=3)
+    assert translation.target == [["w1", "w2"][place] for place in translation.alignment]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"data": "/nowhere"}, "/nowhere, the data of .*, has no dictionaries"),
+        ({"candidate_frequant": 5}, "candidate_frequant: no such option.*candidate_frequent"),
+        ({"bpe_codes": "codes"}, "bpe_codes=codes needs bpe"),
+        ({"candidates": "no.npz"}, "no.npz"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, options, message):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    with pytest.raises(UserError, match=message):
+        load(path, **options)
+
+
+def test_a_missing_checkpoint_is_named():
+    with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
+        load("none.pt")
+
+
+def test_an_unknown_option_of_the_search_is_corrected(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    with pytest.raises(UserError, match=r"bem: no such option of the search; did you mean beam\?"):
+        model.translate("w1", bem=3)
+    with pytest.raises(UserError, match="batch_size=0: must be at least 1"):
+        model.translate(["w1"], batch_size=0)
+
+
+def test_parameters_get_the_type_asked_for(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), dtype=torch.float64)
+    assert isinstance(model, Translator)
+    assert {parameter.dtype for parameter in model.models[0].parameters()} == {torch.float64}
+    model.translate(SENTENCES)
+
+
+def always_unknown(path):
+    """Make a model write nothing but ``<unk>``."""
+    state = torch.load(path, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][3] = 50.0
+    torch.save(state, path)
+    return path
+
+
+def test_words_that_no_dictionary_has_are_copied_and_their_places_told(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    model = load(path, unk_replacement="copy", candidate_frequent=7)
+    found = model.translate("w1 unseen", max_len_a=0, max_len_b=3)
+    assert found.source == ["w1", "unseen"]
+    assert found.target == [found.source[place] for place in found.alignment]
+    assert found.replaced == [0, 1, 2]
+    # What was copied has joined the dictionaries; no model may see its number.
+    assert model.translate("unseen w1 other", max_len_a=0, max_len_b=3).replaced == [0, 1, 2]
+    (score,), (same,) = model.score([("unseen", "w2 unseen")]), load(path).score([("x", "w2 x")])
+    assert score.tokens == same.tokens
+    assert score.target == same.target == ["w2", "<unk>"]
+
+
+def test_no_place_is_told_without_replacement(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    found = load(path).translate("w1 unseen", max_len_a=0, max_len_b=3)
+    assert (found.target, found.replaced) == (["<unk>"] * 3, [])

@@ -1,0 +1,39 @@
+"""A page is written whole, and in the place of nothing else."""
+
+import pytest
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.pages.document import document
+from fairseq_outlayers.pages.writing import write_page
+
+PAGE = document("title", "", ["page.js"])
+
+
+def test_a_page_takes_the_place_of_a_page(tmp_path):
+    path = tmp_path / "page.html"
+    write_page(path, PAGE)
+    size = write_page(path, PAGE.replace("title", "other"))
+    assert "<h1>other</h1>" in path.read_text()
+    assert size == path.stat().st_size
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_file_is_not_overwritten(tmp_path):
+    path = tmp_path / "thesis.html"
+    path.write_text("<html>years of work</html>")
+    with pytest.raises(UserError, match=r"thesis.html: exists and is no page of this command"):
+        write_page(path, PAGE)
+    assert path.read_text() == "<html>years of work</html>"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("no/page.html", "no folder .*no"), ("", "a folder")]
+)
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path, name, message):
+    with pytest.raises(UserError, match=message):
+        write_page(tmp_path / name, PAGE)
+
+
+def test_half_a_character_does_not_lose_the_page(tmp_path):
+    write_page(tmp_path / "page.html", PAGE.replace("title", "\ud800"))
+    assert "<h1>?</h1>" in (tmp_path / "page.html").read_text()

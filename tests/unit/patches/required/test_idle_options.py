@@ -1,0 +1,77 @@
+"""Checkpoints from before idle options were refused load, and mean what they meant."""
+
+import argparse
+
+import pytest
+import torch
+from fairseq import checkpoint_utils, models
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from omegaconf import OmegaConf
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
+from tests.conftest import make_task
+
+
+def stored(tmp_path, arch, **options):
+    """The options of a model as they are after they were stored in a checkpoint and loaded."""
+    config = OmegaConf.structured(MODEL_DATACLASS_REGISTRY[arch](**options))
+    model = {**OmegaConf.to_container(config, enum_to_str=True), "_name": arch}
+    tasks = {"_name": "translation", "data": "x"}
+    path = str(tmp_path / "checkpoint.pt")
+    state = {
+        "cfg": {"model": model, "task": tasks, "criterion": None},
+        "model": {},
+        "extra_state": {"train_iterator": {"epoch": 1}},
+        "optimizer_history": [
+            {"optimizer_name": "Adam", "lr_scheduler_state": {}, "num_updates": 1}
+        ],
+        "last_optimizer_state": None,
+    }
+    torch.save(state, path)
+    return checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"].model
+
+
+def build(config):
+    task = make_task()
+    task.source_dictionary = task.target_dictionary
+    return models.build_model(config, task, from_checkpoint=True)
+
+
+SMALL = {"embed_dim": 8, "hidden_size": 8}
+
+
+def test_an_option_that_changed_nothing_is_forgotten(tmp_path):
+    config = stored(tmp_path, "luong_lstm", output_layer="tied", joint_dim=64, unit_dim=5, **SMALL)
+    assert (config.joint_dim, config.unit_dim) == (512, 0)
+    assert type(build(config).decoder.output_projection) is TiedOutputLayer
+
+
+def test_an_option_that_acted_is_kept(tmp_path):
+    config = stored(tmp_path, "luong_lstm", output_layer="joint", joint_dim=64, **SMALL)
+    assert build(config).decoder.output_projection.project(torch.zeros(8)).size(0) == 64
+
+
+def test_named_sizes_keep_what_they_are(tmp_path):
+    config = stored(tmp_path, "charcnn_lm_medium", hidden_size=8, tie="none")
+    assert (config.char_widths, config.char_filters) == (7, 50)
+    assert build(config).decoder.embed_tokens.embedding_dim == 50 + 100 + 150 + 200 * 4
+
+
+@pytest.mark.parametrize(("tie", "layer"), [("original", LinearOutputLayer), ("emb", None)])
+@pytest.mark.parametrize("arch", ["word_lm", "subword_lm"])
+def test_the_plain_layers_of_subword_models_load(tmp_path, arch, tie, layer):
+    config = stored(tmp_path, arch, hidden_size=8, composition="word", tie=tie)
+    found = build(config).decoder.output_projection
+    assert type(found) is (layer or TiedOutputLayer)
+    names = {name for name, _ in found.named_parameters()}
+    assert names == ({"bias", "weight"} if layer else {"bias"})
+
+
+def test_the_same_on_the_command_line_is_refused():
+    config = MODEL_DATACLASS_REGISTRY["luong_lstm"](output_layer="tied", joint_dim=64, **SMALL)
+    with pytest.raises(UserError, match="--joint-dim 64 changes nothing with --output-layer tied"):
+        models.build_model(
+            argparse.Namespace(**{**vars(config), "_name": "luong_lstm"}), make_task()
+        )
