@@ -285,11 +285,14 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
 
     path = tmp_path / name
     path.write_bytes(content)
+
+    def read():
+        if name == "a.bin":
+            return list(BinaryVectors(path).blocks())
+        return list(TextVectors(path, has_header="vec" in name).blocks())
+
     with pytest.raises(common.UserError, match=message):
-        opened = (
-            BinaryVectors(path) if name == "a.bin" else TextVectors(path, has_header="vec" in name)
-        )
-        list(opened.blocks())
+        read()
 
 
 def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):

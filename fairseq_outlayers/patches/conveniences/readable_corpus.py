@@ -76,10 +76,9 @@ def _check_index(file: str) -> None:
         needed += sentences * (4 + 8)  # a length and a place each
         if version != 1 or number_type not in indexed_dataset._code_to_dtype:
             raise UserError(f"{file}: damaged, or of another version; {REMEDY}")
-    if os.path.getsize(file) < needed:
-        raise UserError(
-            f"{file}: cut short or damaged ({os.path.getsize(file):,} bytes of {needed:,}); {REMEDY}"
-        )
+    size = os.path.getsize(file)
+    if size < needed:
+        raise UserError(f"{file}: cut short or damaged ({size:,} bytes of {needed:,}); {REMEDY}")
 
 
 def _check_text(dataset: Any, dictionary: Any, path: str) -> None:
