@@ -149,15 +149,21 @@ def checkpoints() -> Iterator[Case]:
             for name, make in lost.items():
                 yield Case(f"checkpoint has {name}, {reader}", saved("model.pt", make), line)
     other = f"{world.TRAIN} --restore-file model.pt"
-    yield Case("resumed with another criterion", nothing,
-               other.replace("full_softmax", "cross_entropy"))  # fmt: skip
-    yield Case("resumed with another optimizer", nothing,
-               other.replace("--optimizer adam", "--optimizer sgd"))  # fmt: skip
+    yield Case(
+        "resumed with another criterion", nothing, other.replace("full_softmax", "cross_entropy")
+    )
+    yield Case(
+        "resumed with another optimizer",
+        nothing,
+        other.replace("--optimizer adam", "--optimizer sgd"),
+    )
     yield Case("resumed with another size", nothing, f"{other} --hidden-size 10")
-    yield Case("a language model to translate with", nothing,
-               world.GENERATE.replace("model.pt", "lm.pt"))  # fmt: skip
-    yield Case("a translation model as language model", nothing,
-               world.EVAL_LM.replace("lm.pt", "model.pt"))  # fmt: skip
+    yield Case(
+        "a language model to translate with", nothing, world.GENERATE.replace("model.pt", "lm.pt")
+    )
+    yield Case(
+        "a translation model as language model", nothing, world.EVAL_LM.replace("lm.pt", "model.pt")
+    )
     yield Case("validate without a task", nothing, world.VALIDATE)
 
 
@@ -294,20 +300,35 @@ def options() -> Iterator[Case]:
             f"eval-lm --batch-size {value}", nothing, f"{world.EVAL_LM} --batch-size {value}"
         )
     sampled = train.replace("full_softmax", "sampled_softmax")
-    for more in ("", "--num-sampled -1", "--num-sampled 100000", "--sample-share nan",
-                 "--sample-share 2", "--num-sampled 2 --sample-share .1",
-                 "--num-sampled 3 --sampler unigram --unigram-power nan",
-                 "--num-sampled 3 --sampler unigram --unigram-power 1e30",
-                 "--num-sampled 3 --sampler proposal",
-                 "--num-sampled 3 --sampler proposal --proposal-file nowhere"):  # fmt: skip
+    for more in (
+        "",
+        "--num-sampled -1",
+        "--num-sampled 100000",
+        "--sample-share nan",
+        "--sample-share 2",
+        "--num-sampled 2 --sample-share .1",
+        "--num-sampled 3 --sampler unigram --unigram-power nan",
+        "--num-sampled 3 --sampler unigram --unigram-power 1e30",
+        "--num-sampled 3 --sampler proposal",
+        "--num-sampled 3 --sampler proposal --proposal-file nowhere",
+    ):
         yield Case(f"sampled softmax {more}", nothing, f"{sampled} {more}")
     for name in ("train.xx", "codes"):
-        yield Case(f"--save-dir {name}, a file", nothing,
-                   train.replace("--save-dir save", f"--save-dir {name}"))  # fmt: skip
-        yield Case(f"--save-dir below {name}, a file", nothing,
-                   train.replace("--save-dir save", f"--save-dir {name}/save"))  # fmt: skip
-    yield Case("all sentences longer than --max-tokens", nothing,
-               train.replace("--max-tokens 200", "--max-tokens 2"))  # fmt: skip
+        yield Case(
+            f"--save-dir {name}, a file",
+            nothing,
+            train.replace("--save-dir save", f"--save-dir {name}"),
+        )
+        yield Case(
+            f"--save-dir below {name}, a file",
+            nothing,
+            train.replace("--save-dir save", f"--save-dir {name}/save"),
+        )
+    yield Case(
+        "all sentences longer than --max-tokens",
+        nothing,
+        train.replace("--max-tokens 200", "--max-tokens 2"),
+    )
     yield Case("no size of batches", nothing, train.replace("--max-tokens 200", ""))
 
 
@@ -365,9 +386,15 @@ def candidate_files() -> Iterator[Case]:
         yield Case(f"candidates with {name}", arrays_of("candidates.npz", **changed), line)
     yield Case("candidates missing", removed("candidates.npz"), line)
     yield Case("candidates a folder", is_folder("candidates.npz"), line)
-    for more in ("--candidate-frequent 0", "--candidate-frequent 1", "--candidate-frequent -1",
-                 "--candidate-per-word 99", "--candidate-per-word -1", "--beam 50",
-                 "--candidate-scope no_such"):  # fmt: skip
+    for more in (
+        "--candidate-frequent 0",
+        "--candidate-frequent 1",
+        "--candidate-frequent -1",
+        "--candidate-per-word 99",
+        "--candidate-per-word -1",
+        "--beam 50",
+        "--candidate-scope no_such",
+    ):
         yield Case(f"candidates {more}", nothing, f"{line} {more}")
 
 
@@ -398,16 +425,24 @@ def unknown_words() -> Iterator[Case]:
     for name, change in texts.items():
         yield Case(f"--source-text {name}", change, f"{copy} source")
     rows = {
-        "nan": b"xx1 yy1 nan\n", "inf": b"xx1 yy1 inf\n", "a positive logarithm": b"xx1 yy1 0.5\n",
-        "two columns": b"xx1 yy1\n", "four columns": b"xx1 yy1 -1 -1\n", "no number": b"x y z\n",
-        "no UTF-8": b"\xff\xfe yy1 -1\n", "nothing": b"",
-    }  # fmt: skip
+        "nan": b"xx1 yy1 nan\n",
+        "inf": b"xx1 yy1 inf\n",
+        "a positive logarithm": b"xx1 yy1 0.5\n",
+        "two columns": b"xx1 yy1\n",
+        "four columns": b"xx1 yy1 -1 -1\n",
+        "no number": b"x y z\n",
+        "no UTF-8": b"\xff\xfe yy1 -1\n",
+        "nothing": b"",
+    }
     for name, data in rows.items():
         yield Case(f"--unk-dictionary with {name}", holds("words", data), f"{table} words")
     yield Case("--unk-dictionary missing", nothing, f"{table} nowhere")
     yield Case("--unk-dictionary with copy", nothing, f"{copy} test.xx --unk-dictionary lexicon")
-    yield Case("--unk-replacement without a dictionary", nothing,
-               f"{world.GENERATE} {world.OURS} --unk-replacement dictionary")  # fmt: skip
+    yield Case(
+        "--unk-replacement without a dictionary",
+        nothing,
+        f"{world.GENERATE} {world.OURS} --unk-replacement dictionary",
+    )
 
 
 def external_tables() -> Iterator[Case]:
@@ -421,9 +456,11 @@ def external_tables() -> Iterator[Case]:
         for value in (None, "text", -1, [], {}):
             change = facts_of("table.npy.json", **{name: value})
             yield Case(f"sidecar's {name} is {value!r}", change, line)
-    yield Case("sidecar's dictionary has a text",
-               facts_of("table.npy.json", dictionary={"symbols": "x", "crc32": "y"}),
-               line)  # fmt: skip
+    yield Case(
+        "sidecar's dictionary has a text",
+        facts_of("table.npy.json", dictionary={"symbols": "x", "crc32": "y"}),
+        line,
+    )
     yield Case("sidecar missing", removed("table.npy.json"), line)
     yield Case("table missing", removed("table.npy"), line)
     yield Case("table cut", cut("table.npy", 0.7), line)
@@ -455,39 +492,61 @@ def vector_files() -> Iterator[Case]:
         yield Case(f"{name} cut within", cut(name, 0.6), command)
         yield Case(f"{name} missing", removed(name), command)
         yield Case(f"{name} a folder", is_folder(name), command)
-    yield Case("words.vec cut within its last number", cut("words.vec", 0.995),
-               line.format("words.vec", "vec"))  # fmt: skip
-    yield Case("words.glove cut within its last number",
-               lambda folder: os.truncate(folder / "words.glove",
-                                          (folder / "words.glove").stat().st_size - 3),
-               line.format("words.glove", "glove"))  # fmt: skip
-    yield Case("word2vec of 0 dimensions", holds("words.bin", b"16 0\n" + b"a b c "),
-               line.format("words.bin", "word2vec"))  # fmt: skip
-    yield Case("vec of 0 dimensions", holds("words.vec", b"2 0\na\nb\n"),
-               line.format("words.vec", "vec"))  # fmt: skip
-    yield Case("word2vec of 10^18 dimensions", holds("words.bin", b"16 1000000000000000000\nab c"),
-               line.format("words.bin", "word2vec"))  # fmt: skip
+    yield Case(
+        "words.vec cut within its last number",
+        cut("words.vec", 0.995),
+        line.format("words.vec", "vec"),
+    )
+    yield Case(
+        "words.glove cut within its last number",
+        lambda folder: os.truncate(
+            folder / "words.glove", (folder / "words.glove").stat().st_size - 3
+        ),
+        line.format("words.glove", "glove"),
+    )
+    yield Case(
+        "word2vec of 0 dimensions",
+        holds("words.bin", b"16 0\n" + b"a b c "),
+        line.format("words.bin", "word2vec"),
+    )
+    yield Case(
+        "vec of 0 dimensions", holds("words.vec", b"2 0\na\nb\n"), line.format("words.vec", "vec")
+    )
+    yield Case(
+        "word2vec of 10^18 dimensions",
+        holds("words.bin", b"16 1000000000000000000\nab c"),
+        line.format("words.bin", "word2vec"),
+    )
     for value in ("nan", "inf", "x", ""):
-        yield Case(f"words.vec with {value!r}",
-                   lines_of("words.vec", lambda ls, v=value: [
-                       *ls[:3], b"w 1 2 " + v.encode() + b"\n", *ls[4:]]),
-                   line.format("words.vec", "vec"))  # fmt: skip
+        yield Case(
+            f"words.vec with {value!r}",
+            lines_of(
+                "words.vec", lambda ls, v=value: [*ls[:3], b"w 1 2 " + v.encode() + b"\n", *ls[4:]]
+            ),
+            line.format("words.vec", "vec"),
+        )
 
 
 def lexicons() -> Iterator[Case]:
     dictionaries = "--source-dictionary bin/dict.xx.txt --target-dictionary bin/dict.yy.txt"
     line = f"build_candidates --lexicon lexicon {dictionaries} --output new.npz"
     rows = {
-        "nan": b"xx1\tyy1\tnan\n", "inf": b"xx1\tyy1\tinf\n", "a positive logarithm": b"a\tb\t1\n",
-        "two columns": b"xx1\tyy1\n", "no number": b"a\tb\tc\n", "no UTF-8": b"\xff\xfe\tb\t-1\n",
+        "nan": b"xx1\tyy1\tnan\n",
+        "inf": b"xx1\tyy1\tinf\n",
+        "a positive logarithm": b"a\tb\t1\n",
+        "two columns": b"xx1\tyy1\n",
+        "no number": b"a\tb\tc\n",
+        "no UTF-8": b"\xff\xfe\tb\t-1\n",
         "nothing": b"",
-    }  # fmt: skip
+    }
     for name, data in rows.items():
         yield Case(f"lexicon with {name}", holds("lexicon", data), line)
     yield Case("lexicon missing", removed("lexicon"), line)
-    yield Case("dictionary of candidates without counts",
-               lines_of("bin/dict.yy.txt", lambda ls: [b.split()[0] + b"\n" for b in ls]),
-               line)  # fmt: skip
+    yield Case(
+        "dictionary of candidates without counts",
+        lines_of("bin/dict.yy.txt", lambda ls: [b.split()[0] + b"\n" for b in ls]),
+        line,
+    )
     yield Case("candidates per word 0", nothing, f"{line} --per-word 0")
     yield Case("candidates per word nan", nothing, f"{line} --per-word nan")
     align = "build_lexicon --source train.xx --target train.yy --output new"
@@ -500,11 +559,14 @@ def unit_tables() -> Iterator[Case]:
     line = world.TRAIN_LM.replace("charcnn", "morphsum")
     good = b"yy0\tyy 0\n"
     tables = {
-        "missing": None, "empty": b"", "of other words": b"zz\tz z\n",
+        "missing": None,
+        "empty": b"",
+        "of other words": b"zz\tz z\n",
         "with a word twice": good * 2,
-        "with a word without units": b"yy0\t\n", "without tabs": b"yy0 yy 0\n",
+        "with a word without units": b"yy0\t\n",
+        "without tabs": b"yy0 yy 0\n",
         "with no UTF-8": b"\xff\xfe\ta b\n",
-    }  # fmt: skip
+    }
     for name, data in tables.items():
         change = nothing if data is None else holds("lm/morphs.txt", data)
         yield Case(f"table of units {name}", change, line)
@@ -521,8 +583,11 @@ def commands() -> Iterator[Case]:
     for number in ("0", "4", "x", "nan", "99999999999999999999"):
         yield Case(f"capacity of {number}", nothing, f"outlayers capacity --num-classes {number}")
     for number in ("0", "x", "99999999999999999999"):
-        yield Case(f"capacity of d = {number}", nothing,
-                   f"outlayers capacity --num-classes 100 --embed-dim {number}")  # fmt: skip
+        yield Case(
+            f"capacity of d = {number}",
+            nothing,
+            f"outlayers capacity --num-classes 100 --embed-dim {number}",
+        )
     for name in (
         "neighbours",
         "principal-components",
@@ -532,15 +597,25 @@ def commands() -> Iterator[Case]:
     ):
         yield Case(f"command {name} without arguments", nothing, f"outlayers {name}")
     tokenize = "tokenize_corpus --input train --output new --languages xx yy"
-    for option in ("--max-length 0", "--max-length x", "--max-ratio nan", "--max-ratio 0",
-                   "--workers 0", "--workers -1"):  # fmt: skip
+    for option in (
+        "--max-length 0",
+        "--max-length x",
+        "--max-ratio nan",
+        "--max-ratio 0",
+        "--workers 0",
+        "--workers -1",
+    ):
         yield Case(f"tokenize {option}", nothing, f"{tokenize} {option}")
-    yield Case("codes that are none", holds("codes", b"\xff\xfe\n"),
-               "segment apply --codes codes --input train --output new "
-               "--languages xx yy")  # fmt: skip
-    yield Case("codes missing", removed("codes"),
-               "segment apply --codes codes --input train --output new "
-               "--languages xx yy")  # fmt: skip
+    yield Case(
+        "codes that are none",
+        holds("codes", b"\xff\xfe\n"),
+        "segment apply --codes codes --input train --output new --languages xx yy",
+    )
+    yield Case(
+        "codes missing",
+        removed("codes"),
+        "segment apply --codes codes --input train --output new --languages xx yy",
+    )
     yield Case("merges of 0", nothing, "segment learn --inputs train.xx --output new --merges 0")
     yield Case("toy corpus of nothing", nothing, "toy_corpus --output new --vocabulary 0")
 

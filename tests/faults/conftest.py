@@ -1,4 +1,4 @@
-"""A warm process and a small good world for the faults, and how many of them to try."""
+"""A warm process and a small good world; how many faults to try, and what to count."""
 
 import json
 import os

@@ -67,17 +67,21 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader("dictionary", "bin/dict.xx.txt", lambda path: Dictionary.load(str(path)))
     yield Reader("binarized text", "bin/test.xx-yy.xx.bin", corpus)
     yield Reader("index of a text", "bin/test.xx-yy.xx.idx", corpus)
-    yield Reader("checkpoint", "model.pt",
-                 lambda path: checkpoint_utils.load_checkpoint_to_cpu(str(path)))  # fmt: skip
+    yield Reader(
+        "checkpoint", "model.pt", lambda path: checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    )
     yield Reader("lexicon", "lexicon", lambda path: lexical_table.read_table(path, "fast_align"))
     yield Reader("lex.s2t", "lexicon", lambda path: lexical_table.read_table(path, "lex"))
     yield Reader("words of a dictionary", "bin/dict.yy.txt", candidate_files.Words.read)
     yield Reader("lines", "train.yy", lambda path: list(text_files.read_lines(path)))
-    yield Reader("vec", "words.vec",
-                 lambda path: vectors(vector_files.TextVectors(path, has_header=True)))  # fmt: skip
-    yield Reader("glove", "words.glove",
-                 lambda path: vectors(
-                     vector_files.TextVectors(path, has_header=False)))  # fmt: skip
+    yield Reader(
+        "vec", "words.vec", lambda path: vectors(vector_files.TextVectors(path, has_header=True))
+    )
+    yield Reader(
+        "glove",
+        "words.glove",
+        lambda path: vectors(vector_files.TextVectors(path, has_header=False)),
+    )
     yield Reader("word2vec", "words.bin", lambda path: vectors(vector_files.BinaryVectors(path)))
 
 
@@ -107,9 +111,28 @@ class Damage(NamedTuple):
         return content[:start] + self.data + content[start + self.length :]
 
 
-INTERESTING = [b"", b"\0", b"\n", b"\r", b"\t", b" ", b"nan", b"inf", b"-1", b"1e999", b"\xff",
-               b"\xef\xbb\xbf", b"99999999999999999999", b"\n\n", b"PK\x03\x04", b"{", b'"', b"[]",
-               b"\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x80"]  # fmt: skip
+INTERESTING = [
+    b"",
+    b"\0",
+    b"\n",
+    b"\r",
+    b"\t",
+    b" ",
+    b"nan",
+    b"inf",
+    b"-1",
+    b"1e999",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"99999999999999999999",
+    b"\n\n",
+    b"PK\x03\x04",
+    b"{",
+    b'"',
+    b"[]",
+    b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+    b"\x80",
+]
 damages = st.lists(
     st.builds(
         Damage,

@@ -8,8 +8,8 @@ PAGE = Path("results/reliability.md")
 HEAD = """# Reliability
 
 Written by `python -m tests.faults.report` from what `make faults` and `make soak` counted on
-one machine. *clear*: refused in one line; *accepted*: the value has a meaning; *silent*,
-*traceback*, *hang* and *killed* must be 0.
+one machine. *clear*: refused in one line; *accepted*: the value has a meaning, which no bad input
+may have; *traceback*, *hang*, *killed* and *unclear* must be 0 everywhere.
 """
 
 
@@ -30,6 +30,7 @@ def page(counts: dict) -> str:
         "Options with values that no one means": "option walk",
         "Fuzzed files": "fuzzed files",
         "Kills": "kills",
+        "Disks that fill up": "full disks",
         "Soak": "soak",
     }.items():
         found = {topic: row for topic, row in counts.items() if topic.startswith(begins)}

@@ -30,9 +30,12 @@ def test_a_damaged_file_is_read_or_refused(number, complete, tmp_path, tally):
     names = itertools.count()
 
     @settings(
-        max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(fuzz.damages)
     def try_one(hurts):
         folder = tmp_path / str(next(names))

@@ -9,6 +9,7 @@ import logging
 import os
 import resource
 import runpy
+import selectors
 import shlex
 import signal
 import sys
@@ -78,22 +79,43 @@ def run(
         stdin: what it reads.
         before: is called in the fork, to arrange a fault.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        started = time.monotonic()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        child = os.fork()
-        if child == 0:
-            _become(out.fileno(), err.fileno(), seconds, folder, stdin)
+    # Pipes, not files: a case may forbid files to grow.
+    (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+    started = time.monotonic()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:  # whatever happens, the child must not go on as its parent
+            _become(out_end, err_end, seconds, folder, stdin)
             before()
-            os._exit(_exit_code(shlex.split(line)))
-        _, status = os.waitpid(child, 0)
-        took = time.monotonic() - started
-        out.seek(0)
-        err.seek(0)
-        texts = [file.read().decode("utf-8", "replace") for file in (out, err)]
+            code = _exit_code(shlex.split(line))
+        finally:
+            os._exit(code)
+    os.close(out_end)
+    os.close(err_end)
+    texts = _read_both(out, err)
+    _, status = os.waitpid(child, 0)
+    took = time.monotonic() - started
     killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     return Outcome(0 if killed else os.WEXITSTATUS(status), killed, *texts, took)
+
+
+def _read_both(*ends: int) -> list[str]:
+    """What comes out of pipes until they are closed."""
+    found: dict[int, list] = {end: [] for end in ends}
+    with selectors.DefaultSelector() as selector:
+        for end in ends:
+            selector.register(end, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if data := os.read(key.fd, 1 << 16):
+                    found[key.fd].append(data)
+                else:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return [b"".join(parts).decode("utf-8", "replace") for parts in found.values()]
 
 
 def _become(out: int, err: int, seconds: int, folder: Path | None, stdin: str) -> None:

@@ -44,8 +44,11 @@ def build(folder: Path) -> Path:
     (folder / "first" / "checkpoint_last.pt").rename(folder / "model.pt")
     (folder / "first_lm" / "checkpoint_last.pt").rename(folder / "lm.pt")
     _do(folder, "build_lexicon --source train.xx --target train.yy --output lexicon")
-    _do(folder, "build_candidates --lexicon lexicon --source-dictionary bin/dict.xx.txt "
-        "--target-dictionary bin/dict.yy.txt --output candidates.npz")  # fmt: skip
+    _do(
+        folder,
+        "build_candidates --lexicon lexicon --source-dictionary bin/dict.xx.txt "
+        "--target-dictionary bin/dict.yy.txt --output candidates.npz",
+    )
     _write_vectors(folder)
     _do(folder, "extract_embeddings --vectors words.vec --train train.xx --output table")
     dictionary = "--srcdict table.dict.txt --tgtdict bin/dict.yy.txt"

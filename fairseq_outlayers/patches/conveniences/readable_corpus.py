@@ -76,8 +76,8 @@ def _check_index(file: str) -> None:
         needed += sentences * (4 + 8)  # a length and a place each
         if version != 1 or number_type not in indexed_dataset._code_to_dtype:
             raise UserError(f"{file}: damaged, or of another version; {REMEDY}")
-    if os.path.getsize(file) < needed:
-        size = os.path.getsize(file)
+    size = os.path.getsize(file)
+    if size < needed:
         raise UserError(f"{file}: cut short or damaged ({size:,} bytes of {needed:,}); {REMEDY}")
 
 

@@ -66,6 +66,10 @@ SAID: Dict[str, str] = {
     r"--(trainpref|tgtdict|srcdict) must be set if (\S+) is not specified": (
         "--{1} or {2} is missing: there is nothing to make a dictionary of"
     ),
+    r"\[Errno (?:27|28|122)\] (.*)": (
+        "writing failed: {1}: make room and start the same command again; what was saved before is "
+        "unchanged"
+    ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"

@@ -115,7 +115,7 @@ def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
 
 def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path):
     cfg = argparse.Namespace(restore_file="nowhere.pt", save_dir=str(tmp_path))
-    with pytest.raises(UserError, match=r"--restore-file nowhere\.pt: no such checkpoint"):
+    with pytest.raises(UserError, match=r"--restore-file nowhere.pt: no such checkpoint"):
         checkpoint_utils.load_checkpoint(cfg, None)
 
 
