@@ -39,7 +39,7 @@ setup(
         "embed": ["gensim"],
         "subword": ["pyphen", "morfessor"],
         "report": ["matplotlib"],
-        "dev": ["pytest", "pytest-xdist", "ruff", "mypy"],
+        "dev": ["hypothesis", "pytest", "pytest-xdist", "ruff", "mypy"],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",
