@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 TORCH  ?= torch==2.13.0
-EXTRAS ?= dev,embed,report,subword
+EXTRAS ?= dev,embed,export,report,subword
 VENV   ?= .venv
 # Not ?=: a DATA in the environment is somebody's data, not this choice.
 DATA   := toy

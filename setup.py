@@ -37,6 +37,7 @@ setup(
     extras_require={
         "align": ["eflomal"],
         "embed": ["gensim"],
+        "export": ["ctranslate2"],
         "subword": ["pyphen", "morfessor"],
         "report": ["matplotlib"],
         "dev": ["hypothesis", "pytest", "pytest-xdist", "ruff", "mypy"],
