@@ -68,27 +68,29 @@ def inspect_test_set(
     translator, vocabulary = systems[0].translator, Vocabulary()
     plain = translator.text.tokenizer is not None
     bleu = BLEU(tokenize=bleu_tokenizer or ("13a" if plain else "none"), force=True)
-    chrf = CHRF()
     references = [scored_reference(translator, text) for _, text in pairs]
     hypotheses = [[found.text for found in system.translations] for system in systems]
     intervals = bleu_intervals(hypotheses, references, bleu)
-    scores = [_sentence_scores(texts, references, chrf) for texts in hypotheses]
-    views = [sentence_views(*each, pairs) for each in zip(systems, scores, strict=True)]
+    scores, chrf_signature = chrf_scores(hypotheses, references)
+    views = [
+        sentence_views(system, sentences, pairs)
+        for system, (_, sentences) in zip(systems, scores, strict=True)
+    ]
     candidates = [candidate_data(s.translator, s.translations, vocabulary) for s in systems]
     words = words_by_frequency(views)
     neighbours = [
         neighbour_data(s.translator, words, vocabulary, neighbour_words, number) for s in systems
     ]
     summaries = [
-        model_summary(system, interval, chrf.corpus_score(texts, [references]).score, of_system)
-        for system, interval, texts, of_system in zip(
-            systems, intervals.systems, hypotheses, views, strict=True
+        model_summary(system, interval, chrf, of_system)
+        for system, interval, (chrf, _), of_system in zip(
+            systems, intervals.systems, scores, views, strict=True
         )
     ]
     return {
         "models": summaries,
         "difference": intervals.difference and intervals.difference._asdict(),
-        "signatures": [metric.get_signature().format() for metric in (bleu, chrf)],
+        "signatures": [bleu.get_signature().format(), chrf_signature],
         "candidates": candidates,
         "neighbours": neighbours,
         "words": list(vocabulary.numbers),
@@ -105,11 +107,17 @@ def scored_reference(translator: Translator, text: str) -> str:
     return text if known else translator.text.decode(" ".join(text.split()))
 
 
-def _sentence_scores(
-    hypotheses: Sequence[str], references: Sequence[str], chrf: CHRF
-) -> List[float]:
-    pairs = zip(hypotheses, references, strict=True)
-    return [chrf.sentence_score(text, [reference]).score for text, reference in pairs]
+def chrf_scores(
+    systems: Sequence[Sequence[str]], references: Sequence[str]
+) -> Tuple[List[Tuple[float, List[float]]], str]:
+    """chrF of each system as a whole and sentence by sentence, and sacreBLEU's signature."""
+    metric, found = CHRF(references=[list(references)]), []
+    for texts in systems:
+        # Not corpus_score and sentence_score, which would count all n-grams again.
+        statistics = metric._extract_corpus_statistics(texts, None)
+        sentences = [metric._compute_score_from_stats(row).score for row in statistics]
+        found.append((metric._aggregate_and_compute(statistics).score, sentences))
+    return found, metric.get_signature().format()
 
 
 def model_summary(

@@ -3,6 +3,7 @@
 All of it is plain data: dictionaries, lists, texts and numbers.
 """
 
+import re
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -19,6 +20,7 @@ from fairseq_outlayers.output_layers import OutputLayer
 MOST_CLASSES = 50_000  # neighbours are looked for among so many most frequent words
 # Attention in steps of 2%, a letter for each, and digits for runs of weights below 1%.
 LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
+LETTER_OF_LEVEL = bytes.maketrans(bytes(range(len(LEVELS) + 1)), f" {LEVELS}".encode())
 
 
 class Vocabulary:
@@ -36,15 +38,9 @@ class Vocabulary:
 
 def attention_text(attention: Tensor) -> str:
     """Weights ``(S, T)``, target by target, as letters (see ``LEVELS``) and runs of nothing."""
-    levels = (attention.T * len(LEVELS)).round().long().clamp(0, len(LEVELS))
-    text, run = [], 0
-    for level in levels.flatten().tolist():
-        if level == 0:
-            run += 1
-            continue
-        text.append((str(run) if run else "") + LEVELS[level - 1])
-        run = 0
-    return "".join(text) + (str(run) if run else "")
+    levels = (attention.T * len(LEVELS)).round().clamp(0, len(LEVELS)).to(torch.uint8)
+    letters = levels.contiguous().numpy().tobytes().translate(LETTER_OF_LEVEL).decode()
+    return re.sub(" +", lambda run: str(len(run[0])), letters)
 
 
 def candidate_data(

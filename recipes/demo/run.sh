@@ -11,11 +11,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 mapfile -t names < <(ask arms)
 DICTIONARY=()
-LAST_STEP=$((2 + ${#names[@]} + 1))
+LAST_STEP=$((2 + ${#names[@]} + 2))
 STEP=0
+BEGAN=0 # the present step, in seconds since the start
 
-# demo_step MESSAGE: which step of how many, and the time since the start.
+took() {
+  if ((STEP > 0)); then printf '      took %d s\n' $((SECONDS - BEGAN)); fi
+  BEGAN=$SECONDS
+}
+
+# demo_step MESSAGE: what the step before took; which step of how many, and the time since the start.
 demo_step() {
+  took
   STEP=$((STEP + 1))
   printf '\n[%d/%d] %d:%02d  %s\n' "$STEP" "$LAST_STEP" $((SECONDS / 60)) $((SECONDS % 60)) "$*"
 }
@@ -52,3 +59,16 @@ done
 
 demo_step "comparing"
 "$PYTHON" -m recipes.demo.show "$LEDGER" --source "$TEXT/test.$SOURCE"
+
+demo_step "making a page (over candidate lists, unknown words copied: BLEU differs a little)"
+"$PYTHON" data_prep/build_lexicon.py --source "$TEXT/train.$SOURCE" --target "$TEXT/train.$TARGET" \
+  --output "$WORK/lexicon"
+"$PYTHON" data_prep/build_candidates.py --lexicon "$WORK/lexicon" --output "$WORK/candidates.npz" \
+  --source-dictionary "$BIN/dict.$SOURCE.txt" --target-dictionary "$BIN/dict.$TARGET.txt" \
+  >"$WORK/candidates.log"
+mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt linear joint)
+"$PYTHON" -m fairseq_outlayers inspect --path "${checkpoints[@]}" --names linear joint \
+  --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
+  --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \
+  2>"$WORK/page.log"
+took

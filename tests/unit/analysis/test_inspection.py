@@ -85,6 +85,9 @@ def test_scores_are_those_of_sacrebleu_and_of_the_search(tmp_path):
             found = system.translations[number]
             assert view["score"] == found.score
             assert view["chrf"] == CHRF().sentence_score(found.text, [reference]).score
+    for model, system in zip(data["models"], systems, strict=True):
+        texts, references = [t.text for t in system.translations], [r for _, r in PAIRS]
+        assert model["chrf"] == CHRF().corpus_score(texts, [references]).score
     assert data["difference"]["value"] == pytest.approx(
         data["models"][1]["bleu"]["value"] - data["models"][0]["bleu"]["value"]
     )

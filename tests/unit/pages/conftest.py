@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import torch
-from fairseq_outlayers.patches.dictionary_hash import fingerprint
 
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.formats.dictionary import fingerprint
 from tests.conftest import make_dictionary
 from tests.unit.hub.conftest import save_checkpoint
 
