@@ -173,7 +173,7 @@ def test_no_command_interpolates_an_option(name, command, data):
 
 def test_every_command_that_takes_a_checkpoint_is_tried():
     building = {name for name, command in own.COMMANDS.items() if _takes_a_checkpoint(command)}
-    # The first lists what is in a file and builds no model; the second wants a checkpoint trained on
+    # The first builds no model; the second wants a checkpoint trained on
     # partitions, and then loads it by the function that "neighbours" does.
     assert building - {"checkpoint", "partition-correction"} == set(OWN)
 
