@@ -10,6 +10,7 @@ VENV   ?= .venv
 DATA   := toy
 JOBS   ?= 2
 PYTEST_ARGS ?=
+GPU_PYTHON ?= $(VENV)/bin/python
 
 # The stamp is named after the choices, so that another TORCH or EXTRAS installs again.
 CHOICE := $(shell printf '%s' '$(TORCH) $(EXTRAS)' | cksum | cut -d' ' -f1)
@@ -19,7 +20,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format system lock clean
+.PHONY: help setup demo test gpu check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -40,6 +41,10 @@ demo: $(STAMP)  ## train, translate and score small models (DATA=multi30k: on re
 
 test: $(STAMP)  ## run every test that needs no GPU
 	$(PYTEST) -m "not gpu" $(PYTEST_ARGS)
+
+# Not $(BIN): a GPU's machine has a PyTorch of its own, with CUDA, and fairseq beside it.
+gpu:  ## on a machine with a GPU: its tests and benchmarks, in one JSON file (GPU_PYTHON=python)
+	PYTHONPATH=. $(GPU_PYTHON) benchmarks/gpu.py
 
 system: $(STAMP)  ## run only the tests that train, save, reload and decode
 	$(PYTEST) -m "system and not gpu" $(PYTEST_ARGS)

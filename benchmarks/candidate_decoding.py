@@ -49,11 +49,14 @@ def make_arms(options: argparse.Namespace) -> dict[tuple[str, str], Any]:
     small, large = make_task(options.small), make_task(options.classes)
     translations = random_translations(large, options.per_word)
     # Source ids of the small task, so that all arms read the same.
-    batch = make_batch(small, options.sentences, options.length)
+    batch = turns.on(options.device, make_batch(small, options.sentences, options.length))
     search = {"beam_size": options.beam, "max_len_b": options.length, "min_len": options.length}
     for layer in options.output_layers:
         tasks = {"small vocabulary": small, "all words": large}
-        models = {name: make_model(task, layer, options.dimensions) for name, task in tasks.items()}
+        models = {
+            name: make_model(task, layer, options.dimensions).to(options.device)
+            for name, task in tasks.items()
+        }
         generators = {
             name: CandidateGenerator([models[name]], task.tgt_dict, **search)
             for name, task in tasks.items()
@@ -104,6 +107,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
     parser.add_argument("--beam", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, help="default: results/benchmarks/candidate_…")
     options = parser.parse_args()

@@ -54,15 +54,16 @@ def main() -> None:
     torch.manual_seed(0)
     units = units_of_dictionary(Dictionary.load(str(options.dictionary)), "characters")
     composition = CharCNN.build(CONFIG, units, 0)
-    parts = composition.build_parts(composition.parts)
-    some = units.ids[torch.randperm(len(units.ids))[: options.batch_words]]
-    prepared = composition.prepare(units.ids)
+    parts = turns.on(options.device, composition.build_parts(composition.parts))
+    ids = units.ids.to(options.device)
+    some = ids[torch.randperm(len(ids))[: options.batch_words].to(options.device)]
+    prepared = composition.prepare_all(ids)
     places = len(units.ids) * (units.longest - CONFIG.char_widths + 1)
     distinct = len(prepared[-1].units)
     print(f"{places:,} windows of {CONFIG.char_widths} characters, {distinct:,} distinct\n")
     comparisons = {
         f"all {len(units.ids):,} words": (
-            lambda: by_convolution(parts, units.ids),
+            lambda: by_convolution(parts, ids),
             lambda: composition.combine(parts, prepared),
         ),
         f"{len(some):,} words": (
@@ -96,6 +97,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("dictionary", type=Path, help="dict.txt of fairseq-preprocess")
     parser.add_argument("--batch-words", type=int, default=350, help="distinct words of a batch")
     parser.add_argument("--rounds", type=int, default=7)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/character_windows.json")

@@ -123,12 +123,13 @@ class Arm:
             words.add_symbol(f"w{number}")
         task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
         torch.manual_seed(0)
-        self.model = ARMS[name](task, options.width).train()
+        self.model = ARMS[name](task, options.width).train().to(options.device)
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self.trained, lr=1e-4)
         shape = (options.sentences, options.length)
-        self.source, self.target = (torch.randint(4, len(words), shape) for _ in range(2))
-        self.lengths = torch.full((options.sentences,), options.length)
+        source, target = (torch.randint(4, len(words), shape) for _ in range(2))
+        lengths = torch.full((options.sentences,), options.length)
+        self.source, self.target, self.lengths = turns.on(options.device, (source, target, lengths))
 
     def loss(self) -> Tensor:
         logits = self.model(self.source, self.lengths, self.target)[0]
@@ -136,10 +137,12 @@ class Arm:
 
     def step(self) -> tuple[float, float]:
         """Seconds by the clock and of the processor for one update."""
+        turns.synchronise()
         clock, processor = time.perf_counter(), time.process_time()
         self.optimizer.zero_grad()
         self.loss().backward()
         self.optimizer.step()
+        turns.synchronise()
         return time.perf_counter() - clock, time.process_time() - processor
 
     def kept_megabytes(self) -> float:
@@ -197,6 +200,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=64, help="of a batch")
     parser.add_argument("--length", type=int, default=25)
     parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/echo_state.json"))
     options = parser.parse_args()

@@ -59,13 +59,16 @@ ARMS: dict[str, Loss] = {
 }
 
 
-def make_inputs(positions: int, classes: int, dimensions: int) -> tuple[Tensor, ...]:
+def make_inputs(
+    positions: int, classes: int, dimensions: int, device: str = "cpu"
+) -> tuple[Tensor, ...]:
     """Random states, targets, class embeddings and bias."""
     generator = torch.Generator().manual_seed(0)
     context = torch.randn(positions, dimensions, generator=generator).requires_grad_()
     embeddings = (0.1 * torch.randn(classes, dimensions, generator=generator)).requires_grad_()
     targets = torch.randint(classes, (positions,), generator=generator)
-    return context, targets, embeddings, torch.zeros(classes, requires_grad=True)
+    bias = torch.zeros(classes, requires_grad=True)
+    return turns.on(device, (context, targets, embeddings, bias))
 
 
 def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
@@ -91,8 +94,14 @@ def _peak_megabytes(name: str, shape: tuple[int, ...], threads: int, answer: Sim
     answer.put((_resident_kilobytes("VmHWM") - before) / 1024)
 
 
-def peak_megabytes(name: str, shape: tuple[int, ...], threads: int) -> float:
-    """How far one pass raises the peak memory of a process of its own."""
+def peak_megabytes(name: str, shape: tuple[int, ...], threads: int, device: str) -> float:
+    """How far one pass raises the peak memory: of a process of its own, or of a GPU."""
+    if device != "cpu":
+        inputs = make_inputs(*shape, device)
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        one_pass(ARMS[name], inputs)
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
     context = multiprocessing.get_context("spawn")
     answer = context.SimpleQueue()
     process = context.Process(target=_peak_megabytes, args=(name, shape, threads, answer))
@@ -101,18 +110,18 @@ def peak_megabytes(name: str, shape: tuple[int, ...], threads: int) -> float:
     return answer.get()
 
 
-def compare(shape: tuple[int, ...], rounds: int, threads: int) -> list[dict]:
+def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
     """A row an arm: ratios to plain, round by round, seconds and megabytes."""
-    inputs = make_inputs(*shape)
+    inputs = make_inputs(*shape, options.device)
     arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
-    times = turns.take_turns(arms, rounds)
+    times = turns.take_turns(arms, options.rounds)
     return [
         {
             "classes": shape[1],
             "arm": name,
             "seconds": median(taken),
             "ratios": turns.ratios(taken, times["plain"]),
-            "megabytes": peak_megabytes(name, shape, threads),
+            "megabytes": peak_megabytes(name, shape, options.threads, options.device),
         }
         for name, taken in times.items()
     ]
@@ -127,6 +136,7 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=2000)
     parser.add_argument("--dimensions", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=7)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
     options = parser.parse_args()
@@ -136,7 +146,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for classes in options.classes:
         shape = (options.positions, classes, options.dimensions)
-        for row in compare(shape, options.rounds, options.threads):
+        for row in compare(shape, options):
             rows.append(row)
             cells = (
                 f"{classes:,}",

@@ -9,6 +9,7 @@ table, as `nematus_mix_sum`. Importing is not counted. Seconds are the processor
 
 import argparse
 import json
+import random
 import subprocess
 import sys
 import time
@@ -81,7 +82,7 @@ def start(name: str, options: argparse.Namespace) -> dict:
         "internal_vocabulary": options.trained + 4,
     }
     config = MODEL_DATACLASS_REGISTRY["nematus_gru"](**(external if name == "with" else {}))
-    model = MODEL_REGISTRY["nematus_gru"].build_model(config, task).eval()
+    model = MODEL_REGISTRY["nematus_gru"].build_model(config, task).eval().to(options.device)
     encode(model, len(source), 0)
     seconds, wall, first = time.process_time() - began, time.perf_counter() - clock, peak_mb()
     for seed in range(1, 21):
@@ -100,7 +101,8 @@ def encode(model: torch.nn.Module, words: int, seed: int) -> None:
     """One batch of random words of the dictionary."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, words, BATCH, generator=generator)
-    model.encoder(tokens, torch.full((BATCH[0],), BATCH[1]))
+    device = next(model.parameters()).device
+    model.encoder(tokens.to(device), torch.full((BATCH[0],), BATCH[1], device=device))
 
 
 def main() -> None:
@@ -111,10 +113,11 @@ def main() -> None:
         return
     write_table(options.work, options.words, options.trained, options.dimensions)
     runs: dict[str, list[dict]] = {"without": [], "with": []}
+    shuffler = random.Random(0)
     for _ in range(options.rounds):
-        for name, found in runs.items():
+        for name, found in shuffler.sample(list(runs.items()), len(runs)):
             command = [sys.executable, __file__, "--child", name, "--work", str(options.work)]
-            command += ["--trained", str(options.trained)]
+            command += ["--trained", str(options.trained), "--device", options.device]
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found.append(json.loads(output.splitlines()[-1]))
     print("| arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB |")
@@ -135,7 +138,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=1_900_000, help="of the table")
     parser.add_argument("--trained", type=int, default=20_000, help="words with embeddings as well")
     parser.add_argument("--dimensions", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--work", type=Path, default=Path("work/external_start"))
     parser.add_argument("--child", choices=["with", "without"], help=argparse.SUPPRESS)
     parser.add_argument(

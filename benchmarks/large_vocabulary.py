@@ -12,7 +12,9 @@ Arms, each with both vocabularies of every size asked for:
 Words are drawn by Zipf's law. Every round trains each arm for some updates; ratios are to the first
 arm of the round. Memory is the peak of the process; "beyond tables" is without the tables of words
 and their two moments, of which there are three tables and a bias (and in stock fairseq as well).
-The dictionaries of both sides, which are among it, are measured alone too.
+Under partitions moments of whole tables come into being when the first partition is left, so a run
+that ends before has none, and none are taken off. The dictionaries of both sides, which are among
+it, are measured alone too.
 """
 
 import argparse
@@ -72,7 +74,7 @@ def options_of(kind: str, settings: argparse.Namespace) -> list[str]:
         "sampled": f"{ours} --optimizer lazy_adam --criterion sampled_softmax --sampler "
         f"log_uniform --num-sampled {settings.num_sampled}",
     }
-    if torch.cuda.is_available():
+    if settings.device == "cuda":
         common = common.replace(" --cpu", "")
     return f"{common} {kinds[kind]}".split()
 
@@ -85,9 +87,22 @@ def classes_scored(logs: list[Path], vocabulary: int) -> float:
     return vocabulary * mean(shares) if shares else vocabulary
 
 
-def table_megabytes(vocabulary: int, dimensions: int) -> float:
+def table_megabytes(vocabulary: int, dimensions: int, moments: int = MOMENTS) -> float:
     """Embeddings of both sides, class vectors and biases, with their moments, in float32."""
-    return vocabulary * (3 * dimensions + 1) * 4 * (1 + MOMENTS) / 1e6
+    return vocabulary * (3 * dimensions + 1) * 4 * (1 + moments) / 1e6
+
+
+def leaves_first_partition(data: Path, settings: argparse.Namespace) -> bool:
+    """Whether training comes to a second partition, and moments of whole tables into being."""
+    fitting = []
+    for language in ("xx", "yy"):
+        words = np.fromfile(data / f"train.xx-yy.{language}.bin", dtype=np.int32)
+        first_places = np.sort(np.unique(words, return_index=True)[1])
+        room = settings.partition_size - SPECIALS
+        is_full = len(first_places) > room
+        fitting.append(first_places[room] // settings.length if is_full else settings.sentences)
+    sentences_a_batch = settings.max_tokens // settings.length
+    return bool(settings.updates * sentences_a_batch > min(fitting))
 
 
 def dictionary_megabytes(data: Path) -> float:
@@ -120,14 +135,17 @@ def main() -> None:
 
     found = speed.take_turns(list(arms), settings.rounds, measured)
     rows = []
-    for row_of, (name, (_, size)) in zip(found, arms.items(), strict=True):
+    for row_of, (name, (kind, size)) in zip(found, arms.items(), strict=True):
+        is_short = kind == "partitions" and not leaves_first_partition(data[size], settings)
+        moments = 0 if is_short else MOMENTS
         logs = [runs / f"{name}.round{number}.log" for number in range(1, settings.rounds + 1)]
         row = {
             "arm": name,
             "tokens_per_second": row_of["tokens_per_second"],
             "speed_by_first": sorted(row_of["ratios"]),
             "peak_mb": row_of["peak_rss_mb"],
-            "beyond_tables_mb": row_of["peak_rss_mb"] - table_megabytes(size, settings.dimensions),
+            "beyond_tables_mb": row_of["peak_rss_mb"]
+            - table_megabytes(size, settings.dimensions, moments),
             "dictionaries_mb": dictionaries[size],
             "classes_scored": classes_scored(logs, size),
         }
@@ -169,7 +187,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=120, help="of every arm a round")
     parser.add_argument("--slow-updates", type=int, default=4, help="of stock arms --slow-above")
     parser.add_argument("--slow-above", type=int, default=50_000, help="classes")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/large_vocabulary.json")

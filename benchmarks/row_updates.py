@@ -61,8 +61,6 @@ class Arm:
         loss.backward()
         row_gradients.clip_norm(self.parameters, 1.0)
         self.optimizer.step()
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
 
 
 def main() -> None:
@@ -96,7 +94,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--classes", type=int, nargs="+", default=[30_000, 500_000])
     parser.add_argument("--sampled", type=int, default=8192, help="classes drawn for an update")
     parser.add_argument("--dimensions", type=int, default=256)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    turns.add_device(parser)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     default = Path("results/benchmarks/row_updates.json")

@@ -26,13 +26,15 @@ from fairseq_outlayers.samplers import UniformSampler
 class Problem:
     """A table of classes, the states to score them from, and every way to do that."""
 
-    def __init__(self, classes: int, positions: int, dimensions: int):
+    def __init__(self, classes: int, positions: int, dimensions: int, device: str):
         generator = torch.Generator().manual_seed(0)
-        self.context = torch.randn(positions, dimensions, generator=generator).requires_grad_()
+        context = torch.randn(positions, dimensions, generator=generator).requires_grad_()
         table = 0.1 * torch.randn(classes, dimensions, generator=generator)
-        self.table = table.requires_grad_()
-        self.bias = torch.zeros(classes, requires_grad=True)
-        self.targets = torch.randint(classes, (positions,), generator=generator)
+        bias = torch.zeros(classes, requires_grad=True)
+        targets = torch.randint(classes, (positions,), generator=generator)
+        self.context, self.table, self.bias, self.targets = turns.on(
+            device, (context, table.requires_grad_(), bias, targets)
+        )
         self.random = np.random.Generator(np.random.Philox(0))
 
     def exact(self) -> Tensor:
@@ -70,6 +72,7 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=512)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.25, 0.05])
     parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/sampled_loss.json"))
     options = parser.parse_args()
@@ -78,7 +81,7 @@ def main() -> None:
     print("| classes | share | seconds | time / exact (min to max) | time / plain (min to max) |")
     print("|---|---|---|---|---|")
     for classes in options.classes:
-        problem = Problem(classes, options.positions, options.dimensions)
+        problem = Problem(classes, options.positions, options.dimensions, options.device)
         arms = {"exact": functools.partial(problem.train, "exact")}
         for share in options.shares:
             for name in ("ours", "plain"):

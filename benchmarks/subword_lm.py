@@ -130,25 +130,25 @@ def report(title: str, times: dict[str, list[float]], extra: dict[str, str]) -> 
     return rows
 
 
-def compare(size: str, num_words: int, rounds: int) -> list[dict]:
+def compare(size: str, num_words: int, rounds: int, device: str) -> list[dict]:
     """All three comparisons."""
     with tempfile.TemporaryDirectory() as folder:
         dictionary = make_dictionary(Path(folder), num_words)
-        models = {name: make_ours(dictionary, *arm, size) for name, arm in ARMS.items()}
-    stock = make_stock(dictionary, size)
+        models = {name: make_ours(dictionary, *arm, size).to(device) for name, arm in ARMS.items()}
+    stock = make_stock(dictionary, size).to(device)
     task = make_task(dictionary)
     ours = CRITERION_REGISTRY["full_softmax"](task, 0.0, False, 0, True)
     theirs = CRITERION_REGISTRY["cross_entropy"](task, True)
-    words = torch.randint(4, num_words, (ROWS, WINDOW + 1))
+    words = torch.randint(4, num_words, (ROWS, WINDOW + 1)).to(device)
     sample = {
         "net_input": {
             "src_tokens": words[:, :-1],
-            "src_lengths": torch.full((ROWS,), WINDOW),
+            "src_lengths": torch.full((ROWS,), WINDOW, device=device),
         },
         "target": words[:, 1:].contiguous(),
         "ntokens": ROWS * WINDOW,
     }
-    hidden = torch.randn(ROWS * WINDOW, HIDDEN_SIZES[size], requires_grad=True)
+    hidden = torch.randn(ROWS * WINDOW, HIDDEN_SIZES[size], device=device).requires_grad_()
     targets = words[:, 1:].flatten()
     steps = {name: softmax_step(model, hidden, targets) for name, model in models.items()}
     needed = {name: arithmetic(model, len(targets)) for name, model in models.items()}
@@ -169,13 +169,14 @@ def main() -> None:
     parser.add_argument("--size", choices=HIDDEN_SIZES, default="small")
     parser.add_argument("--words", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument(
         "--output", type=Path, help="default: results/benchmarks/subword_lm_SIZE.json"
     )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    rows = compare(options.size, options.words, options.rounds)
+    rows = compare(options.size, options.words, options.rounds, options.device)
     output = options.output or Path(f"results/benchmarks/subword_lm_{options.size}.json")
     print()
     turns.write(output, vars(options), rows)

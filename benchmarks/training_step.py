@@ -67,7 +67,7 @@ class Arm:
         size = options.dimensions
         sizes = {"embed_dim": size, "hidden_size": size, "joint_dim": options.joint_dim}
         config = MODEL_DATACLASS_REGISTRY["luong_lstm"](output_layer=output_layer, **sizes)
-        self.model = MODEL_REGISTRY["luong_lstm"].build_model(config, task)
+        self.model = MODEL_REGISTRY["luong_lstm"].build_model(config, task).to(options.device)
         name = "full_softmax" if share == 1 else "sampled_softmax"
         config = CRITERION_DATACLASS_REGISTRY[name]()
         config.sentence_avg, config.seed = False, 1
@@ -93,7 +93,7 @@ def main() -> None:
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     task = make_task(options.classes)
-    batch = make_batch(task, options.sentences, options.length)
+    batch = turns.on(options.device, make_batch(task, options.sentences, options.length))
     arms = {
         (layer, share): functools.partial(Arm(task, layer, share, options).update, batch)
         for share in options.shares
@@ -130,6 +130,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=160)
     parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
     parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, help="default: results/benchmarks/training_step.V…")
     options = parser.parse_args()

@@ -1,31 +1,89 @@
 """Arms that take turns in one process, and how their figures are written down."""
 
+import argparse
 import random
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
 
 # The recipes write figures down as well; benchmarks are scripts, which see their own folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipes.lab import measurements
 
+FEWEST_ROUNDS = 5
+# What every call of `take_turns` measured, for the file.
+_taken: list[dict] = []
 
-def take_turns(arms: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every arm in every round; each round runs all arms, in an order of its own."""
-    times: dict[str, list[float]] = {name: [] for name in arms}
+
+def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[Any, list[float]]:
+    """Seconds of every arm in every round; each round runs all arms, in an order of its own.
+
+    A GPU is waited for before the clock is read. The processor's seconds beside those of the clock,
+    and the most memory of a GPU, go into the file that :func:`write` makes.
+    """
+    times: dict[Any, list[float]] = {name: [] for name in arms}
+    processor: dict[Any, list[float]] = {name: [] for name in arms}
+    memory: dict[Any, float] = dict.fromkeys(arms, 0.0)
     order = list(arms)
     shuffler = random.Random(0)
     for number in range(rounds + 1):
         shuffler.shuffle(order)
         for name in order:
-            start = time.perf_counter()
+            synchronise(forget_peak=True)
+            clock, of_processor = time.perf_counter(), time.process_time()
             arms[name]()
+            synchronise()
             if number > 0:  # the first round warms up
-                times[name].append(time.perf_counter() - start)
+                times[name].append(time.perf_counter() - clock)
+                processor[name].append(time.process_time() - of_processor)
+                memory[name] = max(memory[name], _peak_megabytes())
+    for name, seconds in times.items():
+        _taken.append(
+            {
+                "arm": str(name),
+                "seconds": seconds,
+                "processor_seconds": processor[name],
+                **({"gpu_peak_mb": memory[name]} if memory[name] else {}),
+            }
+        )
     return times
+
+
+def synchronise(forget_peak: bool = False) -> None:
+    """Wait for a GPU, if one is in use."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        if forget_peak:
+            torch.cuda.reset_peak_memory_stats()
+
+
+def _peak_megabytes() -> float:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.max_memory_allocated() / 1e6
+    return 0.0
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """The option ``--device``."""
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+
+
+def on(device: str, value: Any) -> Any:
+    """Tensors and modules, alone or in containers, on a device; leaves of a graph stay leaves."""
+
+    def move(part: Any) -> Any:
+        if isinstance(part, torch.Tensor):
+            return part.detach().to(device).requires_grad_(part.requires_grad)
+        return part.to(device) if isinstance(part, torch.nn.Module) else part
+
+    return pytree.tree_map(move, value)
 
 
 def ratios(numerator: list[float], denominator: list[float]) -> list[float]:
@@ -38,7 +96,26 @@ def spread(values: list[float]) -> str:
     return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
+def why_not_published(settings: Mapping[str, Any]) -> list[str]:
+    """Reasons for which figures are a trial and no results."""
+    reasons = []
+    if "dirty" in str(measurements.COMMIT):
+        reasons.append(f"the checkout has changes that are not in a commit ({measurements.COMMIT})")
+    rounds = settings.get("rounds", FEWEST_ROUNDS)
+    if rounds < FEWEST_ROUNDS:
+        reasons.append(f"{rounds} rounds, of at least {FEWEST_ROUNDS}")
+    return reasons
+
+
 def write(output: Path, settings: dict, rows: list[dict]) -> None:
-    """A JSON file of the rows and the options that they were measured with; says where it is."""
+    """A JSON file of the rows and the options that they were measured with; says where it is.
+
+    What must not be published is marked as a trial, and says why.
+    """
     said = {name: str(value) for name, value in settings.items()}
-    measurements.write(output, rows, settings=said)
+    reasons = why_not_published(settings)
+    for reason in reasons:
+        print(f"a trial, not to be published: {reason}")
+    trial = {"trial": reasons} if reasons else {}
+    measurements.write(output, rows, settings=said, **trial, turns=list(_taken))
+    _taken.clear()

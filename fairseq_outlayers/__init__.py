@@ -6,6 +6,7 @@ Where fairseq is not installed, nothing is registered, and ``losses``,
 same (docs/without_fairseq.md).
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["load"]
 
-try:
-    import fairseq  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "fairseq":  # it is there, and something that it needs is not
-        raise
-else:
-    from fairseq_outlayers import with_fairseq  # noqa: F401
+
+def register() -> None:
+    """Patch fairseq and register everything with it, if it is installed; once is enough."""
+    try:
+        import fairseq  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "fairseq":  # it is there, and something that it needs is not
+            raise
+    else:
+        from fairseq_outlayers import with_fairseq  # noqa: F401
+
+
+# `python -m fairseq_outlayers` registers when its command needs it, so that its help is quick.
+if sys.argv[:1] != ["-m"] or sys.orig_argv[-len(sys.argv) :][:1] != [__name__]:
+    register()
 
 
 def __getattr__(name: str) -> Any:

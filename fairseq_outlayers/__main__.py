@@ -1,50 +1,110 @@
-"""``python -m fairseq_outlayers``: the path for ``--user-dir``, and what the package can tell."""
+"""``python -m fairseq_outlayers``: the path for ``--user-dir``, and what the package can tell.
+
+PyTorch and fairseq are imported by the commands alone, so that the path and the help are quick.
+"""
 
 import argparse
+import importlib
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from fairseq_outlayers.commands import (
-    capacity,
-    checkpoint,
-    echo_gains,
-    export,
-    external_words,
-    frequency_bins,
-    inspect,
-    neighbours,
-    open_vocabulary,
-    options,
-    partition_correction,
-    partitions,
-    principal_components,
-    transform_gates,
-    unseen_words,
-)
-from fairseq_outlayers.commands.base import Command
+if TYPE_CHECKING:
+    from fairseq_outlayers.commands.base import Command
 
-COMMANDS: Dict[str, Command] = {
-    "options": options.COMMAND,
-    "capacity": capacity.COMMAND,
-    "checkpoint": checkpoint.COMMAND,
-    "export": export.COMMAND,
-    "inspect": inspect.COMMAND,
-    "partitions": partitions.COMMAND,
-    "partition-correction": partition_correction.COMMAND,
-    "frequency-bins": frequency_bins.COMMAND,
-    "neighbours": neighbours.COMMAND,
-    "unseen-words": unseen_words.COMMAND,
-    "echo-gain": echo_gains.COMMAND,
-    "external-words": external_words.COMMAND,
-    "open-vocabulary": open_vocabulary.COMMAND,
-    "principal-components": principal_components.COMMAND,
-    "transform-gates": transform_gates.COMMAND,
+
+class Listed(NamedTuple):
+    """A command that has not been imported: its module in ``commands/``, and what it does."""
+
+    module: str
+    summary: str
+
+
+LISTED: Dict[str, Listed] = {
+    "options": Listed(
+        "options",
+        "Print every option of this package, in Markdown",
+    ),
+    "capacity": Listed(
+        "capacity",
+        "Print the capacity and the parameters of every output layer, to choose d_j by",
+    ),
+    "checkpoint": Listed(
+        "checkpoint",
+        "Say what a checkpoint holds and what a seed regenerates",
+    ),
+    "export": Listed(
+        "export",
+        "Write a model whose output layer is baked into a class matrix",
+    ),
+    "inspect": Listed(
+        "inspect",
+        "Translate a test set and write a page with scores, sentences and attention",
+    ),
+    "partitions": Listed(
+        "partitions",
+        "Say into which partitions --partition-size divides a corpus",
+    ),
+    "partition-correction": Listed(
+        "partition_correction",
+        "Correct the class biases of a model that was trained by partitions",
+    ),
+    "frequency-bins": Listed(
+        "frequency_bins",
+        "Score translations by how often the training text has the words",
+    ),
+    "neighbours": Listed(
+        "neighbours",
+        "Print the nearest neighbours of words in the input and in the output space of models",
+    ),
+    "unseen-words": Listed(
+        "unseen_words",
+        "Add words that a model has never seen, each described by words that it knows",
+    ),
+    "echo-gain": Listed(
+        "echo_gains",
+        "What a frozen layer of esnmt does to the size of its inputs, at the start",
+    ),
+    "external-words": Listed(
+        "external_words",
+        "Count the words of a text that a model with external vectors knows, and show examples",
+    ),
+    "open-vocabulary": Listed(
+        "open_vocabulary",
+        "Print the perplexity of a text whose unseen words are scored as themselves",
+    ),
+    "principal-components": Listed(
+        "principal_components",
+        "Count the principal components that the input and the output vectors of words use",
+    ),
+    "transform-gates": Listed(
+        "transform_gates",
+        "Say how far the transform gates of composed word vectors are open",
+    ),
 }
+
+
+class Commands(Mapping[str, "Command"]):
+    """The commands by name; asking for one imports it."""
+
+    def __getitem__(self, name: str) -> "Command":
+        package = importlib.import_module("fairseq_outlayers")
+        package.register()
+        return importlib.import_module(f"fairseq_outlayers.commands.{LISTED[name].module}").COMMAND
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(LISTED)
+
+    def __len__(self) -> int:
+        return len(LISTED)
+
+
+COMMANDS: Mapping[str, "Command"] = Commands()
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; without one, print the path for ``--user-dir``."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(
         prog="python -m fairseq_outlayers",
         description="Without a command: print the path to pass to fairseq as --user-dir.",
@@ -52,8 +112,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
         "--arch luong_lstm --output-layer tied --criterion full_softmax ...",
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        command.prepare(subparsers.add_parser(name, help=command.summary))
+    for name, (_, summary) in LISTED.items():
+        subparser = subparsers.add_parser(name, help=summary)
+        if arguments[:1] == [name]:
+            COMMANDS[name].prepare(subparser)
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         print(Path(__file__).resolve().parent)

@@ -22,6 +22,7 @@ from fairseq.models import (
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.options import OutputLayerConfig
+from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
 
 # A shell's background job ignores Ctrl-C, and all its children would with it, those included that
 # tests interrupt.

@@ -71,6 +71,10 @@ class Composition(ABC):
         """
         return ids
 
+    def prepare_all(self, ids: Tensor) -> Any:
+        """As ``prepare``, of the words of a whole dictionary, once for many batches."""
+        return self.prepare(ids)
+
     @abstractmethod
     def combine(self, parts: Parts, prepared: Any) -> Tensor:
         """Vectors before the highway layers, ``(N, D)``, of the words given to ``prepare``."""

@@ -4,7 +4,7 @@ A filter answers to a window alike wherever it stands: the 7,692 words of 6,000 
 Penn Treebank have 123,000 windows of six characters, padding included, of which 25,000 differ.
 """
 
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,27 @@ class Windows(NamedTuple):
 
     units: Tensor
     members: Tensor
-    starts: Tensor
+    starts: Optional[Tensor]
+
+
+def all_windows(ids: Tensor, widest: int, masks_padding: bool) -> List[Windows]:
+    """As :func:`distinct_windows`, but windows that are alike are listed as often as they come.
+
+    How many differ would have to be asked of a device, for every width, and to look at some more of
+    them costs an accelerator less. ``members`` is ``(N, places)`` and there are no ``starts``.
+    """
+    lengths = ids.ne(PADDING).sum(1, keepdim=True)
+    ids, found = F.pad(ids, (0, max(0, widest - ids.size(1)))), []
+    for width in range(1, widest + 1):
+        windows = ids.unfold(1, width, 1)
+        num_words, places = windows.shape[:2]
+        place = torch.arange(places, device=ids.device)
+        last = (lengths - width).clamp(min=0) if masks_padding else lengths
+        # The first window always counts: it stands in for those that do not.
+        place = torch.where(place <= last, place, 0)
+        first = torch.arange(num_words, device=ids.device).unsqueeze(1) * places
+        found.append(Windows(windows.flatten(0, 1), first + place, None))
+    return found
 
 
 def distinct_windows(ids: Tensor, widest: int, masks_padding: bool) -> List[Windows]:

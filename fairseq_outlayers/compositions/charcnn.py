@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.compositions.base import Composition, Parts
-from fairseq_outlayers.compositions.character_windows import Windows, distinct_windows
+from fairseq_outlayers.compositions.character_windows import Windows, all_windows, distinct_windows
 from fairseq_outlayers.compositions.unit_embedding import UnitEmbedding
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import require_range
@@ -90,6 +90,11 @@ class CharCNN(Composition):
         return CharacterConvolutions(self.unit_size, self.filters)
 
     def prepare(self, ids: Tensor) -> List[Windows]:
+        if ids.device.type != "cpu":
+            return all_windows(ids, len(self.filters), self.masks_padding)
+        return self.prepare_all(ids)
+
+    def prepare_all(self, ids: Tensor) -> List[Windows]:
         return distinct_windows(ids, len(self.filters), self.masks_padding)
 
     def combine(self, parts: Parts, prepared: List[Windows]) -> Tensor:

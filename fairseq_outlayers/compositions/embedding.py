@@ -62,7 +62,7 @@ class ComposedWords(nn.Module):
     def _all_prepared(self) -> Any:
         # Moving to another device makes new ids.
         if self._prepared is None or self._prepared[0] is not self.ids:
-            self._prepared = (self.ids, self.composition.prepare(self.ids))
+            self._prepared = (self.ids, self.composition.prepare_all(self.ids))
         return self._prepared[1]
 
     def _load_from_state_dict(

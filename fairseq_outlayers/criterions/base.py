@@ -142,7 +142,7 @@ class SoftmaxCriterion(FairseqCriterion):
         loss, nll = streamed_nll(
             layer.project(hidden),
             targets,
-            _blocks(layer, size, hidden.device),
+            _blocks(layer, size),
             self.label_smoothing,
             self.ignore_index,
         )
@@ -157,7 +157,8 @@ class SoftmaxCriterion(FairseqCriterion):
         return True
 
 
-def _blocks(layer: OutputLayer, size: int, device: torch.device) -> Iterator[ClassBlock]:
+def _blocks(layer: OutputLayer, size: int) -> Iterator[ClassBlock]:
+    # The tables are in host memory, and so are the ids: a block is one stretch of a table.
     for first in range(0, layer.num_classes, size):
-        ids = torch.arange(first, min(first + size, layer.num_classes), device=device)
+        ids = torch.arange(first, min(first + size, layer.num_classes))
         yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Tuple
 
+import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -46,6 +47,20 @@ def hidden_and_targets(
         ``(N, H)`` and ``(N,)``.
     """
     net_output = model(**sample["net_input"], features_only=True)
-    targets = model.get_targets(sample, net_output)
-    real = targets.ne(padding_idx)
-    return net_output[0][real], targets[real]
+    targets = model.get_targets(sample, net_output).flatten()
+    real = real_positions(targets.ne(padding_idx), sample["ntokens"])
+    return net_output[0].flatten(0, -2).index_select(0, real), targets.index_select(0, real)
+
+
+def real_positions(is_real: Tensor, number: Any) -> Tensor:
+    """Where a mask is true, ascending, ``(N,)``.
+
+    Args:
+        is_real: ``(positions,)``.
+        number: how many are true, fairseq's ``ntokens``. An accelerator then need not be asked,
+            which would make the host wait for it.
+    """
+    if is_real.device.type == "cpu" or not isinstance(number, int):
+        return is_real.nonzero().squeeze(1)
+    torch._assert_async(is_real.sum() == number)
+    return (~is_real).byte().argsort(stable=True)[:number]

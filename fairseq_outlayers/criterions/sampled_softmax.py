@@ -82,7 +82,7 @@ class SampledSoftmax(SoftmaxCriterion):
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
     ) -> Loss:
         sample = self.sampler.sample(targets, self._rng.next(self.update_number()))
-        scored = scored_classes(sample.ids, targets)
+        scored = scored_classes(sample.ids, targets, self.sampler.includes_targets)
         self._warn_of_size(len(sample.ids))
         expected = sample.log_expected_count
         loss, nll = sampled_nll(

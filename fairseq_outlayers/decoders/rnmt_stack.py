@@ -10,7 +10,7 @@ from fairseq_outlayers.layers.attention.general import AttentionStep
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer, State
 from fairseq_outlayers.layers.recurrent.residual import add_residual
-from fairseq_outlayers.reservoirs.statistics import log_dynamics
+from fairseq_outlayers.reservoirs.statistics import Dynamics
 
 
 class DecoderState(NamedTuple):
@@ -48,6 +48,7 @@ class DecoderStack(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.attention = attention
         self.dropout = nn.Dropout(dropout)
+        self.dynamics = Dynamics()
 
     def start(self, source: Tensor) -> DecoderState:
         """Zeros, for a batch of encoder states ``(B, S, H)``."""
@@ -96,6 +97,6 @@ class DecoderStack(nn.Module):
             seen[str(depth)] = layer, output
             below = add_residual(below, self.dropout(output), depth)
         if self.training:
-            log_dynamics("decoder", seen, real.t())
+            self.dynamics.log("decoder", seen, real.t())
         features = torch.cat([below, found], dim=-1).transpose(0, 1)
         return features, torch.stack(attentions, dim=1), DecoderState(after, context)

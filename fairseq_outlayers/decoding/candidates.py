@@ -77,9 +77,10 @@ class CandidateLists:
         member[: self.num_specials] = True  # the search needs their numbers
         ids = member.nonzero().squeeze(1)
         everything = frequent >= self.num_classes and not len(self.translations.blocked)
-        inputs = torch.tensor([] if everything else [self.bos, self.pad], dtype=torch.long)
-        if prefix_tokens is not None:
-            inputs = inputs[~torch.isin(inputs, prefix_tokens.cpu()) | (inputs == self.pad)]
+        closed = [] if everything else [self.bos, self.pad]
+        if closed and prefix_tokens is not None and bool((prefix_tokens == self.bos).any()):
+            closed.remove(self.bos)  # forced: it must be a candidate
+        inputs = torch.tensor(closed, dtype=torch.long)
         return BatchCandidates(ids, self._allowed(ids, common, listed), inputs.to(ids.device))
 
     def most_frequent(self, frequent: int) -> Tensor:

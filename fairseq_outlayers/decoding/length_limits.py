@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import torch
 from fairseq.search import Search
 from torch import Tensor
 
@@ -52,7 +51,7 @@ class LengthLimits(Search):
 
     def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
         """As the strategy's, with ``lprobs`` ``(B, beam, V)``."""
-        # Each limit is looked at only where it can act: `any` waits for an accelerator.
+        # An accelerator is not asked whether a limit acts: the host would wait at every step.
         if self.min_share > 0:
             early = step < (self.min_share * self.src_lengths).floor()  # (B,)
             self._keep_open(lprobs, early)
@@ -62,15 +61,16 @@ class LengthLimits(Search):
         return self.strategy.step(step, lprobs, *arguments, **options)
 
     def _keep_open(self, lprobs: Tensor, early: Tensor) -> None:
-        if early.any():
-            ends = lprobs[early, :, self.eos]
-            lprobs[early, :, self.eos] = -math.inf
-            forced = lprobs[early].amax(dim=2).isneginf()
-            lprobs[early, :, self.eos] = torch.where(forced, ends, -math.inf)
+        if early.device.type != "cpu" or early.any():
+            acts = early.unsqueeze(1)
+            ends = lprobs[:, :, self.eos].clone()
+            lprobs[:, :, self.eos] = ends.masked_fill(acts, -math.inf)
+            forced = lprobs.amax(dim=2).isneginf()
+            lprobs[:, :, self.eos] = ends.masked_fill(acts & ~forced, -math.inf)
 
     def _close(self, lprobs: Tensor, late: Tensor) -> None:
-        if late.any():
-            ends = lprobs[late, :, self.eos]  # (b, beam)
-            can_end = ~ends.isneginf().unsqueeze(2)  # a prefix that goes on cannot
-            lprobs[late] = lprobs[late].masked_fill(can_end, -math.inf)
-            lprobs[late, :, self.eos] = ends
+        if late.device.type != "cpu" or late.any():
+            ends = lprobs[:, :, self.eos].clone()
+            closes = late.unsqueeze(1) & ~ends.isneginf()  # a prefix that goes on cannot end
+            lprobs.masked_fill_(closes.unsqueeze(2), -math.inf)
+            lprobs[:, :, self.eos] = ends

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
+from fairseq.search import BeamSearch
 from fairseq.sequence_generator import (
     EnsembleModel,
     EnsembleModelWithAlignment,
@@ -18,6 +19,11 @@ from fairseq.sequence_generator import (
 from torch import Tensor
 
 from fairseq_outlayers.decoding.candidates import BatchCandidates, CandidateLists
+from fairseq_outlayers.decoding.lean_step import (
+    LeanBeamSearch,
+    log_probabilities,
+    normalizes_plainly,
+)
 from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.errors import UserError
@@ -37,6 +43,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
     def __init__(self, models: List[Any], average: str = "probabilities"):
         super().__init__(models)
         self.averages_logarithms = average == "log_probabilities" and len(models) > 1
+        self.is_lean = len(models) == 1 and normalizes_plainly(models[0])
         self.alone = (  # a tuple of lists hides the models from being registered twice
             tuple([EnsembleModel([model])] for model in models) if self.averages_logarithms else ()
         )
@@ -67,11 +74,9 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
 
     def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
         """As fairseq's. The search calls it whenever rows change, so masks follow here."""
-        if self.candidates is not None:
-            sentences = self.sentences[new_order]
-            # Rows move within their sentence; only the end of a sentence takes rows away.
-            if not torch.equal(sentences, self.sentences):
-                self._put_rows(sentences)
+        # Rows move within their sentence; only the end of a sentence takes rows away.
+        if self.candidates is not None and len(new_order) != len(self.sentences):
+            self._put_rows(self.sentences[new_order])
         return super().reorder_encoder_out(encoder_outs, new_order)
 
     def forward_decoder(
@@ -84,6 +89,8 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         """Log-probabilities of the next token, ``(R, C)``, and attention, ``(R, S)``."""
         if self.candidates is not None:
             tokens = self.candidates.ids[tokens]
+        if self.is_lean:
+            return self._of_one_model(tokens, encoder_outs[0], incremental_states[0], temperature)
         if not self.averages_logarithms:
             return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
         members = zip(self.alone, encoder_outs, incremental_states, strict=True)
@@ -94,6 +101,18 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         scores = torch.stack([scores for scores, _ in outputs]).mean(0)
         attentions = [attention for _, attention in outputs if attention is not None]
         return scores, torch.stack(attentions).mean(0) if attentions else None
+
+    def _of_one_model(
+        self, tokens: Tensor, encoder_out: Any, state: Any, temperature: float
+    ) -> Tuple[Tensor, Optional[Tensor]]:
+        scores, extra = self.single_model.decoder(
+            tokens, encoder_out=encoder_out, incremental_state=state
+        )[:2]
+        attention = extra["attn"] if isinstance(extra, dict) else extra
+        if isinstance(attention, list):
+            attention = attention[0] if attention else None
+        scores = scores[:, -1] if temperature == 1 else scores[:, -1] / temperature
+        return log_probabilities(scores), None if attention is None else attention[:, -1]
 
 
 class CandidateGenerator(SequenceGenerator):
@@ -125,6 +144,10 @@ class CandidateGenerator(SequenceGenerator):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
+        if self.model.is_lean and type(self.search) is BeamSearch:
+            self.search = LeanBeamSearch(dictionary)
+        else:
+            self.model.is_lean = False
         max_share = 0.0 if self.match_source_len else self.max_len_a
         if min_share > 0 or max_share > 0:
             self.search = LengthLimits(

@@ -7,7 +7,7 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor
 
 from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
-from fairseq_outlayers.layers.padding import padding_first, take_positions
+from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
@@ -46,7 +46,7 @@ class GRUEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> GRUEncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
-        if not padding_mask[:, -1].any():
+        if is_left_padded(padding_mask):
             return GRUEncoderOut(self._states(src_tokens, padding_mask), padding_mask)
         # The GRU wants the padding in front; attention wants the order of the tokens given.
         order = padding_first(padding_mask)

@@ -6,7 +6,7 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
-from fairseq_outlayers.layers.padding import padding_first, take_positions
+from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
@@ -46,7 +46,7 @@ class LSTMEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> EncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
-        if not padding_mask[:, -1].any():
+        if is_left_padded(padding_mask):
             states, hiddens, cells = self._encode(src_tokens, padding_mask)
             return EncoderOut(states, padding_mask, hiddens, cells)
         # The LSTM wants the padding in front; attention wants the order of the tokens given.

@@ -6,9 +6,10 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.padding import has_padding
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.residual import add_residual
-from fairseq_outlayers.reservoirs.statistics import log_dynamics
+from fairseq_outlayers.reservoirs.statistics import Dynamics
 
 
 class EncoderStack(nn.Module):
@@ -30,6 +31,7 @@ class EncoderStack(nn.Module):
         self.layers = nn.ModuleList(nn.ModuleList(pair) for pair in layers)
         self.projection = projection
         self.dropout = nn.Dropout(dropout)
+        self.dynamics = Dynamics()
 
     def forward(
         self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
@@ -47,7 +49,7 @@ class EncoderStack(nn.Module):
         states = below = inputs.transpose(0, 1).masked_fill(padding, 0.0)
         if backward_inputs is not None:
             below = backward_inputs.transpose(0, 1).masked_fill(padding, 0.0)
-        padded = padding if padding_mask.any() else None
+        padded = padding if has_padding(padding_mask) else None
         seen: Dict[str, Tuple[RecurrentLayer, Tensor]] = {}
         layers: List[Any] = list(self.layers)
         for depth, (forwards, backwards) in enumerate(layers):
@@ -57,5 +59,5 @@ class EncoderStack(nn.Module):
             output = self.dropout(torch.cat([ahead, back], dim=-1))
             states = below = add_residual(states, output, depth)
         if self.training:
-            log_dynamics("encoder", seen, ~padding_mask.t())
+            self.dynamics.log("encoder", seen, ~padding_mask.t())
         return self.projection(states).transpose(0, 1), [], []

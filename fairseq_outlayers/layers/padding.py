@@ -4,6 +4,23 @@ import torch
 from torch import Tensor
 
 
+def is_left_padded(padding_mask: Tensor) -> bool:
+    """Whether a CPU's batch has no padding behind a sentence; of other devices' none is known.
+
+    To ask an accelerator would make the host wait for it, which costs more than putting a batch
+    into an order that it is in already.
+
+    Args:
+        padding_mask: True where padded, ``(B, S)``.
+    """
+    return padding_mask.device.type == "cpu" and not bool(padding_mask[:, -1].any())
+
+
+def has_padding(padding_mask: Tensor) -> bool:
+    """Whether a batch may have padding; of a CPU's it is known, see :func:`is_left_padded`."""
+    return padding_mask.device.type != "cpu" or bool(padding_mask.any())
+
+
 def padding_first(padding_mask: Tensor) -> Tensor:
     """Positions in an order that puts padding in front and keeps everything else in order.
 

@@ -10,11 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_outlayers.losses.full_kernel import SummedFullNLL
 from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
     choose_chunk_size,
     in_autocast_type,
+    type_of_products,
 )
 
 _has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
@@ -44,23 +46,36 @@ def full_nll(
     Returns:
         Nats; a scalar, or ``(N,)`` with ``reduction="none"``. In float32 at least.
     """
-    chunk_size = choose_chunk_size(chunk_size, context.device)
+    chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
+    if reduction == "sum":
+        return _sum(context, targets, class_embeddings, class_bias, chunk_size)
     context, class_embeddings, class_bias = in_autocast_type(context, class_embeddings, class_bias)
-    # PyTorch's kernel adds up in the type of its inputs: float16 overflows at 65,504 nats.
-    low = context.dtype in LOW_PRECISION
-    if reduction == "sum" and _has_linear_cross_entropy and len(targets) > 0 and not low:
-        return F.linear_cross_entropy(
-            context,
-            class_embeddings,
-            targets,
-            linear_bias=class_bias,
-            reduction="sum",
-            options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
-        )
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
     parts = [_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks]
-    nll = torch.cat(parts) if parts else at_least_float32(context.new_zeros(0))
-    return nll.sum() if reduction == "sum" else nll
+    return torch.cat(parts) if parts else at_least_float32(context.new_zeros(0))
+
+
+def _sum(
+    context: Tensor,
+    targets: Tensor,
+    class_embeddings: Tensor,
+    class_bias: Optional[Tensor],
+    chunk_size: int,
+) -> Tensor:
+    dtype = type_of_products(context)
+    # PyTorch's kernel adds up in the type of its inputs: float16 overflows at 65,504 nats.
+    if not _has_linear_cross_entropy or dtype in LOW_PRECISION or len(targets) == 0:
+        return SummedFullNLL.apply(
+            chunk_size, dtype, targets, context, class_embeddings, class_bias
+        )
+    return F.linear_cross_entropy(
+        context,
+        class_embeddings,
+        targets,
+        linear_bias=class_bias,
+        reduction="sum",
+        options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
+    )
 
 
 def _nll_of_chunk(

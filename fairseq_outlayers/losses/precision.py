@@ -5,18 +5,45 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-# 128 positions keep a chunk of logits in a CPU's cache; an accelerator wants more work at once.
-CHUNK_SIZE_ON_CPU = 128
-CHUNK_SIZE_ON_ACCELERATOR = 2048
+# So many positions keep a chunk of scores in a CPU's cache: those of all classes, and those of some
+# thousands of sampled ones.
+POSITIONS_ON_CPU = 128
+SAMPLED_POSITIONS_ON_CPU = 512
+# An accelerator wants more work at once. A score takes up to 8 bytes: 4 in float32, and twice 2
+# where the products before and after are in half precision.
+BYTES_ON_ACCELERATOR = 2**29
+BYTES_OF_SCORE = 8
+MOST_POSITIONS = 2048
+MULTIPLE_OF = 8  # tensor cores
 
 LOW_PRECISION = (torch.float16, torch.bfloat16)
 
 
-def choose_chunk_size(asked: int, device: torch.device) -> int:
-    """``asked``, or what suits the device if that is 0."""
+def choose_chunk_size(
+    asked: int, device: torch.device, num_classes: int, on_cpu: int = POSITIONS_ON_CPU
+) -> int:
+    """Positions whose scores exist at a time: ``asked``, or what suits the device if that is 0.
+
+    Args:
+        asked: by the user.
+        device: that the scores are on.
+        num_classes: scored at each position; on an accelerator a chunk has at most half a gigabyte.
+        on_cpu: what suits a CPU.
+    """
     if asked > 0:
         return asked
-    return CHUNK_SIZE_ON_CPU if device.type == "cpu" else CHUNK_SIZE_ON_ACCELERATOR
+    if device.type == "cpu":
+        return on_cpu
+    fitting = BYTES_ON_ACCELERATOR // (BYTES_OF_SCORE * max(num_classes, 1))
+    return max(MULTIPLE_OF, min(MOST_POSITIONS, fitting // MULTIPLE_OF * MULTIPLE_OF))
+
+
+def type_of_products(tensor: Tensor) -> torch.dtype:
+    """What matrix products of a tensor are computed in: autocast's type, or its own."""
+    device = tensor.device.type
+    if torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return tensor.dtype
 
 
 def in_autocast_type(*tensors: Optional[Tensor]) -> Any:

@@ -7,16 +7,15 @@ Sizes: ``N`` positions (padding removed), ``S`` sampled classes, ``R >= S`` clas
 from typing import NamedTuple, Optional, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.losses.precision import (
-    LOW_PRECISION,
+    SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
     choose_chunk_size,
-    in_autocast_type,
+    type_of_products,
 )
-from fairseq_outlayers.losses.sampled_kernel import NOT_SAMPLED, SummedNLL, Terms, nll_by_chunks
+from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 
 
 class ScoredClasses(NamedTuple):
@@ -28,21 +27,31 @@ class ScoredClasses(NamedTuple):
     """``(N,)``, where in ``ids`` each position's target stands."""
 
 
-def scored_classes(sampled_ids: Tensor, targets: Tensor) -> ScoredClasses:
+def scored_classes(
+    sampled_ids: Tensor, targets: Tensor, includes_targets: bool = False
+) -> ScoredClasses:
     """Bring sampled classes and targets into one list without repetition.
 
     Args:
         sampled_ids: ascending, without repetition, ``(S,)``.
         targets: class ids, ``(N,)``.
+        includes_targets: whether every target is known to be among the sampled classes.
     """
-    others, other_rows = targets.unique(return_inverse=True)
-    where = torch.searchsorted(sampled_ids, others)
-    if len(sampled_ids) == 0:
-        return ScoredClasses(others, other_rows)
-    found = sampled_ids[where.clamp(max=len(sampled_ids) - 1)] == others
-    # Targets that were not drawn are numbered on after the sample, in their own order.
-    rows = torch.where(found, where, len(sampled_ids) + (~found).cumsum(0) - 1)
-    return ScoredClasses(torch.cat([sampled_ids, others[~found]]), rows[other_rows])
+    num_sampled = len(sampled_ids)
+    where = torch.searchsorted(sampled_ids, targets)
+    if includes_targets:
+        return ScoredClasses(sampled_ids, where)
+    found = torch.zeros_like(targets, dtype=torch.bool)
+    if num_sampled > 0:
+        where = where.clamp(max=num_sampled - 1)
+        found = sampled_ids[where] == targets
+    # Found targets all become one that is larger than any, so that the others are known after one
+    # look at what a device has computed.
+    largest = torch.iinfo(targets.dtype).max
+    missing = torch.cat([targets.masked_fill(found, largest), targets.new_full((1,), largest)])
+    others, other_rows = missing.unique(return_inverse=True)
+    rows = torch.where(found, where, num_sampled + other_rows[:-1])
+    return ScoredClasses(torch.cat([sampled_ids, others[:-1]]), rows)
 
 
 def sampled_nll(
@@ -81,26 +90,18 @@ def sampled_nll(
         The loss and the negative log-likelihood, which differ by the smoothing only, in nats:
         scalars, or ``(N,)`` each with ``reduction="none"``. In float32 at least.
     """
-    num_sampled = len(log_expected_count)
-    context, class_embeddings = in_autocast_type(context, class_embeddings)
     sampled_offset, target_offset = _offsets(
         context, target_rows, class_bias, log_expected_count, target_log_expected_count
     )
-    terms = Terms(
-        context,
-        class_embeddings[:num_sampled],
-        sampled_offset,
-        F.embedding(target_rows, class_embeddings),
-        target_offset,
-        torch.where(target_rows < num_sampled, target_rows, NOT_SAMPLED),
+    terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
+    dtype = type_of_products(context)
+    chunk_size = choose_chunk_size(
+        chunk_size, context.device, len(log_expected_count), SAMPLED_POSITIONS_ON_CPU
     )
-    chunk_size = choose_chunk_size(chunk_size, context.device)
     if reduction == "none":
-        nll = nll_by_chunks(terms, chunk_size)
-    elif context.dtype in LOW_PRECISION:  # gradients of single chunks would underflow unscaled
-        nll = nll_by_chunks(terms, chunk_size).sum()
+        nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
     else:
-        nll = SummedNLL.apply(chunk_size, *terms)
+        nll = SummedNLL.apply(chunk_size, dtype, *terms)
     if smoothing == 0.0:
         return nll, nll
     term = _smoothing_term(terms, smoothing)
@@ -131,17 +132,16 @@ def _smoothing_term(terms: Terms, smoothing: float) -> Tensor:
 
     ``smoothing`` times the target's score less the mean score of the other classes scored.
     """
-    states, is_hit = at_least_float32(terms.context), terms.hits != NOT_SAMPLED
-    sum_of_embeddings = terms.sampled_embeddings.sum(0, dtype=states.dtype)
+    states, num_sampled = at_least_float32(terms.context), len(terms.sampled_offset)
+    sum_of_embeddings = terms.embeddings[:num_sampled].sum(0, dtype=states.dtype)
     # No matrix product: autocast would compute it, a sum over all classes, in float16.
     sum_of_scores = (states * sum_of_embeddings).sum(-1) + terms.sampled_offset.sum()
-    product = (states * terms.target_embeddings).sum(-1)
-    # A sampled copy of the target is no other class.
-    hit = is_hit.nonzero().squeeze(1)
-    own = torch.zeros_like(product).index_put(
-        (hit,), product[hit] + terms.sampled_offset[terms.hits[hit]]
-    )
-    num_others = len(terms.sampled_offset) - is_hit.to(states.dtype)
+    product = (states * terms.target_embeddings()).sum(-1)
+    own, is_hit = torch.zeros_like(product), terms.target_rows < num_sampled
+    if num_sampled > 0:  # a sampled copy of the target is no other class
+        hit = terms.target_rows.clamp(max=num_sampled - 1)
+        own = torch.where(is_hit, product + terms.sampled_offset[hit], 0.0)
+    num_others = num_sampled - is_hit.to(states.dtype)
     mean_of_others = (sum_of_scores - own) / num_others.clamp(min=1)
     term = smoothing * (product + terms.target_offset - mean_of_others)
     return torch.where(num_others > 0, term, 0.0)  # a target alone has nobody to share with

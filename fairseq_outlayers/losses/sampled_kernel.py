@@ -1,53 +1,71 @@
 """The arithmetic of a sampled softmax, a chunk of positions at a time.
 
-Sizes: ``N`` positions, ``S`` sampled classes, ``D`` dimensions.
+Sizes: ``N`` positions, ``S`` sampled classes, ``R >= S`` classes that are scored, ``D`` dimensions.
 """
 
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_outlayers.losses.gradient_products import (
+    add_product,
+    float16_factor,
+    product,
+    zeros_to_sum,
+)
 from fairseq_outlayers.losses.precision import at_least_float32
-
-NOT_SAMPLED = -1
 
 
 class Terms(NamedTuple):
     """What the scores of a batch are made of."""
 
+    target_rows: Tensor
+    """``(N,)``: where in ``embeddings`` each position's target stands."""
     context: Tensor
     """``(N, D)``."""
-    sampled_embeddings: Tensor
-    """``(S, D)``."""
+    embeddings: Tensor
+    """``(R, D)``: of the sampled classes, then of the other targets."""
     sampled_offset: Tensor
     """``(S,)``, added to the dot products: bias and correction."""
-    target_embeddings: Tensor
-    """``(N, D)``, one for each position."""
     target_offset: Tensor
     """``(N,)``."""
-    hits: Tensor
-    """``(N,)``: which sampled class is the position's own target, or ``NOT_SAMPLED``."""
 
     def positions(self, part: slice) -> "Terms":
         """The terms of some of the positions."""
         return Terms(
+            self.target_rows[part],
             self.context[part],
-            self.sampled_embeddings,
+            self.embeddings,
             self.sampled_offset,
-            self.target_embeddings[part],
             self.target_offset[part],
-            self.hits[part],
         )
 
+    def in_type(self, dtype: torch.dtype) -> "Terms":
+        """With the factors of the products in another type."""
+        return self._replace(context=self.context.to(dtype), embeddings=self.embeddings.to(dtype))
+
+    def target_embeddings(self) -> Tensor:
+        """``(N, D)``."""
+        return F.embedding(self.target_rows, self.embeddings)
+
     def scores(self) -> Tuple[Tensor, Tensor]:
-        """``(N, S)`` of sampled classes, minus infinity at a hit, and ``(N,)`` of the targets."""
-        sampled = at_least_float32(self.context @ self.sampled_embeddings.t()) + self.sampled_offset
-        hit = (self.hits != NOT_SAMPLED).nonzero().squeeze(1)
-        sampled[hit, self.hits[hit]] = float("-inf")
-        product = (self.context * self.target_embeddings).sum(-1)
+        """``(N, S)`` of sampled classes, minus infinity at a hit, and ``(N,)`` of the targets.
+
+        A hit is a sampled class that is the position's own target.
+        """
+        num_sampled = len(self.sampled_offset)
+        product = self.context @ self.embeddings[:num_sampled].t()
+        sampled = at_least_float32(product) + self.sampled_offset
+        if num_sampled > 0:  # without waiting for a device to say how many hits there are
+            column = self.target_rows.clamp(max=num_sampled - 1).unsqueeze(1)
+            is_hit = (self.target_rows < num_sampled).unsqueeze(1)
+            own = sampled.gather(1, column).masked_fill(is_hit, float("-inf"))
+            sampled.scatter_(1, column, own)
+        product = (self.context * self.target_embeddings()).sum(-1)
         return sampled, at_least_float32(product) + self.target_offset
 
 
@@ -65,32 +83,39 @@ def nll_by_chunks(terms: Terms, chunk_size: int) -> Tensor:
 
     chunks = [
         checkpoint(nll, *terms.positions(part), use_reentrant=False)
-        for part in parts(len(terms.hits), chunk_size)
+        for part in parts(len(terms.target_rows), chunk_size)
     ]
     return torch.cat(chunks) if chunks else terms.target_offset.new_zeros(0)
 
 
 class SummedNLL(torch.autograd.Function):
-    """The sum over positions; a chunk's gradients are taken while its scores are at hand."""
+    """The sum over positions; a chunk's gradients are taken while its scores are at hand.
+
+    Gradients of the embeddings are summed where the embeddings have their rows, in float32 at
+    least, as everything but the products is, whose type is given.
+    """
 
     @staticmethod
-    def forward(ctx: Any, chunk_size: int, *tensors: Tensor) -> Tensor:
-        terms = Terms(*tensors)
+    def forward(ctx: Any, chunk_size: int, dtype: torch.dtype, *tensors: Tensor) -> Tensor:
+        given = Terms(*tensors)
         wanted = any(ctx.needs_input_grad)
-        # One for each tensor but the hits.
-        gradients = [torch.zeros_like(tensor) for tensor in tensors[:-1]] if wanted else []
-        total = terms.target_offset.new_zeros(())
-        for part in parts(len(terms.hits), chunk_size):
-            chunk = terms.positions(part)
-            sampled, target = chunk.scores()
-            normalizer = torch.logaddexp(torch.logsumexp(sampled, 1), target)
-            total += (normalizer - target).sum()
-            if wanted:
-                # The scores are used up: probabilities take their place.
-                probabilities = sampled.sub_(normalizer.unsqueeze(1)).exp_()
-                excess = (target - normalizer).expm1_()
-                _add_gradients(gradients, part, chunk, probabilities, excess)
-        ctx.gradients = gradients
+        # One for each tensor but the rows.
+        sums = [zeros_to_sum(tensor) for tensor in tensors[1:]] if wanted else []
+        total = given.target_offset.new_zeros(())
+        with torch.autocast(given.context.device.type, enabled=False):
+            terms = given.in_type(dtype)
+            factors = _float16_factors(terms, chunk_size) if wanted else (None, None)
+            for part in parts(len(terms.target_rows), chunk_size):
+                chunk = terms.positions(part)
+                sampled, target = chunk.scores()
+                normalizer = torch.logaddexp(torch.logsumexp(sampled, 1), target)
+                total += (normalizer - target).sum()
+                if wanted:
+                    # The scores are used up: probabilities take their place.
+                    probabilities = sampled.sub_(normalizer.unsqueeze(1)).exp_()
+                    excess = (target - normalizer).expm1_()
+                    _add_gradients(sums, part, chunk, probabilities, excess, factors)
+        ctx.gradients, ctx.types = sums, [tensor.dtype for tensor in tensors[1:]]
         return total
 
     @staticmethod
@@ -99,26 +124,50 @@ class SummedNLL(torch.autograd.Function):
         if ctx.gradients is None:
             raise RuntimeError("a summed sampled softmax can be differentiated once, and once only")
         gradients, ctx.gradients = ctx.gradients, None
-        return (None, *(gradient.mul_(scale) for gradient in gradients), None)
+        scaled = (
+            gradient.mul_(scale).to(dtype)
+            for gradient, dtype in zip(gradients, ctx.types, strict=True)
+        )
+        return None, None, None, *scaled
+
+
+Factors = Tuple[Optional[Tensor], Optional[Tensor]]
+
+
+def _float16_factors(terms: Terms, chunk_size: int) -> Factors:
+    """For the gradients of the context and of the embeddings."""
+    most = min(chunk_size, len(terms.context))
+    return float16_factor(terms.embeddings, 2), float16_factor(terms.context, most)
 
 
 def _add_gradients(
-    gradients: List[Tensor], part: slice, chunk: Terms, probabilities: Tensor, excess: Tensor
+    sums: List[Tensor],
+    part: slice,
+    chunk: Terms,
+    probabilities: Tensor,
+    excess: Tensor,
+    factors: Factors,
 ) -> None:
     """Add what one chunk of positions contributes.
 
     Args:
-        gradients: of every tensor of all ``Terms`` but the hits.
+        sums: gradients of every tensor of all ``Terms`` but the rows.
         part: where the chunk's positions are.
         chunk: the terms of these ``C`` positions.
         probabilities: of the sampled classes, ``(C, S)``.
         excess: of the target's probability over one, ``(C,)``.
+        factors: of :func:`_float16_factors`.
     """
-    of_context, of_sampled, of_sampled_offset, of_target, of_target_offset = gradients
-    of_context[part] = torch.addcmul(
-        probabilities @ chunk.sampled_embeddings, excess.unsqueeze(1), chunk.target_embeddings
+    of_context, of_embeddings, of_sampled_offset, of_target_offset = sums
+    num_sampled = probabilities.size(1)
+    column = excess.unsqueeze(1)
+    torch.addcmul(
+        product(probabilities, chunk.embeddings[:num_sampled], factors[0]),
+        column,
+        chunk.target_embeddings().to(column.dtype),
+        out=of_context[part],
     )
-    of_sampled.addmm_(probabilities.t(), chunk.context)
+    add_product(of_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
+    of_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
     of_sampled_offset += probabilities.sum(0)
-    of_target[part] = excess.unsqueeze(1) * chunk.context
     of_target_offset[part] = excess

@@ -5,6 +5,7 @@ from typing import Any, Optional, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
+from omegaconf import II
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.rnmt_plus import (
@@ -30,6 +31,7 @@ from fairseq_outlayers.reservoirs.options import (
 )
 from fairseq_outlayers.reservoirs.regenerated import freeze
 from fairseq_outlayers.reservoirs.reservoir import INPUT_NORMS, Reservoir
+from fairseq_outlayers.reservoirs.statistics import set_interval
 
 
 @dataclass
@@ -73,6 +75,7 @@ class EchoStateConfig(RNMTPlusConfig):
     reservoir_seed: int = field(
         default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
     )
+    log_interval: int = II("common.log_interval")
 
 
 @dataclass
@@ -94,6 +97,12 @@ class EchoStateModel(RNMTSkeleton):
     """The skeleton with frozen layers, as far as ``--release`` does not release them."""
 
     cell = SIMPLE
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> Any:
+        model = super().build_model(cfg, task)
+        set_interval(model, cfg.log_interval)
+        return model
 
     @classmethod
     def check_options(cls, cfg: Any) -> None:

@@ -22,9 +22,8 @@ logger = logging.getLogger(__name__)
 
 # What wraps or replaces gradients in ways that know nothing of sparse ones, and what to do instead.
 REFUSED_FLAGS = {
-    "fp16": "train in float32",
-    "bf16": "train in float32",
-    "amp": "train in float32 (fairseq would leave the gradients of tables unscaled)",
+    "fp16": "use --amp, which keeps parameters in float32",
+    "bf16": "use --amp, which keeps parameters in float32",
     "tpu": "use --optimizer adam",
     "use_bmuf": "use --ddp-backend legacy_ddp or pytorch_ddp",
 }
@@ -45,7 +44,6 @@ class LazyAdamConfig(FairseqDataclass):
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
     fp16: bool = II("common.fp16")
     bf16: bool = II("common.bf16")
-    amp: bool = II("common.amp")
     tpu: bool = II("common.tpu")
     use_bmuf: bool = II("optimization.use_bmuf")
     ddp_backend: str = II("distributed_training.ddp_backend")
@@ -58,7 +56,8 @@ class LazyAdam(FairseqOptimizer):
 
     Meant for ``--criterion sampled_softmax``: there, an update costs the same whatever the size of
     the vocabulary. Whatever has dense gradients is updated as by ``--optimizer adam``. Bias
-    correction counts the updates of a row, not of the model.
+    correction counts the updates of a row, not of the model. With ``--amp`` an update that
+    overflows changes no row, moment or count.
     """
 
     def __init__(self, cfg: Any, params: Any):
@@ -101,8 +100,7 @@ class LazyAdam(FairseqOptimizer):
             super().all_reduce_grads(module)
         if distributed_utils.get_data_parallel_world_size() > 1:
             group = distributed_utils.get_data_parallel_group()
-            for table in tables:
-                row_gradients.average_over_processes(table, group)
+            row_gradients.average_over_processes(tables, group)
 
 
 def check_options(cfg: Any) -> None:

@@ -38,6 +38,9 @@ class RowAdam(torch.optim.AdamW):
         weight_decay: float = 0.0,
     ):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+        # PyTorch's fused AdamW looks at a gradient scaler's overflow by itself, and then would be
+        # called in spite of it. Rows know nothing of that: the scaler is to leave the step out.
+        self._step_supports_amp_scaling = False
 
     @torch.no_grad()
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:

@@ -5,7 +5,7 @@ fairseq's functions of the same names leave sparse gradients unscaled without a 
 """
 
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -17,16 +17,54 @@ def merge_rows(parameters: Iterable[Tensor]) -> List[Tensor]:
 
     They may be changed in place. Of a sparse gradient these are the rows listed, ``(n, ...)``.
     """
-    numbers = []
-    for parameter in parameters:
-        if parameter.grad is None:
-            continue
-        if parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()
-            numbers.append(parameter.grad.values())
-        else:
-            numbers.append(parameter.grad)
-    return numbers
+    given = [parameter for parameter in parameters if parameter.grad is not None]
+    _coalesce([p for p in given if _gradient(p).is_sparse and not _gradient(p).is_coalesced()])
+    gradients = map(_gradient, given)
+    return [gradient.values() if gradient.is_sparse else gradient for gradient in gradients]
+
+
+def _gradient(parameter: Tensor) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
+
+
+def _coalesce(tables: Sequence[Tensor]) -> None:
+    """Make the sparse gradients of tables list each row once.
+
+    On an accelerator all of them together, so that the host waits for their sizes once and not for
+    every table.
+    """
+    if not tables or tables[0].device.type == "cpu":
+        for table in tables:
+            table.grad = _gradient(table).coalesce()
+        return
+    merged = [_merged(_gradient(table)) for table in tables]
+    numbers = torch.stack([number for *_, number in merged]).tolist()
+    for table, (rows, values, _), number in zip(tables, merged, numbers, strict=True):
+        table.grad = _sparse(rows[:number], values[:number], table.shape)
+
+
+def _merged(gradient: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """Different rows in front of as much room as there are rows listed, without waiting.
+
+    Returns:
+        Rows ``(n,)``, their sums ``(n, ...)``, and how many of them differ, a scalar; the sums
+        behind them are zero.
+    """
+    listed, order = gradient._indices()[0].sort(stable=True)
+    if len(listed) == 0:
+        return listed, gradient._values(), listed.new_zeros(())
+    place = torch.cat([listed.new_zeros(1), (listed[1:] != listed[:-1]).long().cumsum(0)])
+    rows = torch.zeros_like(listed).scatter_(0, place, listed)
+    values = gradient._values()
+    sums = torch.zeros_like(values).index_add_(0, place, values.index_select(0, order))
+    return rows, sums, place[-1] + 1
+
+
+def _sparse(rows: Tensor, values: Tensor, shape: Tuple[int, ...]) -> Tensor:
+    return torch.sparse_coo_tensor(
+        rows.unsqueeze(0), values, shape, is_coalesced=True, check_invariants=False
+    )
 
 
 def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
@@ -74,41 +112,51 @@ def hidden(parameters: Sequence[Tensor]) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-def average_over_processes(parameter: Tensor, group: Any) -> None:
-    """Set the gradient of a table to its mean over the processes of ``group``.
+def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
+    """Set the gradients of tables to their means over the processes of ``group``.
 
-    It may be sparse or dense, the same in all processes; None counts as a sparse one without rows.
+    Each may be sparse or dense, the same in all processes; None counts as a sparse one without
+    rows. The host waits for a device once, whatever the number of tables and processes.
     """
-    world_size = dist.get_world_size(group)
-    if parameter.grad is not None and not parameter.grad.is_sparse:
-        dist.all_reduce(parameter.grad.div_(world_size), group=group)
+    world_size, listed = dist.get_world_size(group), []
+    for table in tables:
+        if table.grad is not None and not table.grad.is_sparse:
+            dist.all_reduce(table.grad.div_(world_size), group=group)
+        else:
+            listed.append(table)
+    if not listed:
         return
-    gradient = _without_rows(parameter) if parameter.grad is None else parameter.grad.coalesce()
-    rows, values = gradient.indices()[0], gradient.values() / world_size
+    own = [_merged(_without_rows(p) if p.grad is None else p.grad) for p in listed]
     # A process that has run out of batches repeats one with a loss of zero. What that batch lists
-    # has not been met in this update.
-    met = values.flatten(1).any(1) if values.dim() > 1 else values != 0
-    all_rows = _gather(rows[met], group)
-    all_values = _gather(values[met], group)
-    parameter.grad = torch.sparse_coo_tensor(
-        all_rows.unsqueeze(0), all_values, parameter.shape, check_invariants=False
-    ).coalesce()
+    # has not been met in this update; nor have the rows behind the different ones, which are zero.
+    met = [v.flatten(1).any(1) if v.dim() > 1 else v != 0 for _, v, _ in own]
+    counts = torch.stack([of_table.sum() for of_table in met])
+    everywhere = [torch.empty_like(counts) for _ in range(world_size)]
+    dist.all_gather(everywhere, counts, group=group)
+    sizes = torch.stack([*everywhere, counts]).t().tolist()
+    for table, (rows, values, _), is_met, of_table in zip(listed, own, met, sizes, strict=True):
+        *of_processes, number = of_table
+        first = (~is_met).byte().argsort(stable=True)[:number]
+        everyones_rows = _gather(rows[first], of_processes, group)
+        everyones = _gather(values[first].div_(world_size), of_processes, group)
+        table.grad = torch.sparse_coo_tensor(
+            everyones_rows.unsqueeze(0), everyones, table.shape, check_invariants=False
+        )
+    _coalesce(listed)
 
 
 def _without_rows(table: Tensor) -> Tensor:
-    rows = torch.empty(1, 0, dtype=torch.long, device=table.device)
-    values = table.new_empty(0, *table.shape[1:])
-    return torch.sparse_coo_tensor(
-        rows, values, table.shape, is_coalesced=True, check_invariants=False
-    )
+    rows = torch.empty(0, dtype=torch.long, device=table.device)
+    return _sparse(rows, table.new_empty(0, *table.shape[1:]), table.shape)
 
 
-def _gather(own: Tensor, group: Any) -> Tensor:
-    """``(n, ...)`` of all processes behind each other; every process may have another ``n``."""
-    count = torch.tensor([len(own)], device=own.device)
-    counts = [torch.empty_like(count) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(counts, count, group=group)
-    sizes = [int(size) for size in counts]
+def _gather(own: Tensor, sizes: Sequence[int], group: Any) -> Tensor:
+    """``(n, ...)`` of all processes behind each other.
+
+    Args:
+        own: this process's.
+        sizes: ``n`` of every process.
+    """
     padded = own.new_zeros(max(sizes), *own.shape[1:])
     padded[: len(own)] = own
     everything = [torch.empty_like(padded) for _ in sizes]

@@ -170,6 +170,9 @@ class WorkingSet:
         in_use = self._ids[side]
         local = torch.searchsorted(in_use, ids)
         found = in_use[local.clamp(max=len(in_use) - 1)] == ids
+        if found.device.type != "cpu":
+            torch._assert_async(found.all())  # the host need not wait for the answer
+            return local
         assert bool(found.all()), f"a {side} word of the batch is not in its partition"
         return local
 

@@ -17,6 +17,7 @@ from fairseq_outlayers.patches.conveniences import (
     replace_unk,
 )
 from fairseq_outlayers.patches.required import (
+    amp_gradients,
     amp_step,
     atomic_checkpoint,
     checkpoint_options,
@@ -53,6 +54,7 @@ REQUIRED = (
     resumed_batches,
     locked_folder,
     amp_step,
+    amp_gradients,
     prepared_model,
     torchrun_on_cpu,
     resume_in_parallel,

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
+from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
 from fairseq_outlayers.reservoirs.echo_state import at_least_single, positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
@@ -83,7 +84,8 @@ class _LSTMStates(torch.autograd.Function):
         weights = [fold(gamma, from_input), fold(radius, recurrent)]
         start = [hidden.unsqueeze(0), cell.unsqueeze(0)]
         read = inputs.flip(0) if reverse else inputs
-        states, _, last = torch.lstm(read, start, weights, False, 1, 0.0, False, False, False)
+        with without_tf32():
+            states, _, last = torch.lstm(read, start, weights, False, 1, 0.0, False, False, False)
         if reverse:
             states = states.flip(0)
         ctx.save_for_backward(inputs, hidden, cell, radius, gamma, recurrent, from_input, states)
@@ -92,6 +94,7 @@ class _LSTMStates(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @without_tf32()
     def backward(ctx: Any, of_states: Tensor, of_cell: Tensor) -> Tuple[Optional[Tensor], ...]:
         inputs, hidden, cell, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
         start, matrix = hidden.unsqueeze(0), fold(radius, recurrent)

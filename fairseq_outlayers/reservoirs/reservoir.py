@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import torch
 import torch.nn as nn
-from scipy.sparse.linalg import ArpackNoConvergence, eigs
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -27,6 +26,8 @@ FEW_A_ROW = 8
 def spectral_radius(matrix: np.ndarray) -> float:
     """The largest absolute eigenvalue of a square matrix."""
     size = len(matrix)
+    from scipy.sparse.linalg import ArpackNoConvergence, eigs  # a second that others need not wait
+
     # LAPACK's balancing finds matrices without a cycle, whose radius is exactly 0; the iteration
     # would return a rounding error for them. Random ones are very sparse.
     if size > 2 * KRYLOV_VECTORS and np.count_nonzero(matrix) > FEW_A_ROW * size:

@@ -1,8 +1,9 @@
 """Progress of the frozen layers, in fairseq's log."""
 
-from typing import Dict, Tuple
+from typing import Any, Dict, Tuple
 
 import torch
+import torch.nn as nn
 from fairseq.logging import metrics
 from torch import Tensor
 
@@ -13,28 +14,66 @@ SAMPLE = 4  # sentences of each batch that saturation is measured on
 SATURATED = 0.99
 
 
-def log_dynamics(
-    side: str, outputs: Dict[str, Tuple[RecurrentLayer, Tensor]], real: Tensor
-) -> None:
-    """Log radius, gamma and saturation of the frozen layers through ``fairseq.logging.metrics``.
+class Dynamics(nn.Module):
+    """Logs radius, gamma and saturation of the frozen layers through ``fairseq.logging.metrics``.
 
     So they show in the progress log and its JSON, in TensorBoard and in Weights & Biases:
     ``radius_encoder_forward_0``, ``gamma_...``, ``saturation_...``. Saturation is the share of
     units with ``|h| > 0.99`` at real positions. Scales of gates are averaged.
 
-    Args:
-        side: "encoder" or "decoder".
-        outputs: layer and states ``(T, B, H)`` by the layer's name; trained layers are passed over.
-        real: False where padded, ``(T, B)``.
+    A device is asked for them, which makes the host wait, once in every ``interval`` updates, and
+    in the first of each epoch.
+
+    Attributes:
+        interval: of updates, fairseq's ``--log-interval``.
     """
-    names, values = [], []
-    sample = real[:, :SAMPLE]
-    for name, (layer, states) in outputs.items():
-        if isinstance(layer, FrozenLayer):
-            saturated = states.detach()[:, :SAMPLE][sample].abs() > SATURATED
-            values += [layer.radius.value.detach().abs(), layer.gamma.value.detach(), saturated]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interval = 100
+        self._is_time = True
+
+    def set_num_updates(self, num_updates: int) -> None:
+        """fairseq calls it with the number of updates done."""
+        # The log speaks of updates done, that of this batch included.
+        self._is_time = (num_updates + 1) % self.interval == 0
+
+    def log(
+        self, side: str, outputs: Dict[str, Tuple[RecurrentLayer, Tensor]], real: Tensor
+    ) -> None:
+        """Log the frozen layers of one side, if it is time.
+
+        Args:
+            side: "encoder" or "decoder".
+            outputs: layer and states ``(T, B, H)`` by the layer's name; trained layers are passed
+                over.
+            real: False where padded, ``(T, B)``.
+        """
+        frozen: Dict[str, Tuple[Any, Tensor]] = {
+            n: pair for n, pair in outputs.items() if isinstance(pair[0], FrozenLayer)
+        }
+        if not frozen or not (self._is_time or _is_first(f"radius_{side}_{next(iter(frozen))}")):
+            return
+        names, values = [], []
+        sample = real[:, :SAMPLE].unsqueeze(-1)
+        for name, (layer, states) in frozen.items():
+            saturated = (states.detach()[:, :SAMPLE].abs() > SATURATED) & sample
+            share = saturated.sum() / (sample.sum() * states.size(-1))
+            values += [layer.radius.value.detach().abs(), layer.gamma.value.detach(), share]
             names += [f"{figure}_{side}_{name}" for figure in ("radius", "gamma", "saturation")]
-    if names:
-        means = torch.stack([value.float().mean() for value in values]).tolist()  # one transfer
+        means = torch.stack([value.float().mean() for value in values]).tolist()
         for name, mean in zip(names, means, strict=True):
             metrics.log_scalar(name, mean, priority=2000, round=3)
+
+
+def _is_first(name: str) -> bool:
+    """Whether fairseq has not logged this in the epoch so far."""
+    meter = metrics.get_meter("train", name)
+    return meter is None or meter.count == 0
+
+
+def set_interval(model: nn.Module, interval: Any) -> None:
+    """Log a model's dynamics every ``interval`` updates; left alone if that is no number."""
+    for module in model.modules():
+        if isinstance(module, Dynamics) and isinstance(interval, int):
+            module.interval = max(interval, 1)

@@ -38,6 +38,9 @@ class Sampler(ABC):
     class Config:
         pass
 
+    includes_targets = False
+    """Whether every target of the batch is always in the sample."""
+
     def __init__(self, num_classes: int, num_sampled: int):
         self.num_classes = num_classes
         self.num_sampled = num_sampled
@@ -88,10 +91,8 @@ class ProposalSampler(Sampler):
         # Inverse of the cumulative distribution in float64: exact for any number of classes.
         points = generator.random(self.num_sampled) * self._cumulative[-1]
         drawn = np.searchsorted(self._cumulative, points, side="right")
-        ids, counts = (
-            torch.from_numpy(part).to(targets.device)
-            for part in np.unique(drawn, return_counts=True)
-        )
+        found = np.stack(np.unique(drawn, return_counts=True))
+        ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
         if self.log_expected_counts.device != targets.device:
             self.log_expected_counts = self.log_expected_counts.to(targets.device)
         return ClassSample(ids, self.log_expected_counts[ids] - counts.double().log())

@@ -23,6 +23,8 @@ class BatchNegativesSampler(Sampler):
         padding_idx: the class that is always included, as in the authors' code.
     """
 
+    includes_targets = True
+
     def __init__(self, num_classes: int, num_sampled: int, padding_idx: int):
         super().__init__(num_classes, num_sampled)
         self.padding_idx = padding_idx
@@ -32,11 +34,12 @@ class BatchNegativesSampler(Sampler):
         return cls(len(dictionary), num_sampled, dictionary.pad())
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
-        positives = torch.cat([targets, targets.new_tensor([self.padding_idx])]).unique()
+        positives = torch.cat([targets, targets.new_full((1,), self.padding_idx)]).unique()
         num_others = self.num_classes - len(positives)
         num_negatives = min(max(0, self.num_sampled - len(positives)), num_others)
         negatives = skip(
-            positives, distinct(num_others, num_negatives, generator).to(targets.device)
+            positives,
+            distinct(num_others, num_negatives, generator).to(targets.device, non_blocking=True),
         )
         ids, order = torch.cat([positives, negatives]).sort()
         # Positives are always included; only the negatives are a sample.

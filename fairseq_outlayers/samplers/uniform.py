@@ -18,7 +18,9 @@ class UniformSampler(Sampler):
         return cls(len(dictionary), num_sampled)
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
-        ids = distinct(self.num_classes, self.num_sampled, generator).to(targets.device)
+        ids = distinct(self.num_classes, self.num_sampled, generator).to(
+            targets.device, non_blocking=True
+        )
         log_share = math.log(self.num_sampled / self.num_classes) if self.num_sampled else 0.0
         return ClassSample(ids, log_counts(ids, log_share))
 

@@ -9,6 +9,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
+from fairseq_outlayers.tables.table import embed
 
 
 class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
@@ -50,7 +51,7 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
 
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         known = ids.masked_fill(ids >= self.num_embeddings, self.unknown_idx)
-        return super().forward(known)
+        return embed(self, known)
 
 
 def internal_vocabulary_size(config: Any, dictionary: Any) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.table import Table
+from fairseq_outlayers.tables.transfer import pinned, rows_on
 
 Moments = Dict[str, Tensor]
 
@@ -146,8 +147,9 @@ class ActiveRows:
         self.view.use_elsewhere(self._rows_of, self.most_rows)
 
     def _rows_of(self, ids: Tensor) -> Tensor:
-        rows = self.table.index_select(0, ids.flatten().to(self.table.device))
-        return rows.to(self.parameter.device).view(*ids.shape, *self.table.shape[1:])
+        self.table = pinned(self.table, self.parameter.device)
+        rows = rows_on(self.parameter.device, self.table, ids.flatten())
+        return rows.view(*ids.shape, *self.table.shape[1:])
 
     def load(self, table: Tensor) -> None:
         """Take over a table from a checkpoint, ``(V, ...)``."""
@@ -186,5 +188,5 @@ def _fill(rows: Tensor, table: Tensor, ids: Tensor) -> None:
     if rows.device == table.device:
         torch.index_select(table, 0, ids, out=rows[:number])
     else:
-        rows[:number].copy_(table.index_select(0, ids))
+        rows[:number].copy_(rows_on(rows.device, table, ids))
     rows[number:].zero_()

@@ -60,7 +60,9 @@ class Table:
         """From now on, lookups by ids have row-sparse gradients."""
         self.row_sparse = True
         if isinstance(self._owner, nn.Embedding):
-            self._owner.sparse = True  # for its own forward pass
+            self._owner.sparse = True
+            if type(self._owner) is nn.Embedding:
+                self._owner.__class__ = RowSparseEmbedding
 
     def use_all(self) -> None:
         """The parameter is the whole table."""
@@ -101,6 +103,20 @@ class TableOwner(nn.Module):
     def rows(self, name: str, ids: Optional[Tensor] = None) -> Tensor:
         """All rows in use of the table ``name``, ``(V, ...)``, or some, ``(*ids.shape, ...)``."""
         return declared_tables(self)[name].rows(ids)
+
+
+class RowSparseEmbedding(nn.Embedding):
+    """What an ``nn.Embedding`` becomes whose table has row-sparse gradients."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return embed(self, ids)
+
+
+def embed(embedding: nn.Embedding, ids: Tensor) -> Tensor:
+    """What ``nn.Embedding`` does, for subclasses of it as well; row-sparse if the table is."""
+    if table_of(embedding).row_sparse:
+        return lookup_row_sparse(embedding.weight, ids, embedding.padding_idx)
+    return nn.Embedding.forward(embedding, ids)
 
 
 def table_of(module: nn.Module, name: str = "weight") -> Table:

@@ -62,7 +62,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Any:
-        """fairseq's generator, or ours where an option of ours needs it.
+        """fairseq's generator, or ours for a single model and where an option of ours needs it.
 
         Raises:
             UserError: if candidates are asked for beside what cannot be restricted to them.
@@ -79,6 +79,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         lists = self.candidate_lists
         # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
         stock_does = average == "probabilities" and share == 0
+        # The step of a single model is lean.
+        stock_does = stock_does and not (isinstance(models, (list, tuple)) and len(models) == 1)
         if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:

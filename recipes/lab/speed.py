@@ -1,9 +1,10 @@
 """Compares speed and memory of commands that take turns on one machine.
 
-Every round runs each of them. Whatever else the machine does in that minute hits all of the round,
-so each round's ratio to the first means more than the speeds do.
+Every round runs each of them, in an order of its own. Whatever else the machine does in that minute
+hits all of the round, so each round's ratio to the first means more than the speeds do.
 """
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -67,9 +68,10 @@ def logged(
 def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict]:
     """A row each: medians over rounds, and the ratio to the first round by round."""
     find_fairseq_commands()
+    shuffler = random.Random(0)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for number in range(1, rounds + 1):
-        for name in names:
+        for name in shuffler.sample(list(names), len(names)):
             found[name].append(measure(name, number))
     speeds = {name: [speed for speed, _ in values] for name, values in found.items()}
     memory = {name: max(megabytes for _, megabytes in values) for name, values in found.items()}

@@ -1,11 +1,16 @@
 """What holds for every command of ``python -m fairseq_outlayers``."""
 
 import argparse
+import os
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from fairseq_outlayers.__main__ import COMMANDS, main
+import fairseq_outlayers
+from fairseq_outlayers.__main__ import COMMANDS, LISTED, main
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 
@@ -38,3 +43,25 @@ def test_an_unknown_command_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         main(["neighbors"])
     assert "neighbours" in capsys.readouterr().err
+
+
+@each_command
+def test_what_is_listed_is_what_the_command_says_of_itself(name):
+    assert LISTED[name].summary == COMMANDS[name].summary
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_the_path_and_the_help_import_neither_pytorch_nor_fairseq(arguments):
+    command = [sys.executable, "-X", "importtime", "-m", "fairseq_outlayers", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(fairseq_outlayers.__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "fairseq_outlayers" in imported
+    assert imported.isdisjoint({"torch", "fairseq", "numpy"})
+    assert "neighbours" in done.stdout if arguments else Path(done.stdout.strip()).is_dir()
+
+
+def test_a_command_registers_what_it_needs():
+    command = [sys.executable, "-m", "fairseq_outlayers", "capacity", "--num-classes", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "bilinear" in done.stdout

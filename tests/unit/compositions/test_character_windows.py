@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_outlayers.compositions.character_windows import distinct_windows
+from fairseq_outlayers.compositions.character_windows import all_windows, distinct_windows
 
 WORDS = ["<banana>", "<ban>", "<a>", "<nab>", "<bananabanana>"]
 LONGEST = max(map(len, WORDS))
@@ -47,3 +47,19 @@ def test_windows_of_a_large_alphabet_do_not_collide():
     for windows in distinct_windows(ids, 7, masks_padding=True):
         again = windows.units[windows.members].view(50, -1, windows.units.size(1))
         assert again.equal(ids.unfold(1, windows.units.size(1), 1))
+
+
+@pytest.mark.parametrize("masks_padding", [False, True])
+@pytest.mark.parametrize("widest", [1, 4, 7])
+def test_windows_that_repeat_have_the_same_maxima_as_the_distinct_ones(widest, masks_padding):
+    generator = torch.Generator().manual_seed(1)
+    vectors = torch.randn(int(IDS.max()) + 1, 3, generator=generator)
+    kinds = (distinct_windows, all_windows)
+    for distinct, repeated in zip(*(k(IDS, widest, masks_padding) for k in kinds), strict=True):
+        maxima = [
+            torch.nn.functional.embedding_bag(
+                w.members, vectors[w.units].sum(1), w.starts, mode="max"
+            )
+            for w in (distinct, repeated)
+        ]
+        assert torch.equal(*maxima)

@@ -160,7 +160,8 @@ def rows_of(batch, rows):
 
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 @pytest.mark.parametrize(
-    "search", [{}, {"beam": 1}, {"prefix_size": 1}, {"no_repeat_ngram_size": 2}]
+    "search",
+    [{}, {"beam": 1}, {"prefix_size": 1}, {"prefix_size": 2}, {"no_repeat_ngram_size": 2}],
 )
 def test_lists_for_each_sentence_make_no_hypothesis_depend_on_the_batch(
     search, arch, make_task, decode, write_candidates

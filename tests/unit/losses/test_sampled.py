@@ -173,6 +173,28 @@ def test_low_precision_is_close_to_the_exact_value_and_summed_in_float32(dtype, 
     assert embeddings.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("by", ["inputs", "autocast"])
+def test_gradients_in_low_precision_come_near_those_in_float64(dtype, by):
+    generator = torch.Generator().manual_seed(1)
+    low = dtype if by == "inputs" else torch.float32
+    context = torch.randn(4096, 16, generator=generator).to(low).requires_grad_()
+    embeddings = (torch.randn(40, 16, generator=generator) / 4).to(low).requires_grad_()
+    targets = torch.randint(48, (4096,), generator=generator)
+    targets = targets.clamp(max=39)  # some sampled, some not
+    expected_count = torch.zeros(32)
+    exact = [tensor.detach().double().requires_grad_() for tensor in (context, embeddings)]
+    reference, _ = sampled_nll(exact[0], targets, exact[1], None, expected_count)
+    with torch.autocast("cpu", dtype=dtype, enabled=by == "autocast"):
+        loss, _ = sampled_nll(context, targets, embeddings, None, expected_count, chunk_size=128)
+    (16 * loss).backward()  # as a loss scale would
+    (16 * reference).backward()
+    for tensor, of_reference in zip((context, embeddings), exact, strict=True):
+        difference = (tensor.grad.double() - of_reference.grad).norm()
+        # Scores of a few units are rounded, and probabilities with them.
+        assert difference < 2 * torch.finfo(dtype).eps * of_reference.grad.norm()
+
+
 def test_no_table_of_positions_by_classes_is_ever_made():
     positions, classes = 600, 700
     context = torch.randn(positions, D, requires_grad=True)
@@ -204,3 +226,11 @@ def test_scored_classes_hold_each_class_once_and_map_every_target_back(num_sampl
         assert ids[:num_sampled].tolist() == sampled.tolist()
         assert sorted(ids.tolist()) == sorted({*sampled.tolist(), *targets.tolist()})
         assert ids[rows].tolist() == targets.tolist()
+
+
+def test_targets_known_to_be_sampled_are_found_without_looking_for_others():
+    sampled, targets = torch.tensor([3, 5, 9]), torch.tensor([5, 9, 3, 5])
+    for includes in (True, False):
+        ids, rows = scored_classes(sampled, targets, includes)
+        assert ids.tolist() == [3, 5, 9]
+        assert rows.tolist() == [1, 2, 0, 1]

@@ -298,6 +298,20 @@ def test_radius_scale_and_saturation_of_every_layer_and_direction_are_logged(tas
     assert all(saturated[f"saturation_{name}"] > 0.9 for name in layers)
 
 
+def test_dynamics_are_looked_at_once_a_log_interval_and_when_an_epoch_begins(task):
+    model = make_model("esnmt", task, log_interval=4).train()
+    inputs, counts = make_batch(task, LENGTHS)["net_input"], []
+    with metrics.aggregate("train"):
+        for epoch in range(2):
+            metrics.reset_meters("train")
+            for update in range(6 * epoch, 6 * epoch + 6):
+                model.set_num_updates(update)
+                model(**inputs)
+                counts.append(int(metrics.get_meter("train", "gamma_decoder_0").count))
+    metrics.reset_meters("train")
+    assert counts == [1, 1, 1, 2, 2, 2, 1, 2, 2, 2, 2, 3]
+
+
 def test_nothing_is_logged_in_validation_or_by_trained_layers(task):
     assert logged("esnmt", task, training=False) == {}
     assert logged("rnmt_plus", task) == {}

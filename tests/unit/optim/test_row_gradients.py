@@ -5,6 +5,7 @@ import torch
 from fairseq import utils
 
 from fairseq_outlayers.optim import row_gradients
+from tests.devices import DEVICES, device_of_kind
 
 
 @pytest.fixture
@@ -72,3 +73,22 @@ def test_parameters_are_hidden_for_as_long_as_asked(parameters):
     with row_gradients.hidden(parameters[:1]):
         assert [p.requires_grad for p in parameters] == [False, True, True, True]
     assert all(p.requires_grad for p in parameters)
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+def test_gradients_of_all_tables_are_merged_in_one_wait_as_coalescing_merges_each(kind, parameters):
+    expected = [p.grad.coalesce() for p in parameters[:2]]
+    with device_of_kind(kind) as device:
+        tables = [torch.nn.Parameter(p.detach().to(device.device)) for p in parameters[:2]]
+        for table, parameter in zip(tables, parameters[:2], strict=True):
+            rows, values = parameter.grad._indices(), parameter.grad._values()
+            table.grad = torch.sparse_coo_tensor(
+                rows.to(device.device), values.to(device.device), table.shape
+            )
+        device.forget()
+        found = row_gradients.merge_rows(tables)
+        assert sum(device.waits.values()) <= 1
+        for numbers, table, reference in zip(found, tables, expected, strict=True):
+            assert table.grad.is_coalesced()
+            assert table.grad.indices().cpu().tolist() == reference.indices().tolist()
+            torch.testing.assert_close(numbers.cpu(), reference.values())

@@ -346,3 +346,31 @@ def test_the_gradient_of_a_scale_grows_over_a_long_sequence(make):
     found = gradients(low, inputs, weights, steps=False)
     for one, other in zip(found[1:], expected[1:], strict=True):
         torch.testing.assert_close(one, other, rtol=0.05, atol=0)
+
+
+def test_a_frozen_lstm_computes_forwards_and_backwards_without_tf32(monkeypatch):
+    """On a GPU, cuDNN would take TF32 forwards, and the recomputation float32."""
+    seen, kernel, product = [], torch.lstm, torch.nn.functional.linear
+
+    def noted(function):
+        def run(*arguments):
+            seen.append((function.__name__, *(switch.allow_tf32 for switch in switches)))
+            return function(*arguments)
+
+        return run
+
+    monkeypatch.setattr(torch, "lstm", noted(kernel))
+    switches = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = [switch.allow_tf32 for switch in switches]
+    for switch in switches:
+        switch.allow_tf32 = True
+    inputs = torch.randn(3, 2, INPUT, dtype=torch.float64, requires_grad=True)
+    states, _ = frozen_lstm()(inputs)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.nn.functional, "linear", noted(product))
+        states.sum().backward()
+    assert [name for name, *_ in seen] == ["lstm", "linear", "linear"]
+    assert not any(setting for _, *settings in seen for setting in settings)
+    assert all(switch.allow_tf32 for switch in switches)
+    for switch, setting in zip(switches, before, strict=True):
+        switch.allow_tf32 = setting

@@ -1,0 +1,89 @@
+"""Everything that wants a GPU, in one run: the tests that are marked for one, and the benchmarks.
+
+    python benchmarks/gpu.py
+
+Needs a GPU, Python 3.11 or newer, torch 2.11 or newer with CUDA, and this package installed beside
+fairseq. `make gpu` runs it. Each step prints its last lines; the settings are small, so that all
+steps take less than ten minutes. One JSON file holds the outcome of the tests, the figures of every
+benchmark, commit, machine and versions.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import turns
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ["-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
+# Name and options of each benchmark that has something to tell of a GPU.
+BENCHMARKS = {
+    "exact_loss": "--classes 32000 500000 --positions 4096 --dimensions 512",
+    "sampled_loss": "--classes 128000 --shares 0.25 0.05",
+    "output_side": "--classes 50000 500000 1000000",
+    "row_updates": "--classes 30000 500000",
+    "training_step": "--classes 32000 --shares 1 0.25",
+    "candidate_decoding": "--classes 100000 --length 15",
+    "subword_lm": "",
+    "echo_state": "",
+    "growth": "--largest 1000000",
+    "roofline": "",
+}
+
+
+def step(name: str, command: list[str], seconds: float) -> dict:
+    """Run a command; how long it took, whether it succeeded, and its last lines."""
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=seconds
+        )
+        code, lines = done.returncode, (done.stdout + done.stderr).strip().splitlines()
+    except subprocess.TimeoutExpired as late:
+        code, lines = 124, [f"stopped after {late.timeout:.0f} seconds"]
+    last = lines[-12:]
+    print(f"== {name}: {'ok' if code == 0 else f'FAILED ({code})'}", *last, sep="\n", flush=True)
+    return {"step": name, "code": code, "seconds": time.monotonic() - start, "last_lines": last}
+
+
+def main() -> None:
+    """Run all steps within the limit, and write the file."""
+    options = parse_arguments()
+    if not torch.cuda.is_available():
+        raise SystemExit("no GPU here, or a torch without CUDA: nothing was run")
+    began, rows = time.monotonic(), []
+
+    def left() -> float:
+        return max(options.seconds - (time.monotonic() - began), 1.0)
+
+    rows.append(step("tests", TESTS, left()))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, given in BENCHMARKS.items():
+            output = Path(folder) / f"{name}.json"
+            fixed = ["--device", "cuda", "--rounds", "5", "--output", str(output)]
+            command = [str(ROOT / "benchmarks" / f"{name}.py"), *given.split(), *fixed]
+            row = step(name, command, left())
+            if output.exists():
+                row["figures"] = json.loads(output.read_text())
+            rows.append(row)
+    turns.write(options.output, {"gpu": torch.cuda.get_device_name(), "rounds": 5}, rows)
+    sys.exit(any(row["code"] for row in rows))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=600.0, help="for all steps together")
+    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/gpu.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

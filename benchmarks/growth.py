@@ -1,0 +1,153 @@
+"""How the cost of an update grows with the number of classes, the batch, and the sizes.
+
+    python benchmarks/growth.py
+    python benchmarks/growth.py --largest 100000 --rounds 5
+
+A turn draws, scores, takes gradients and updates the output side alone: `exact` (``full_nll`` and
+PyTorch's fused Adam), `sampled` (``sampled_nll`` and ``lazy_adam``, --sampled classes) and
+`partition` (``full_nll`` over --sampled rows that are in use, fused Adam). One size at a time is
+varied: classes from 30,000 to --largest at 128 dimensions, positions, and dimensions. Prints the
+milliseconds of every point and the exponent of a power law fitted to each series, 0 where the cost
+does not grow; --chart draws them on two logarithmic axes.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+import turns
+
+from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes
+from fairseq_outlayers.optim.row_adam import RowAdam
+from fairseq_outlayers.optim.tables import make_row_sparse
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.samplers import UniformSampler
+
+BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
+EXACT_UP_TO = 130_000  # classes: beyond, an exact update is a matter of minutes on a CPU
+
+
+class OutputSide:
+    """An output layer in training on random contexts and targets."""
+
+    def __init__(self, kind: str, sizes: dict[str, int], options: argparse.Namespace):
+        self.kind, rows = kind, sizes["classes"] if kind != "partition" else options.sampled
+        generator = torch.Generator().manual_seed(0)
+        shape = (sizes["positions"], sizes["dimensions"])
+        context = torch.randn(shape, generator=generator).requires_grad_()
+        targets = torch.randint(rows, shape[:1], generator=generator)
+        layer = LinearOutputLayer(rows, sizes["dimensions"])
+        self.context, self.targets, self.layer = turns.on(options.device, (context, targets, layer))
+        if kind == "sampled":
+            make_row_sparse(self.layer)
+            self.optimizer: torch.optim.Optimizer = RowAdam(self.layer.parameters())
+        else:
+            self.optimizer = torch.optim.Adam(self.layer.parameters(), fused=True)
+        self.sampler = UniformSampler(rows, min(options.sampled, rows))
+        self.random = np.random.Generator(np.random.Philox(0))
+
+    def update(self) -> None:
+        """Loss, gradients, step."""
+        self.context.grad = None
+        self.optimizer.zero_grad()
+        self._loss().backward()
+        self.optimizer.step()
+
+    def _loss(self) -> torch.Tensor:
+        if self.kind != "sampled":
+            scored = self.layer.class_embeddings(), self.layer.class_bias()
+            return full_nll(self.context, self.targets, *scored)
+        draw = self.sampler.sample(self.targets, self.random)
+        ids, rows = scored_classes(draw.ids, self.targets)
+        scored = self.layer.class_embeddings(ids), self.layer.class_bias(ids)
+        return sampled_nll(self.context, rows, *scored, draw.log_expected_count)[0]
+
+
+def series(largest: int) -> dict[str, list[int]]:
+    """The points of every size that is varied."""
+    classes = [n for n in (30_000, 125_000, 500_000, 2_000_000) if n <= largest]
+    return {
+        "classes": classes if len(classes) > 1 else [largest // 4, largest],
+        "positions": [256, 512, 1024, 2048],
+        "dimensions": [64, 128, 256, 512],
+    }
+
+
+def exponent(points: list[int], seconds: list[float]) -> float:
+    """Of the power law through the points, by least squares of the logarithms."""
+    return float(np.polyfit(np.log(points), np.log(seconds), 1)[0])
+
+
+def measure(options: argparse.Namespace) -> list[dict]:
+    """A row a point."""
+    rows = []
+    for varied, points in series(options.largest).items():
+        for kind in options.kinds:
+            fitting = [p for p in points if varied != "classes" or kind != "exact"
+                       or p <= EXACT_UP_TO or options.device != "cpu"]  # fmt: skip
+            arms: dict[int, Callable[[], None]] = {}
+            for point in fitting:
+                arms[point] = OutputSide(kind, {**BASE, varied: point}, options).update
+            times = turns.take_turns(arms, options.rounds)
+            taken = [median(times[point]) for point in fitting]
+            power = exponent(fitting, taken) if len(fitting) > 1 else float("nan")
+            for point, seconds in zip(fitting, taken, strict=True):
+                rows.append({"kind": kind, "varied": varied, "point": point,
+                             "milliseconds": 1000 * seconds, "exponent": power})  # fmt: skip
+            shown = ", ".join(f"{p:,}: {1000 * s:.1f}" for p, s in zip(fitting, taken, strict=True))
+            print(f"| {kind} | {varied} | {shown} | {power:.2f} |", flush=True)
+    return rows
+
+
+def draw(rows: list[dict], path: Path) -> None:
+    """One panel for each size that is varied, both axes logarithmic."""
+    import matplotlib.pyplot as plt
+
+    varied = list(dict.fromkeys(row["varied"] for row in rows))
+    figure, panels = plt.subplots(1, len(varied), figsize=(4 * len(varied), 3.5), sharey=True)
+    for panel, name in zip(panels, varied, strict=True):
+        for kind in dict.fromkeys(row["kind"] for row in rows):
+            points = [row for row in rows if (row["kind"], row["varied"]) == (kind, name)]
+            panel.loglog([p["point"] for p in points], [p["milliseconds"] for p in points],
+                         marker="o", label=f"{kind}, {points[0]['exponent']:.2f}")  # fmt: skip
+        panel.set_xlabel(name)
+        panel.legend(title="exponent")
+    panels[0].set_ylabel("milliseconds an update")
+    figure.tight_layout()
+    figure.savefig(path)
+    print(path)
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    options = parse_arguments()
+    torch.set_num_threads(options.threads)
+    print("| update | varied | milliseconds | exponent |\n|---|---|---|---|")
+    rows = measure(options)
+    turns.write(options.output, vars(options), rows)
+    if options.chart:
+        draw(rows, options.chart)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = ["exact", "sampled", "partition"]
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--largest", type=int, default=2_000_000, help="classes")
+    parser.add_argument("--sampled", type=int, default=8192, help="classes drawn, or in use")
+    parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--chart", type=Path, help="picture to draw")
+    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/growth.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The arithmetic of an exact softmax, a chunk of positions at a time.
+
+Sizes: ``N`` positions, ``V`` classes, ``D`` dimensions.
+"""
+
+from typing import Any, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from fairseq_outlayers.losses.gradient_products import (
+    add_product,
+    float16_factor,
+    product,
+    zeros_to_sum,
+)
+from fairseq_outlayers.losses.precision import at_least_float32
+
+
+class SummedFullNLL(torch.autograd.Function):
+    """The sum over positions; a chunk's gradients are taken while its scores are at hand.
+
+    Products are computed in one type, and everything else, the sums of gradients included, in
+    float32 at least.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        chunk_size: int,
+        dtype: torch.dtype,
+        targets: Tensor,
+        context: Tensor,
+        class_embeddings: Tensor,
+        class_bias: Optional[Tensor],
+    ) -> Tensor:
+        given = (context, class_embeddings, class_bias)
+        sums = [
+            zeros_to_sum(tensor) if tensor is not None and wanted else None
+            for tensor, wanted in zip(given, ctx.needs_input_grad[3:], strict=True)
+        ]
+        with torch.autocast(context.device.type, enabled=False):
+            low = [None if tensor is None else tensor.to(dtype) for tensor in given]
+            total = _sum_by_chunks(chunk_size, targets, low, sums)
+        ctx.gradients = sums
+        ctx.types = [None if tensor is None else tensor.dtype for tensor in given]
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
+        if ctx.gradients is None:
+            raise RuntimeError("a summed softmax can be differentiated once, and once only")
+        gradients, ctx.gradients = ctx.gradients, None
+        scaled = (
+            None if gradient is None else gradient.mul_(scale).to(dtype)
+            for gradient, dtype in zip(gradients, ctx.types, strict=True)
+        )
+        return None, None, None, *scaled
+
+
+def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Tensor:
+    """The sum of the NLL; adds up the gradients that are wanted.
+
+    Args:
+        targets: ``(N,)``.
+        low: context ``(N, D)``, class embeddings ``(V, D)``, bias ``(V,)`` or None.
+        sums: of their gradients, each None if it is not wanted.
+    """
+    context, embeddings, bias = low
+    of_context, of_embeddings, of_bias = sums
+    total = at_least_float32(context.new_zeros(()))
+    # Probabilities of a position, and the target's less one, add up to two.
+    for_context = None if of_context is None else float16_factor(embeddings, 2)
+    for_embeddings = (
+        None if of_embeddings is None else float16_factor(context, min(chunk_size, len(targets)))
+    )
+    for start in range(0, len(targets), chunk_size):
+        part = slice(start, start + chunk_size)
+        target = targets[part].unsqueeze(1)
+        scores = at_least_float32(F.linear(context[part], embeddings, bias))
+        normalizer = scores.logsumexp(1, keepdim=True)
+        log_likelihood = scores.gather(1, target) - normalizer
+        total -= log_likelihood.sum()
+        if all(gradient is None for gradient in sums):
+            continue
+        # The scores are used up: their gradients take their place.
+        scores.sub_(normalizer).exp_().scatter_(1, target, log_likelihood.expm1_())
+        if of_context is not None:
+            of_context[part] = product(scores, embeddings, for_context)
+        if of_embeddings is not None:
+            add_product(of_embeddings, scores, context[part], for_embeddings)
+        if of_bias is not None:
+            of_bias += scores.sum(0)
+    return total

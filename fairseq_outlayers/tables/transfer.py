@@ -1,0 +1,38 @@
+"""Rows of a table in host memory, on their way to a device.
+
+A GPU copies from pinned memory at two to five times the speed, and while the host goes on.
+"""
+
+import torch
+from torch import Tensor
+
+
+def pinned(table: Tensor, device: torch.device) -> Tensor:
+    """A table of the CPU in pinned memory, if ``device`` is a GPU."""
+    if table.device.type != "cpu" or device.type != "cuda" or table.is_pinned():
+        return table
+    return table.pin_memory()
+
+
+def rows_on(device: torch.device, table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of a table on another device.
+
+    Args:
+        device: where they are wanted.
+        table: ``(V, ...)``.
+        ids: ``(n,)``. On the CPU, consecutive ones cost no copy in host memory.
+    Returns:
+        ``(n, ...)``.
+    """
+    if ids.device.type == "cpu" and _are_consecutive(ids):
+        first = int(ids[0])
+        return table[first : first + len(ids)].to(device, non_blocking=True)
+    ids = ids.to(table.device)
+    if table.device.type != "cpu" or device.type != "cuda":
+        return table.index_select(0, ids).to(device, non_blocking=True)
+    staged = torch.empty((len(ids), *table.shape[1:]), dtype=table.dtype, pin_memory=True)
+    return torch.index_select(table, 0, ids, out=staged).to(device, non_blocking=True)
+
+
+def _are_consecutive(ids: Tensor) -> bool:
+    return len(ids) > 0 and bool((ids[1:] == ids[:-1] + 1).all())

@@ -1,0 +1,41 @@
+"""The benchmark of large vocabularies takes off what there is, and no more."""
+
+import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    yield importlib.import_module("large_vocabulary")
+    sys.modules.pop("large_vocabulary", None)
+
+
+@pytest.mark.parametrize(("updates", "leaves"), [(2, False), (3, True), (50, True)])
+def test_moments_of_whole_tables_exist_once_a_second_partition_is_reached(
+    benchmark, tmp_path, updates, leaves
+):
+    """Sentence n has the words 10 n to 10 n + 9, so that 46 fit four sentences and a bit."""
+    words = np.arange(200, dtype=np.int32)
+    for language in ("xx", "yy"):
+        words.tofile(tmp_path / f"train.xx-yy.{language}.bin")
+    settings = SimpleNamespace(
+        partition_size=50, length=10, sentences=20, max_tokens=20, updates=updates
+    )
+    assert benchmark.leaves_first_partition(tmp_path, settings) == leaves
+
+
+def test_a_vocabulary_that_fits_into_one_partition_never_leaves_it(benchmark, tmp_path):
+    for language in ("xx", "yy"):
+        np.zeros(200, dtype=np.int32).tofile(tmp_path / f"train.xx-yy.{language}.bin")
+    settings = SimpleNamespace(
+        partition_size=50, length=10, sentences=20, max_tokens=20, updates=10
+    )
+    assert not benchmark.leaves_first_partition(tmp_path, settings)

@@ -1,0 +1,75 @@
+"""Training by partitions on an accelerator, the tables on either side."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.optim.adam import Adam
+
+from fairseq_outlayers.partitions.training import READ
+from fairseq_outlayers.partitions.working_set import WorkingSet
+from tests.conftest import make_batch, make_model, make_task
+from tests.contract.test_partitions import in_places, make_criterion, words_of
+from tests.devices import DEVICES, TOLERANCES, device_of_kind, to_device
+
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+
+
+def losses(device, table_device, counted=None):
+    """Of three updates in two partitions and of validation; and the whole tables after that."""
+    task = make_task(num_source=30, num_target=40)
+    batch = make_batch(task, LENGTHS)
+    words = [words_of(batch, extra=extra) for extra in ([30, 43], [31, 20])]
+    model = make_model("luong_lstm", task, output_layer="linear").float().train()
+    if device.type not in ("cpu", "cuda"):
+        model.to(device)  # its parameters are other objects then, but for a real device
+    working_set = WorkingSet(
+        model, len(words[0]["target"]) + 3, len(words[0]["source"]) + 2, table_device
+    )
+    model.to(device)
+    optimizer, batch = Adam(model.parameters(), lr=1e-2), to_device(batch, device)
+    criterion, found = make_criterion(task, label_smoothing=0.1), []
+    for words_in_use in (words[0], words[1], words[0], words[0]):
+        working_set.activate(words_in_use, optimizer)
+        working_set.show_rows()
+        if counted is not None:
+            counted.forget()
+        loss, _, _ = criterion(model, in_places(working_set, batch))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        found.append(loss.detach())
+    costs = None if counted is None else sum(counted.waits.values())
+    model.eval(), criterion.eval()
+    with torch.no_grad():
+        if table_device is None:
+            working_set.show_whole()
+        else:
+            inputs = batch["net_input"]
+            specials = torch.arange(4, device=device)
+            read = {side: inputs[name].flatten() for side, name in READ.items()}
+            working_set.show_some(
+                {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
+            )
+            places = {name: working_set.places(s, inputs[name]) for s, name in READ.items()}
+            batch = {**batch, "net_input": {**inputs, **places}}
+        found.append(criterion(model, batch)[0])
+    tables = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    return SimpleNamespace(losses=[x.cpu() for x in found], tables=tables, waits=costs)
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("table_device", [None, torch.device("cpu")], ids=["model", "cpu"])
+def test_losses_validation_and_tables_equal_the_cpus(kind, table_device):
+    expected = losses(torch.device("cpu"), table_device)
+    with device_of_kind(kind) as device:
+        found = losses(device.device, table_device, device)
+    close = {"rtol": TOLERANCES[kind], "atol": TOLERANCES[kind]}
+    torch.testing.assert_close(found.losses, expected.losses, **close)
+    # Adam may move a number with a gradient near zero by either sign of the learning rate.
+    apart = [
+        ((found.tables[name] - table).abs() > 1e-4).float().mean()
+        for name, table in expected.tables.items()
+    ]
+    assert max(apart) < 0.02
+    assert found.waits == 0

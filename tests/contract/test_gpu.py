@@ -1,0 +1,103 @@
+"""What only a GPU can show: low precision, NCCL, compilation, memory. Deselected elsewhere.
+
+The first two tests of precision run on a CPU as well, in bfloat16.
+"""
+
+import copy
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from fairseq_outlayers.losses import full_nll, sampled_nll
+from fairseq_outlayers.optim import row_gradients
+from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
+from tests.devices import to_device
+from tests.devices.training import SAMPLING, Case, build
+
+ARCHITECTURES = [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES]
+CRITERIONS = {"full_softmax": {}, "sampled_softmax": SAMPLING}
+gpu = pytest.mark.gpu
+ON_CPU = [("cpu", "amp", torch.bfloat16), ("cpu", "weights", torch.bfloat16)]
+ON_GPU = [
+    ("cuda", way, dtype) for way in ("amp", "weights") for dtype in (torch.bfloat16, torch.float16)
+]
+PRECISIONS = ON_CPU + [pytest.param(*precision, marks=gpu) for precision in ON_GPU]
+
+
+def loss_and_gradients(case, device, way=None, dtype=torch.float32):
+    """A batch's loss and gradients, in float32 on the CPU whatever they were computed in."""
+    model, criterion, batch = build(case)
+    model, batch = model.to(device), to_device(batch, device)
+    if way == "weights":
+        model = model.to(dtype)
+    with torch.autocast(device, dtype, enabled=way == "amp"):
+        loss, _, _ = criterion(model, batch)
+    scale = 128.0 if dtype == torch.float16 else 1.0
+    (scale * loss).backward()
+    gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    return loss.item(), {n: g.float().cpu() / scale for n, g in gradients.items()}
+
+
+@pytest.mark.parametrize(("device", "way", "dtype"), PRECISIONS)
+@pytest.mark.parametrize("criterion", CRITERIONS)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_low_precision_comes_near_float32(arch, criterion, device, way, dtype):
+    case = Case(arch, criterion, criterion_options=CRITERIONS[criterion])
+    reference, expected = loss_and_gradients(case, "cpu")
+    loss, gradients = loss_and_gradients(case, device, way, dtype)
+    assert loss == pytest.approx(reference, rel=2e-2)
+    assert gradients.keys() == expected.keys()
+    joint = [torch.cat([g.flatten() for g in which.values()]) for which in (gradients, expected)]
+    assert joint[0].isfinite().all()
+    assert torch.cosine_similarity(*joint, dim=0) > 0.98
+
+
+@gpu
+def test_row_gradients_are_averaged_over_nccl(tmp_path):
+    dist.init_process_group("nccl", f"file://{tmp_path}/store", world_size=1, rank=0)
+    try:
+        table = torch.nn.Parameter(torch.zeros(6, 3, device="cuda"))
+        rows = torch.tensor([[1, 4, 1]], device="cuda")
+        table.grad = torch.sparse_coo_tensor(rows, torch.ones(3, 3, device="cuda"), (6, 3))
+        row_gradients.average_over_processes([table], dist.group.WORLD)
+        assert table.grad.indices().tolist() == [[1, 4]]
+        assert table.grad.values().tolist() == [[2.0] * 3, [1.0] * 3]
+    finally:
+        dist.destroy_process_group()
+
+
+@gpu
+@pytest.mark.parametrize("name", ["full", "sampled"])
+def test_compiled_losses_equal_the_others(name):
+    torch.manual_seed(1)
+    tensors = [
+        torch.randn(size, device="cuda", requires_grad=True) for size in [(64, 16), (50, 16)]
+    ]
+    targets = torch.randint(50, (64,), device="cuda")
+
+    def loss(context, embeddings):
+        if name == "full":
+            return full_nll(context, targets, embeddings)
+        return sampled_nll(context, targets, embeddings, None, torch.zeros(30, device="cuda"))[0]
+
+    copies = copy.deepcopy(tensors)
+    expected, found = loss(*tensors), torch.compile(loss)(*copies)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    expected.backward(), found.backward()
+    for tensor, reference in zip(copies, tensors, strict=True):
+        torch.testing.assert_close(tensor.grad, reference.grad, rtol=1e-4, atol=1e-4)
+
+
+@gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_scores_of_half_a_million_classes_take_less_than_a_gigabyte(dtype):
+    torch.cuda.empty_cache()
+    context = torch.randn(4096, 64, device="cuda", dtype=dtype, requires_grad=True)
+    embeddings = torch.randn(500_000, 64, device="cuda", dtype=dtype, requires_grad=True)
+    targets = torch.randint(500_000, (4096,), device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    full_nll(context, targets, embeddings).backward()
+    gradients = 2 * 4 * embeddings.numel()  # a sum in float32, and what becomes of it
+    assert torch.cuda.max_memory_allocated() - before - gradients < 2**30

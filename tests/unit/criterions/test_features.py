@@ -1,0 +1,27 @@
+"""Which positions of a batch enter the loss."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.criterions.features import real_positions
+from tests.devices import DEVICES, device_of_kind
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("mask", [[1, 0, 1, 1, 0, 0, 1], [1, 1], [0, 0, 1]])
+def test_real_positions_are_those_of_the_mask_in_order_without_waiting(kind, mask):
+    expected = [place for place, is_real in enumerate(mask) if is_real]
+    mask = torch.tensor(mask, dtype=torch.bool)
+    with device_of_kind(kind) as device:
+        on_device = mask.to(device.device)
+        device.forget()
+        found = real_positions(on_device, sum(mask.tolist()))
+        assert not device.waits
+        assert found.cpu().tolist() == expected
+    assert real_positions(mask, len(expected)).tolist() == expected
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_a_wrong_number_of_tokens_is_not_believed(number):
+    with device_of_kind("pretended") as device, pytest.raises(RuntimeError):
+        real_positions(torch.tensor([True, False, True, True]).to(device.device), number)
