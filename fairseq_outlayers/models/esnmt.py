@@ -5,7 +5,6 @@ from typing import Any, Optional, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
-from omegaconf import II
 
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
@@ -75,7 +74,6 @@ class EchoStateConfig(RNMTPlusConfig):
     reservoir_seed: int = ranged(
         1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
     )
-    log_interval: int = II("common.log_interval")
 
 
 @dataclass
@@ -96,11 +94,9 @@ class EchoStateModel(RNMTSkeleton):
 
     cell = SIMPLE
 
-    @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> Any:
-        model = super().build_model(cfg, task)
-        set_interval(model, cfg.log_interval)
-        return model
+    def prepare_training(self, cfg: Any) -> None:
+        """Take from fairseq's options how often to look at the frozen layers."""
+        set_interval(self, cfg.common.log_interval)
 
     @classmethod
     def check_options(cls, cfg: Any) -> None:

@@ -72,8 +72,8 @@ def _is_first(name: str) -> bool:
     return meter is None or meter.count == 0
 
 
-def set_interval(model: nn.Module, interval: Any) -> None:
-    """Log a model's dynamics every ``interval`` updates; left alone if that is no number."""
+def set_interval(model: nn.Module, interval: int) -> None:
+    """Log a model's dynamics every ``interval`` updates."""
     for module in model.modules():
-        if isinstance(module, Dynamics) and isinstance(interval, int):
+        if isinstance(module, Dynamics):
             module.interval = max(interval, 1)

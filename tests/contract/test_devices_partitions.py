@@ -9,7 +9,7 @@ from fairseq.optim.adam import Adam
 from fairseq_outlayers.partitions.training import READ
 from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import make_batch, make_model, make_task
-from tests.contract.test_partitions import in_places, make_criterion, words_of
+from tests.contract.test_partitions import by_local_ids, make_criterion, words_of
 from tests.devices import DEVICES, TOLERANCES, device_of_kind, to_device
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -34,7 +34,7 @@ def losses(device, table_device, counted=None):
         working_set.show_rows()
         if counted is not None:
             counted.forget()
-        loss, _, _ = criterion(model, in_places(working_set, batch))
+        loss, _, _ = criterion(model, by_local_ids(working_set, batch))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -42,17 +42,14 @@ def losses(device, table_device, counted=None):
     costs = None if counted is None else sum(counted.waits.values())
     model.eval(), criterion.eval()
     with torch.no_grad():
-        if table_device is None:
-            working_set.show_whole()
-        else:
-            inputs = batch["net_input"]
-            specials = torch.arange(4, device=device)
-            read = {side: inputs[name].flatten() for side, name in READ.items()}
-            working_set.show_some(
-                {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
-            )
-            places = {name: working_set.places(s, inputs[name]) for s, name in READ.items()}
-            batch = {**batch, "net_input": {**inputs, **places}}
+        inputs = batch["net_input"]
+        specials = torch.arange(4, device=device)
+        read = {side: inputs[name].flatten() for side, name in READ.items()}
+        working_set.show_all(
+            {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
+        )
+        local = {name: working_set.to_local_ids(s, inputs[name]) for s, name in READ.items()}
+        batch = {**batch, "net_input": {**inputs, **local}}
         found.append(criterion(model, batch)[0])
     tables = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     return SimpleNamespace(losses=[x.cpu() for x in found], tables=tables, waits=costs)

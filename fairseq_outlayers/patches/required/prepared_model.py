@@ -29,6 +29,8 @@ def apply() -> None:
 def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def __init__(self: Any, cfg: Any, task: Any, model: Any, *others: Any, **named: Any) -> None:
+        if hasattr(model, "prepare_training"):
+            model.prepare_training(cfg)
         if hasattr(task, "prepare_training"):
             task.prepare_training(cfg, model)
         optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))

@@ -299,7 +299,8 @@ def test_radius_scale_and_saturation_of_every_layer_and_direction_are_logged(tas
 
 
 def test_dynamics_are_looked_at_once_a_log_interval_and_when_an_epoch_begins(task):
-    model = make_model("esnmt", task, log_interval=4).train()
+    model = make_model("esnmt", task).train()
+    model.prepare_training(SimpleNamespace(common=SimpleNamespace(log_interval=4)))
     inputs, counts = make_batch(task, LENGTHS)["net_input"], []
     with metrics.aggregate("train"):
         for epoch in range(2):
