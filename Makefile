@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 TORCH  ?= torch==2.13.0
-EXTRAS ?= dev,embed,report,subword
+EXTRAS ?= dev,embed,export,report,subword
 VENV   ?= .venv
 # Not ?=: a DATA in the environment is somebody's data, not this choice.
 DATA   := toy
@@ -20,7 +20,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test gpu check format system lock clean
+.PHONY: help setup demo test faults soak gpu check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -41,6 +41,16 @@ demo: $(STAMP)  ## train, translate and score small models (DATA=multi30k: on re
 
 test: $(STAMP)  ## run every test that needs no GPU
 	$(PYTEST) -m "not gpu" $(PYTEST_ARGS)
+
+faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; results/reliability.md
+	rm -rf work/faults
+	OUTLAYERS_FAULTS=all OUTLAYERS_FAULTS_FIGURES=$(CURDIR)/work/faults $(PYTEST) \
+		--dist load tests/faults $(PYTEST_ARGS)
+	$(BIN)/python -m tests.faults.report
+
+soak: $(STAMP)  ## decode and train for 20 minutes and watch memory; results/reliability.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.soak 20
+	$(BIN)/python -m tests.faults.report
 
 # Not $(BIN): a GPU's machine has a PyTorch of its own, with CUDA, and fairseq beside it.
 gpu:  ## on a machine with a GPU: its tests and benchmarks, in one JSON file (GPU_PYTHON=python)

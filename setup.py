@@ -37,9 +37,10 @@ setup(
     extras_require={
         "align": ["eflomal"],
         "embed": ["gensim"],
+        "export": ["ctranslate2"],
         "subword": ["pyphen", "morfessor"],
         "report": ["matplotlib"],
-        "dev": ["pytest", "pytest-xdist", "ruff", "mypy"],
+        "dev": ["hypothesis", "pytest", "pytest-xdist", "ruff", "mypy"],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

@@ -1,7 +1,9 @@
 """Files that list words with their vectors, read as a stream: no more than a block in memory."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
@@ -11,6 +13,9 @@ from common import UserError
 
 BLOCK_WORDS = 4096
 LONGEST_WORD = 10_000  # bytes; where none ends before, the file is no word2vec binary
+LONGEST_NUMBER = 64  # bytes, the space before it included
+LONGEST_FIRST_LINE = 1 << 20  # of a file whose dimensions are not known yet
+MOST_DIMENSIONS = 100_000
 
 
 class Block(NamedTuple):
@@ -66,8 +71,7 @@ class TextVectors(ListedVectors):
 
     def __init__(self, path: Path, has_header: bool):
         self.count = None
-        with open_vectors(path) as file:
-            first = file.readline()
+        first = _first_line(path)
         header = header_of(first)
         if has_header:
             if header is None:
@@ -84,8 +88,7 @@ class TextVectors(ListedVectors):
             )
         else:
             dimensions = len(first.split()) - 1
-        if dimensions < 1:
-            raise UserError(f"{path}:1: no numbers; is this a file of word vectors?")
+        _check_dimensions(dimensions, f"{path}:1")
         super().__init__(path, dimensions)
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
@@ -94,23 +97,39 @@ class TextVectors(ListedVectors):
         with open_vectors(self.path) as file:
             if self.count is not None:
                 file.readline()
-            try:
-                for number, line in enumerate(file, start=1):
-                    place = f"{self.path}:{number + first_line - 1}"
-                    yield place, *self._parsed(line.strip(), place)
-            except EOFError:  # gzip's own
-                raise UserError(f"{self.path}: the compressed file is cut short") from None
+            for number, line in enumerate(self._lines(file), start=1):
+                place = f"{self.path}:{number + first_line - 1}"
+                if not line.endswith(b"\n"):
+                    raise UserError(
+                        f"{place}: the line does not end, so the file may be cut short within a "
+                        "number: fetch it again, or add a line feed if it is whole"
+                    )
+                yield place, *self._parsed(line.strip(), place)
         if self.count is not None and number != self.count:
             raise UserError(
                 f"{self.path}: {number:,} words, but its first line says {self.count:,}; the file "
                 "is cut short or damaged: fetch it again"
             )
 
+    def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
+        """The lines, none of which is longer than a word and its numbers can be."""
+        longest = LONGEST_WORD + self.dimensions * LONGEST_NUMBER
+        with _damages_named(self.path):
+            while line := file.readline(longest):
+                if len(line) == longest:
+                    raise UserError(
+                        f"{self.path}: a line of more than {longest:,} bytes, and a word has "
+                        f"{self.dimensions} numbers; the file is damaged"
+                    )
+                yield line
+
     def _parsed(self, line: bytes, place: str) -> tuple[bytes, np.ndarray]:
         word, _, rest = line.partition(b" ")
         vector = _numbers(rest)
         if vector is not None and len(vector) == self.dimensions:
             return word, vector
+        if not line:
+            raise UserError(f"{place}: an empty line; the file is damaged")
         # A few of GloVe's words contain spaces: what follows the first part is then no number.
         *parts, rest = line.split(maxsplit=max(len(line.split()) - self.dimensions, 1))
         vector = _numbers(rest)
@@ -135,6 +154,7 @@ class BinaryVectors(ListedVectors):
                 "word2vec binary: check --format"
             )
         self.count, dimensions = header
+        _check_dimensions(dimensions, str(path))
         super().__init__(path, dimensions)
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
@@ -161,6 +181,30 @@ def open_vectors(path: Path) -> IO[bytes]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; check --vectors")
     return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+
+
+def _first_line(path: Path) -> bytes:
+    with open_vectors(path) as file, _damages_named(path):
+        return file.readline(LONGEST_FIRST_LINE)
+
+
+@contextmanager
+def _damages_named(path: Path) -> Iterator[None]:
+    """What gzip and zlib raise, with the file's name."""
+    try:
+        yield
+    except EOFError:
+        raise UserError(f"{path}: the compressed file is cut short") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path}: no compressed file, or a damaged one ({error})") from None
+
+
+def _check_dimensions(dimensions: int, place: str) -> None:
+    if not 1 <= dimensions <= MOST_DIMENSIONS:
+        raise UserError(
+            f"{place}: vectors of {dimensions:,} numbers, expected 1 to {MOST_DIMENSIONS:,}; is "
+            "this a file of word vectors?"
+        )
 
 
 def header_of(line: bytes) -> tuple[int, int] | None:

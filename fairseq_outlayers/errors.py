@@ -1,6 +1,6 @@
 """The one exception of this package that is addressed to its users."""
 
-from typing import Any, Optional
+from typing import Any
 
 
 class UserError(ValueError):
@@ -9,18 +9,6 @@ class UserError(ValueError):
     fairseq's command lines show it without a traceback
     (``patches/conveniences/clear_errors.py``).
     """
-
-
-def require_range(config: Any, option: str, at_least: float, below: Optional[float] = None) -> None:
-    """Refuse a number without meaning, by the name that it has on the command line.
-
-    Raises:
-        UserError: unless ``at_least <= config.option < below``.
-    """
-    value = getattr(config, option)
-    if value < at_least or (below is not None and value >= below):
-        limits = f"at least {at_least}" + ("" if below is None else f" and below {below}")
-        raise UserError(f"--{option.replace('_', '-')} {value}: must be {limits}")
 
 
 def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:

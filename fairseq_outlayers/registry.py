@@ -9,6 +9,7 @@ from dataclasses import Field, field, fields, make_dataclass
 from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges
 
 
 def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
@@ -104,6 +105,7 @@ class Selection:
         name = getattr(config, self.option)
         entry = lookup(self.registry, name, command_line_name(self.option))
         self.refuse_idle(config)
+        check_ranges(config, entry.Config)
         return entry
 
     def refuse_idle(self, config: Any) -> None:

@@ -15,7 +15,8 @@ CHUNK = 1 << 20  # bytes
 
 
 def require_whole(path: str) -> None:
-    """Compare every checksum in a checkpoint; a second for some gigabytes (results/reliability.md).
+    """Compare every checksum in a checkpoint; half a second of processor time per GB
+    (``benchmarks/checkpoint_checksums.py``).
 
     Raises:
         UserError: if it is damaged; the message names the newest whole one in its folder.

@@ -18,8 +18,10 @@ from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.luong_lstm import LuongLSTM, LuongLSTMConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.ranges import DEEPEST, WIDEST
 
 FEWEST_CLASSES = 5  # fairseq's four special symbols and a word
+MOST_CLASSES = 10_000_000
 
 
 class Sizes(NamedTuple):
@@ -119,17 +121,19 @@ def _variants(joint_dims: List[int]) -> Iterator[Tuple[str, Optional[int]]]:
         yield from ((name, joint_dim) for joint_dim in dims)
 
 
-def _at_least(smallest: int) -> Callable[[str], int]:
+def _between(smallest: int, largest: int) -> Callable[[str], int]:
     def whole_number(text: str) -> int:
-        if not text.isdecimal() or int(text) < smallest:
+        if not text.isdecimal() or len(text) > 20 or int(text) < smallest:
             raise argparse.ArgumentTypeError(f"{text}: must be a whole number, {smallest} or more")
+        if int(text) > largest:
+            raise argparse.ArgumentTypeError(f"{text}: must be at most {largest:,}")
         return int(text)
 
     return whole_number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    classes, size = _at_least(FEWEST_CLASSES), _at_least(1)
+    classes, size = _between(FEWEST_CLASSES, MOST_CLASSES), _between(1, WIDEST)
     parser.add_argument(
         "--num-classes",
         type=classes,
@@ -151,7 +155,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layers",
-        type=size,
+        type=_between(1, DEEPEST),
         default=2,
         metavar="L",
         help="layers of luong_lstm's encoder, and of its decoder (default: 2)",

@@ -15,6 +15,7 @@ import torch
 from fairseq import checkpoint_utils, utils
 
 from fairseq_outlayers.checkpoints import loading as checkpoints
+from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.batches import CORRECTION
@@ -44,6 +45,7 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
         raise UserError(f"--output {output}: there is no folder {output.parent}; make it first")
     if not Path(path).is_file():
         raise UserError(f"{path}: no such checkpoint")
+    require_whole(path)
     state = torch.load(path, map_location="cpu")
     _check(state, path)
     _check_text(state, data)

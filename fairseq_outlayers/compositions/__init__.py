@@ -11,7 +11,6 @@ from fairseq_outlayers.compositions.embedding import ComposedEmbedding, Composed
 from fairseq_outlayers.compositions.morphsum import MorphSum
 from fairseq_outlayers.compositions.sylconcat import SylConcat
 from fairseq_outlayers.compositions.units import units_of_dictionary
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.registry import Selection
 
 COMPOSITIONS: Dict[str, Type[Composition]] = {
@@ -42,7 +41,6 @@ def compose_words(config: Any, dictionary: Any, hidden_size: int) -> ComposedWor
         UserError: if the name is unknown, a size has no meaning or there is no table of units.
     """
     composition = COMPOSITION.choose(config)
-    require_range(config, "unit_dim", at_least=0)
     units = units_of_dictionary(dictionary, composition.kind)
     return ComposedWords(composition.build(config, units, hidden_size), units)
 

@@ -8,7 +8,7 @@ Sizes: ``N`` words of up to ``L`` units, ``d`` the size of a unit's vector, ``D`
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch.nn as nn
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.layers.highway import Highway
+from fairseq_outlayers.ranges import optional_width
 
 Parts = Mapping[str, Any]
 HIGHWAYS = ("hw1", "hw2")
@@ -33,12 +34,10 @@ class Composition(ABC):
 
     @dataclass
     class Config:
-        unit_dim: int = field(
-            default=0,
-            metadata={
-                "help": "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
-                "the decoder states for morphs"
-            },
+        unit_dim: int = optional_width(
+            0,
+            "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
+            "the decoder states for morphs",
         )
 
     kind: str

@@ -12,7 +12,7 @@ from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.character_windows import Windows, all_windows, distinct_windows
 from fairseq_outlayers.compositions.unit_embedding import UnitEmbedding
 from fairseq_outlayers.compositions.units import WordUnits
-from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.ranges import depth
 
 MOST_FILTERS = 200  # of one width (Kim et al. 2016)
 
@@ -57,12 +57,9 @@ class CharCNN(Composition):
 
     @dataclass
     class Config(Composition.Config):
-        char_widths: int = field(
-            default=6, metadata={"help": "charcnn has filters of width 1 to this"}
-        )
-        char_filters: int = field(
-            default=25,
-            metadata={"help": "charcnn has this many filters times their width, at most 200"},
+        char_widths: int = depth(6, "charcnn has filters of width 1 to this")
+        char_filters: int = depth(
+            25, "charcnn has this many filters times their width, at most 200"
         )
         mask_char_padding: bool = field(
             default=False,
@@ -78,8 +75,6 @@ class CharCNN(Composition):
 
     @classmethod
     def build(cls, config: Any, units: WordUnits, hidden_size: int) -> "CharCNN":
-        for option in ("char_widths", "char_filters"):
-            require_range(config, option, at_least=1)
         widths = range(1, config.char_widths + 1)
         filters = [min(MOST_FILTERS, config.char_filters * width) for width in widths]
         return cls(units.num_units, config.unit_dim or 15, filters, config.mask_char_padding)

@@ -1,6 +1,6 @@
 """Syllables side by side."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch.nn as nn
@@ -9,7 +9,7 @@ from torch import Tensor
 from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.unit_embedding import UnitEmbedding
 from fairseq_outlayers.compositions.units import WordUnits
-from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.ranges import optional_width
 
 
 class SylConcat(Composition):
@@ -17,11 +17,8 @@ class SylConcat(Composition):
 
     @dataclass
     class Config(Composition.Config):
-        highway_dim: int = field(
-            default=0,
-            metadata={
-                "help": "size of a word's vector with sylconcat; 0: that of the decoder states"
-            },
+        highway_dim: int = optional_width(
+            0, "size of a word's vector with sylconcat; 0: that of the decoder states"
         )
 
     kind = "syllables"
@@ -34,7 +31,6 @@ class SylConcat(Composition):
 
     @classmethod
     def build(cls, config: Any, units: WordUnits, hidden_size: int) -> "SylConcat":
-        require_range(config, "highway_dim", at_least=0)
         size = config.highway_dim or hidden_size
         return cls(units.num_units, units.longest, config.unit_dim or 50, size)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import file_of
 
+MOST_UNITS = 1_000  # of a word; all words have as many places as the longest
 PADDING = 0  # the id that fills rows up; units count from 1
 # Around the characters of a word (Kim et al. 2016): a filter can then tell a prefix from an infix.
 WORD_START, WORD_END = "<w>", "</w>"
@@ -69,6 +70,13 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
         )
     rows = [[word] for word in dictionary.symbols[: dictionary.nspecial]]
     rows += [table[word] for word in words]
+    longest = max(range(len(rows)), key=lambda number: len(rows[number]))
+    if len(rows[longest]) > MOST_UNITS:
+        raise UserError(
+            f"the word {dictionary.symbols[longest][:40]!r}... has {len(rows[longest]):,} {kind}, "
+            f"and every word would take the memory of {MOST_UNITS:,} or more: leave such words "
+            "out of the text (data_prep/tokenize_corpus.py) and binarize it again"
+        )
     if kind == "characters":
         rows = [mark_ends(row) for row in rows]
     return number_units(rows)
@@ -111,6 +119,8 @@ def read_table(path: Path) -> Dict[str, List[str]]:
     """
     try:
         return _read_rows(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: not UTF-8 text ({error.reason}); build the table again with "

@@ -1,7 +1,7 @@
 """A criterion over an output layer: a loss of its own in training, the exact one in validation."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -13,23 +13,21 @@ from torch import Tensor
 
 from fairseq_outlayers.criterions import reporting
 from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import ClassBlock, full_nll, smoothing_term, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.ranges import check_ranges, ranged, share
+from fairseq_outlayers.registry import class_of
 
 
 @dataclass
 class SoftmaxConfig(FairseqDataclass):
-    label_smoothing: float = field(
-        default=0.0,
-        metadata={"help": "probability spread evenly over the classes that are not the target"},
+    label_smoothing: float = share(
+        0.0, "probability spread evenly over the classes that are not the target"
     )
-    loss_chunk_size: int = field(
-        default=0,
-        metadata={
-            "help": "target positions whose logits exist at a time: smaller saves memory; "
-            "0 chooses by device"
-        },
+    loss_chunk_size: int = ranged(
+        0,
+        "target positions whose logits exist at a time: smaller saves memory; 0 chooses by device",
+        at_least=0,
     )
     sentence_avg: bool = II("optimization.sentence_avg")
 
@@ -70,15 +68,17 @@ class SoftmaxCriterion(FairseqCriterion):
         ignore_index: Optional[int] = None,
     ):
         super().__init__(task)
-        if not 0.0 <= label_smoothing < 1.0:
-            raise UserError(f"--label-smoothing {label_smoothing}: must be at least 0 and below 1")
-        if loss_chunk_size < 0:
-            raise UserError(f"--loss-chunk-size {loss_chunk_size}: must be 0 or more")
         self.label_smoothing = label_smoothing
         self.ignore_index = ignore_index
         self.chunk_size = loss_chunk_size
         self.sentence_avg = sentence_avg
         self.update_number: Callable[[], int] = lambda: 0
+
+    @classmethod
+    def build_criterion(cls, cfg: Any, task: Any) -> Any:
+        """As fairseq's, after the ranges of all options have been checked."""
+        check_ranges(cfg, class_of(cfg))
+        return super().build_criterion(cfg, task)
 
     def follow_updates(self, update_number: Callable[[], int]) -> None:
         """Take the number of the update from ``update_number()``, the trainer's, from now on."""

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from fairseq_outlayers.criterions.base import Loss
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.partitions.options import is_corrected
+from fairseq_outlayers.partitions.options import PartitionConfig, is_corrected
+from fairseq_outlayers.ranges import check_ranges
 
 
 @dataclass
@@ -58,7 +59,7 @@ class PartitionSoftmax(FullSoftmax):
                 "--criterion partition_softmax needs partitions: add --task translation_outlayers "
                 "--partition-size N, or choose --criterion full_softmax"
             )
-        require_range(task.cfg, "partition_size", at_least=1)
+        check_ranges(task.cfg, PartitionConfig)
         criterion = super().build_criterion(cfg, task)
         criterion.corrected = is_corrected(cfg, task.cfg)
         return criterion

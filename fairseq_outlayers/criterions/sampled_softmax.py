@@ -11,10 +11,11 @@ from torch import Tensor
 
 from fairseq_outlayers.criterions.base import Loss, SoftmaxConfig, SoftmaxCriterion
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import sampled_nll, scored_classes
 from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.samplers import Sampler, build_sampler
 
 logger = logging.getLogger(__name__)
@@ -22,11 +23,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
-    num_sampled: int = field(
-        default=0, metadata={"help": "how many classes to draw for a batch; or use --sample-share"}
+    num_sampled: int = ranged(
+        0, "how many classes to draw for a batch; or use --sample-share", at_least=0
     )
-    sample_share: float = field(
-        default=0.0, metadata={"help": "the same as a share of all classes, between 0 and 1"}
+    sample_share: float = ranged(
+        0.0, "the same as a share of all classes, between 0 and 1", at_least=0, at_most=1
     )
     no_logq_correction: bool = field(
         default=False,
@@ -115,17 +116,15 @@ def num_to_sample(config: Any, num_classes: int) -> int:
     Raises:
         UserError: if both or neither are given, or there are not as many classes.
     """
+    check_ranges(config, SampledSoftmaxConfig)
     if (config.num_sampled == 0) == (config.sample_share == 0):
         raise UserError(
             "--criterion sampled_softmax needs --num-sampled or --sample-share, one of them "
             f"(given: --num-sampled {config.num_sampled} --sample-share {config.sample_share})"
         )
-    require_range(config, "num_sampled", at_least=0)
     if config.num_sampled > num_classes:
         raise UserError(
             f"--num-sampled {config.num_sampled}: the target dictionary has {num_classes} classes "
             "only; use --criterion full_softmax to score all of them"
         )
-    if not 0.0 <= config.sample_share <= 1.0:
-        raise UserError(f"--sample-share {config.sample_share}: must be above 0 and at most 1")
     return config.num_sampled or max(1, int(config.sample_share * num_classes))

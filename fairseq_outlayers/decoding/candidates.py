@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.formats.candidate_file import Translations
+from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.registry import lookup
 
 RENEWAL_SENTENCES = 100  # how long the common list lives, as in the authors' code
@@ -169,15 +170,14 @@ class CandidateConfig(FairseqDataclass):
         default=None,
         metadata={"help": "file of data_prep/build_candidates.py: translations of source words"},
     )
-    candidate_frequent: int = field(
-        default=0,
-        metadata={
-            "help": "K: decode over the K most frequent words only, </s> and <unk> counted, and "
-            "over what --candidates adds; 0: over all words"
-        },
+    candidate_frequent: int = ranged(
+        0,
+        "K: decode over the K most frequent words only, </s> and <unk> counted, and "
+        "over what --candidates adds; 0: over all words",
+        at_least=0,
     )
-    candidate_per_word: int = field(
-        default=10, metadata={"help": "K': translations of each source word from --candidates"}
+    candidate_per_word: int = ranged(
+        10, "K': translations of each source word from --candidates", at_least=0
     )
     candidate_scope: ChoiceEnum(list(SCOPES)) = field(  # type: ignore[valid-type]
         default="sentence",
@@ -196,6 +196,7 @@ def build_lists(
     Raises:
         UserError: if options are missing or contradict each other or the file.
     """
+    check_ranges(config, CandidateConfig)
     frequent, per_word = config.candidate_frequent, config.candidate_per_word
     if frequent == 0 and config.candidates is None:
         refuse_idle(config, CandidateConfig(), "candidate_scope", "--candidate-frequent")

@@ -6,6 +6,7 @@ of the binarized one. Here replacements become new words of the target dictionar
 prints hypotheses prints them; no model sees them.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
@@ -31,6 +32,9 @@ def lower_case(word: str, translations: Mapping[str, str]) -> str:
     """As ``dictionary`` if the word starts in lower case, else the word: it may be a name."""
     return dictionary(word, translations) if word[:1].islower() else word
 
+
+MAKE_THE_TABLE = "make it with data_prep/build_lexicon.py"
+GIVE_THE_TEXT = "give the text that fairseq-preprocess has read"
 
 HEURISTICS: Dict[str, Callable[[str, Mapping[str, str]], str]] = {
     "copy": copy,
@@ -99,6 +103,7 @@ class UnkReplacement:
         self.translations = read_translations(config.unk_dictionary)
         self.source, self.target = source_dictionary, target_dictionary
         self.num_source_words = len(source_dictionary)
+        self.num_target_words = len(target_dictionary)
         self.path = config.source_text
         self.text = None if self.path is None else list(lines(self.path))
 
@@ -117,15 +122,16 @@ class UnkReplacement:
         tokens = sample["net_input"]["src_tokens"].cpu()
         is_word = tokens.ne(self.source.pad()) & tokens.ne(self.source.eos())
         for number, found in enumerate(hypotheses):
-            words: Optional[List[str]] = None
+            words = self._words(sample, number, tokens[number][is_word[number]])
             for hypothesis in found:
                 unknown = hypothesis["tokens"].eq(self.target.unk()).nonzero().flatten().tolist()
-                if not unknown:
-                    continue
-                if words is None:
-                    words = self._words(sample, number, tokens[number][is_word[number]])
-                if words:
+                if unknown and words:
                     self._replace(hypothesis, unknown, is_word[number], words)
+
+    def forget_new_words(self) -> None:
+        """Take the words that the dictionaries have learnt out again, once they are printed."""
+        shorten(self.source, self.num_source_words)
+        shorten(self.target, self.num_target_words)
 
     def _replace(
         self,
@@ -145,7 +151,11 @@ class UnkReplacement:
         hypothesis["replaced"] = torch.tensor(unknown)
 
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
-        """The words of a source sentence, as they are in the text if it is known."""
+        """The words of a source sentence, as they are in the text if it is known.
+
+        Raises:
+            UserError: if the text is not what the sentence was binarized from.
+        """
         if self.text is None or "id" not in sample:
             return [self.source[token] for token in tokens.tolist()]
         line = int(sample["id"][number])
@@ -153,8 +163,15 @@ class UnkReplacement:
         if len(words) != len(tokens):
             raise UserError(
                 f"--source-text {self.path}:{line + 1}: {len(words)} words, but the binarized "
-                f"sentence has {len(tokens)}: give the text that fairseq-preprocess has read"
+                f"sentence has {len(tokens)}: {GIVE_THE_TEXT}"
             )
+        for word, token in zip(words, tokens.tolist(), strict=True):
+            # A word that the dictionary lacks has the id of <unk>.
+            if self.source.index(word) != token:
+                raise UserError(
+                    f"--source-text {self.path}:{line + 1}: {word!r} stands where the binarized "
+                    f"sentence has {self.source[token]!r}: {GIVE_THE_TEXT}"
+                )
         return words
 
 
@@ -184,16 +201,27 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
         try:
             source, target, logarithm = columns
             score = float(logarithm)
+            if not -math.inf < score <= 0:
+                raise ValueError(logarithm)
         except ValueError:
             raise UserError(
                 f"--unk-dictionary {path}:{number}: {' '.join(columns)!r} is not SOURCE TARGET "
-                "LN(P): make it with data_prep/build_lexicon.py"
+                f"LN(P), the logarithm of a probability: {MAKE_THE_TABLE}"
             ) from None
         if source not in best or score > best[source][0]:
             best[source] = score, target
+    if path and not best:
+        raise UserError(f"--unk-dictionary {path}: no entries: {MAKE_THE_TABLE}")
     return {source: target for source, (_, target) in best.items()}
 
 
 def encode_new_words(dictionary: Any, line: str) -> Tensor:
     """Token ids of a line; words that the dictionary does not have become new ones of it."""
     return torch.as_tensor(dictionary.encode_line(line, add_if_not_exist=True)).long()
+
+
+def shorten(dictionary: Any, size: int) -> None:
+    """Take the last words out of a dictionary, so that it has ``size`` again."""
+    for word in dictionary.symbols[size:]:
+        del dictionary.indices[word]
+    del dictionary.symbols[size:], dictionary.count[size:]

@@ -1,8 +1,9 @@
 """The file of candidate translations that ``data_prep/build_candidates.py`` writes."""
 
+import os
 import zipfile
 import zlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import torch
@@ -12,7 +13,9 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import fingerprint
 
 FORMAT = 1
+MOST_EXPANDED = 100  # times its size in the file; real lists shrink to a third at most
 ARRAYS = {"per_word", "source_fingerprint", "target_fingerprint", "offsets", "targets", "blocked"}
+NUMBERS = ("per_word", "source_fingerprint", "target_fingerprint")
 # What NumPy and zipfile raise, according to which byte of an archive is wrong.
 DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
@@ -42,6 +45,11 @@ class Translations(NamedTuple):
                     f"the one of the data has {len(dictionary)}): run data_prep/"
                     f"build_candidates.py with --{side}-dictionary from the data folder"
                 )
+        wrong = _wrong(arrays, len(source_dictionary), len(target_dictionary))
+        if wrong is not None:
+            raise UserError(
+                f"--candidates {path}: {wrong}; make it with data_prep/build_candidates.py"
+            )
         return cls(
             torch.from_numpy(arrays["offsets"]).long(),
             torch.from_numpy(arrays["targets"]).long(),
@@ -80,20 +88,58 @@ class Translations(NamedTuple):
         return Translations(offsets.to(device), targets.to(device), blocked.to(device), per_word)
 
 
+def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:
+    """What contradicts the format in arrays whose checksums are right, or None."""
+    offsets, targets, blocked = (arrays[name] for name in ("offsets", "targets", "blocked"))
+    for name, array in (("offsets", offsets), ("targets", targets), ("blocked", blocked)):
+        if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+            return f"{name} are {array.dtype} of {array.ndim} dimensions, not a list of integers"
+    if len(offsets) != num_source + 1:
+        return f"{len(offsets)} offsets for {num_source} source words"
+    steps = np.diff(offsets.astype(np.int64))
+    if offsets[0] != 0 or offsets[-1] != len(targets) or (steps < 0).any():
+        return f"the offsets do not rise from 0 to the {len(targets)} translations"
+    per_word = int(arrays["per_word"])
+    if steps.max(initial=0) > max(per_word, 0) or per_word < 0:
+        return f"a word has {steps.max(initial=0)} translations, and at most {per_word} are said"
+    for name, ids in (("targets", targets), ("blocked", blocked)):
+        if len(ids) and not 0 <= ids.min() <= ids.max() < num_target:
+            return f"{name} from {ids.min()} to {ids.max()} for {num_target} target words"
+    return None
+
+
 def _read(path: str) -> Any:
     """The arrays, each checked by the checksum that the archive has of it."""
     try:
+        refuse_bomb(path)
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("an array, and no archive of arrays")
         with file:
             if not set(file.files) >= ARRAYS or int(file["format"]) != FORMAT:
                 raise ValueError("not of this format")
-            return {name: file[name] for name in ARRAYS}
+            arrays = {name: file[name] for name in ARRAYS}
+        if any(arrays[name].ndim or arrays[name].dtype.kind not in "iu" for name in NUMBERS):
+            raise ValueError("not of this format")
+        return arrays
     except OSError as error:
         raise UserError(f"--candidates {path}: {error.strerror or error}") from error
-    except DAMAGES as error:
+    except (*DAMAGES, TypeError, OverflowError, MemoryError) as error:
         raise UserError(
             f"--candidates {path}: not a candidate file, or a damaged one: make it with "
             "data_prep/build_candidates.py"
         ) from error
+
+
+def refuse_bomb(path: str) -> None:
+    """Refuse an archive that a few bytes blow up to more than memory holds.
+
+    Raises:
+        ValueError: if a member would be more than ``MOST_EXPANDED`` times as large as the file.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    size = max(os.path.getsize(path), 1 << 20)
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > MOST_EXPANDED * size:
+            raise ValueError("expands to more than its size allows")

@@ -17,7 +17,6 @@ from fairseq_outlayers.formats.dictionary import fingerprint
 MAKER = "data_prep/extract_embeddings.py"
 VERSION = "external_table_version"
 ROWS_AT_ONCE = 256
-SIDECAR = ("rows", "dimensions", "bytes", "crc32", "block_bytes", "blocks", "dictionary")
 
 
 class ExternalTable:
@@ -113,9 +112,8 @@ class ExternalTable:
                 )
         try:
             facts = json.loads(sidecar.read_text(encoding="utf-8"))
-            for name in SIDECAR:
-                facts[name]
-        except (ValueError, KeyError, TypeError) as error:
+            _check_facts(facts)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(
                 f"{sidecar}: is damaged ({error}); make it again with {MAKER}"
             ) from error
@@ -162,11 +160,31 @@ class ExternalTable:
         )
 
 
+def _check_facts(facts: Any) -> None:
+    """Raise a ``ValueError`` or its like unless the sidecar has what was written, in its types."""
+    numbers = {name: facts[name] for name in ("rows", "dimensions", "bytes", "crc32")}
+    numbers |= {f"dictionary's {name}": facts["dictionary"][name] for name in ("symbols", "crc32")}
+    numbers["block_bytes"] = facts["block_bytes"]
+    for start, checksum in facts["blocks"].items():
+        numbers[f"block at {int(start)}"] = checksum
+        if int(start) < 0:
+            raise ValueError(f"a block at {start}")
+    for name, number in numbers.items():
+        if type(number) is not int or number < 0:
+            raise ValueError(f"{name} is {number!r}, no whole number of at least 0")
+    if not facts["blocks"] or not facts["block_bytes"]:
+        raise ValueError("no checksums of blocks")
+
+
 def _open(path: Path) -> np.ndarray:
     try:
-        rows = np.load(path, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise UserError(f"{path}: is no NumPy file ({error}); make it with {MAKER}") from error
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(rows, np.ndarray) or not np.issubdtype(rows.dtype, np.floating):
+            raise ValueError(f"holds {getattr(rows, 'dtype', 'no array')}, and vectors are floats")
+    except (ValueError, EOFError, OverflowError, TypeError, SyntaxError) as error:
+        raise UserError(
+            f"{path}: is no NumPy file of vectors ({error}); make it with {MAKER}"
+        ) from error
     return rows
 
 

@@ -15,7 +15,8 @@ def lines(path: str, separator: Optional[str] = None) -> Iterator[List[str]]:
         UserError: if the file cannot be read or is not UTF-8.
     """
     try:
-        with open(path, encoding="utf-8", newline="\n") as file:
+        # An editor may have put a byte order mark in front of the first word.
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
             for line in file:
                 yield line.removesuffix("\n").split(separator)
     except OSError as error:

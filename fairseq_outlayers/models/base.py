@@ -30,7 +30,9 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Start, reset_parameters
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
+from fairseq_outlayers.registry import class_of
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,
     SourceEmbedding,
@@ -50,6 +52,7 @@ class AttentionalModel(FairseqEncoderDecoderModel):
     def build_model(cls, cfg: Any, task: Any) -> "AttentionalModel":
         """Build the model, start its parameters, and let it remember its dictionaries."""
         source, target = task.source_dictionary, task.target_dictionary
+        check_model(cfg, class_of(cfg), task)
         cls.check_options(cfg)
         check_shared_embeddings(cfg, source, target)
         source_embedding, target_embedding = cls.build_embeddings(cfg, source, target)

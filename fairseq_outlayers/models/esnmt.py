@@ -6,7 +6,6 @@ from typing import Any, Optional, Tuple
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
 
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.rnmt_plus import (
     SIZES,
     MakeLayer,
@@ -15,6 +14,7 @@ from fairseq_outlayers.models.rnmt_plus import (
     trained_layers,
 )
 from fairseq_outlayers.options import register_size
+from fairseq_outlayers.ranges import ranged, share
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (
@@ -55,11 +55,11 @@ class EchoStateConfig(RNMTPlusConfig):
             "3.5, 1 and fan_in for LSTM cells); paper: 10, 1 and none, where upper layers saturate"
         },
     )
-    gamma_init: Optional[float] = field(
-        default=None, metadata={"help": "the learned scales of the inputs start here"}
+    gamma_init: Optional[float] = ranged(
+        None, "the learned scales of the inputs start here", at_least=0, at_most=10_000
     )
-    radius_init: Optional[float] = field(
-        default=None, metadata={"help": "learned spectral radii start here"}
+    radius_init: Optional[float] = ranged(
+        None, "learned spectral radii start here", at_least=0, at_most=10_000
     )
     input_norm: ChoiceEnum([BY_START, *INPUT_NORMS]) = field(  # type: ignore[valid-type]
         default=BY_START,
@@ -68,19 +68,17 @@ class EchoStateConfig(RNMTPlusConfig):
             "layer's drive has the variance of its input; auto: as --echo-start has it"
         },
     )
-    reservoir_sparsity: float = field(
-        default=0.25, metadata={"help": "share of the frozen recurrent and input weights pruned"}
+    reservoir_sparsity: float = share(
+        0.25, "share of the frozen recurrent and input weights pruned"
     )
-    reservoir_seed: int = field(
-        default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
+    reservoir_seed: int = ranged(
+        1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
     )
 
 
 @dataclass
 class ESNMTConfig(EchoStateConfig):
-    leak_rate: float = field(
-        default=1.0, metadata={"help": "share of a state that is new at every step"}
-    )
+    leak_rate: float = ranged(1.0, "share of a state that is new at every step", above=0, at_most=1)
 
 
 @dataclass
@@ -141,12 +139,6 @@ class EchoStateModel(RNMTSkeleton):
 @register_model("esnmt", dataclass=ESNMTConfig)
 class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
-
-    @classmethod
-    def check_options(cls, cfg: Any) -> None:
-        if not 0 < cfg.leak_rate <= 1:
-            raise UserError(f"--leak-rate {cfg.leak_rate}: must be above 0 and at most 1")
-        super().check_options(cfg)
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:

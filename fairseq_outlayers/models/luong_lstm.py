@@ -13,13 +13,14 @@ from fairseq.models import register_model
 from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder
 from fairseq_outlayers.decoders.luong import LuongDecoder
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
@@ -29,16 +30,10 @@ PUBLISHED_START = PublishedStart(0.1, 512)
 
 @dataclass
 class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=512, metadata={"help": "dimensions of the source and target embeddings"}
-    )
-    hidden_size: int = field(
-        default=512, metadata={"help": "size of the encoder, decoder and attentional states"}
-    )
-    encoder_layers: int = field(default=2, metadata={"help": "LSTM layers of the encoder"})
-    decoder_layers: int = field(
-        default=2, metadata={"help": "LSTM layers of the decoder; as many as the encoder has"}
-    )
+    embed_dim: int = width(512, "dimensions of the source and target embeddings")
+    hidden_size: int = width(512, "size of the encoder, decoder and attentional states")
+    encoder_layers: int = depth(2, "LSTM layers of the encoder")
+    decoder_layers: int = depth(2, "LSTM layers of the decoder; as many as the encoder has")
     bidirectional_encoder: bool = field(
         default=False,
         metadata={"help": "read the source in both directions, half of the hidden size each"},
@@ -47,21 +42,17 @@ class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
         default=False,
         metadata={"help": "one embedding table for both sides; needs a joined dictionary"},
     )
-    dropout: float = field(
-        default=0.3,
-        metadata={"help": "dropout between LSTM layers and on the attentional state"},
+    dropout: float = share(0.3, "dropout between LSTM layers and on the attentional state")
+    embedding_dropout: float = share(
+        0.0, "dropout on source and target embeddings; none in Pappas et al. (2018)"
     )
-    embedding_dropout: float = field(
-        default=0.0,
-        metadata={"help": "dropout on source and target embeddings; none in Pappas et al. (2018)"},
-    )
-    init_range: float = field(
-        default=0.0,
-        metadata={
-            "help": "all parameters start uniform in [-init_range, init_range]; 0: in the 0.1 of "
-            "Pappas et al. (2018) at a --hidden-size of 512, and at others so that products keep "
-            "their variance (0.2 at 128)"
-        },
+    init_range: float = ranged(
+        0.0,
+        "all parameters start uniform in [-init_range, init_range]; 0: in the 0.1 of "
+        "Pappas et al. (2018) at a --hidden-size of 512, and at others so that products keep "
+        "their variance (0.2 at 128)",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -80,11 +71,6 @@ class LuongLSTM(AttentionalModel):
                 f"number: --encoder-layers {cfg.encoder_layers} and --decoder-layers "
                 f"{cfg.decoder_layers} must be equal"
             )
-        for option in ("encoder_layers", "embed_dim", "hidden_size"):
-            require_range(cfg, option, at_least=1)
-        for option in ("dropout", "embedding_dropout"):
-            require_range(cfg, option, at_least=0, below=1)
-        require_range(cfg, "init_range", at_least=0)
         if cfg.bidirectional_encoder and cfg.hidden_size % 2:
             raise UserError(
                 f"--hidden-size {cfg.hidden_size} is odd: --bidirectional-encoder gives each "

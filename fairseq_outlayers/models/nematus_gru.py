@@ -15,7 +15,6 @@ from torch import Tensor
 from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start, reset_parameters
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
@@ -23,6 +22,7 @@ from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 PUBLISHED_START = PublishedStart(0.01, 500)
@@ -30,22 +30,13 @@ PUBLISHED_START = PublishedStart(0.01, 500)
 
 @dataclass
 class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=500, metadata={"help": "dimensions of the embeddings and of the readout"}
+    embed_dim: int = width(500, "dimensions of the embeddings and of the readout")
+    hidden_size: int = width(500, "size of the GRU states, of either direction in the encoder")
+    attention_size: int = optional_width(
+        0, "size of the attention's hidden layer; 0: that of the encoder states"
     )
-    hidden_size: int = field(
-        default=500, metadata={"help": "size of the GRU states, of either direction in the encoder"}
-    )
-    attention_size: int = field(
-        default=0,
-        metadata={"help": "size of the attention's hidden layer; 0: that of the encoder states"},
-    )
-    dropout: float = field(
-        default=0.0, metadata={"help": "dropout on the encoder states and on the readout"}
-    )
-    embedding_dropout: float = field(
-        default=0.0, metadata={"help": "dropout on source and target embeddings"}
-    )
+    dropout: float = share(0.0, "dropout on the encoder states and on the readout")
+    embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
     init_square: ChoiceEnum(["orthogonal", "normal"]) = field(  # type: ignore[valid-type]
         default="orthogonal",
         metadata={
@@ -53,13 +44,13 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
             "or normal like the others; recurrent ones are orthogonal in any case"
         },
     )
-    init_std: float = field(
-        default=0.0,
-        metadata={
-            "help": "weights that do not start orthogonal are normal with this deviation; 0: the "
-            "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
-            "others so that products keep their variance (0.02 at 128)"
-        },
+    init_std: float = ranged(
+        0.0,
+        "weights that do not start orthogonal are normal with this deviation; 0: the "
+        "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
+        "others so that products keep their variance (0.02 at 128)",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -69,15 +60,6 @@ class NematusGRU(AttentionalModel):
 
     The model of Di Gangi & Federico (2017), with any source embedding and any output layer.
     """
-
-    @classmethod
-    def check_options(cls, cfg: Any) -> None:
-        for option in ("embed_dim", "hidden_size"):
-            require_range(cfg, option, at_least=1)
-        for option in ("dropout", "embedding_dropout"):
-            require_range(cfg, option, at_least=0, below=1)
-        for option in ("attention_size", "init_std"):
-            require_range(cfg, option, at_least=0)
 
     @classmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:

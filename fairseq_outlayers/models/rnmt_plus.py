@@ -14,7 +14,7 @@ from fairseq_outlayers.decoders.rnmt import RNMTDecoder
 from fairseq_outlayers.decoders.rnmt_stack import DecoderStack
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.encoders.rnmt_stack import EncoderStack
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
@@ -23,6 +23,7 @@ from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # From the layer's name within the model and its number of inputs.
@@ -33,30 +34,23 @@ PUBLISHED_START = PublishedStart(0.04, 512)  # of RNMT+, at the width of Garg et
 
 @dataclass
 class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=512, metadata={"help": "dimensions of the source and target embeddings"}
-    )
-    hidden_size: int = field(
-        default=512,
-        metadata={"help": "size of the states; the encoder has as many in each direction"},
-    )
-    encoder_layers: int = field(default=6, metadata={"help": "bidirectional encoder layers"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder layers"})
-    attention_heads: int = field(default=4, metadata={"help": "heads of the additive attention"})
+    embed_dim: int = width(512, "dimensions of the source and target embeddings")
+    hidden_size: int = width(512, "size of the states; the encoder has as many in each direction")
+    encoder_layers: int = depth(6, "bidirectional encoder layers")
+    decoder_layers: int = depth(6, "decoder layers")
+    attention_heads: int = depth(4, "heads of the additive attention")
     share_all_embeddings: bool = field(
         default=False,
         metadata={"help": "one embedding table for both sides; needs a joined dictionary"},
     )
-    dropout: float = field(
-        default=0.3, metadata={"help": "dropout on the embeddings and on every layer's output"}
-    )
-    init_range: float = field(
-        default=0.0,
-        metadata={
-            "help": "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of "
-            "RNMT+ at a --hidden-size of 512, and at others so that products keep their variance "
-            "(0.08 at 128)"
-        },
+    dropout: float = share(0.3, "dropout on the embeddings and on every layer's output")
+    init_range: float = ranged(
+        0.0,
+        "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of "
+        "RNMT+ at a --hidden-size of 512, and at others so that products keep their variance "
+        "(0.08 at 128)",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -65,11 +59,6 @@ class RNMTSkeleton(AttentionalModel):
 
     @classmethod
     def check_options(cls, cfg: Any) -> None:
-        options = ("encoder_layers", "decoder_layers", "embed_dim", "hidden_size")
-        for option in (*options, "attention_heads"):
-            require_range(cfg, option, at_least=1)
-        require_range(cfg, "dropout", at_least=0, below=1)
-        require_range(cfg, "init_range", at_least=0)
         if cfg.hidden_size % cfg.attention_heads:
             raise UserError(
                 f"--attention-heads {cfg.attention_heads} must divide --hidden-size "

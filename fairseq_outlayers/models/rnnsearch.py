@@ -4,7 +4,7 @@ A bidirectional GRU encoder, a GRU decoder with additive attention, a maxout rea
 embedding below and any output layer on top.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch.nn as nn
@@ -13,7 +13,6 @@ from fairseq.models import register_model
 from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
 from fairseq_outlayers.decoders.rnnsearch import MaxoutReadout, RNNsearchDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
@@ -22,6 +21,7 @@ from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 PUBLISHED_START = PublishedStart(0.01, 1000)
@@ -29,33 +29,21 @@ PUBLISHED_START = PublishedStart(0.01, 1000)
 
 @dataclass
 class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
-    embed_dim: int = field(
-        default=620, metadata={"help": "dimensions of the embeddings and of the readout"}
+    embed_dim: int = width(620, "dimensions of the embeddings and of the readout")
+    hidden_size: int = width(1000, "size of the GRU states, of either direction in the encoder")
+    attention_size: int = optional_width(
+        0, "size of the attention's hidden layer; 0: as --hidden-size"
     )
-    hidden_size: int = field(
-        default=1000,
-        metadata={"help": "size of the GRU states, of either direction in the encoder"},
-    )
-    attention_size: int = field(
-        default=0,
-        metadata={"help": "size of the attention's hidden layer; 0: as --hidden-size"},
-    )
-    maxout_size: int = field(
-        default=500, metadata={"help": "maxout units of the readout, each the larger of a pair"}
-    )
-    dropout: float = field(
-        default=0.0, metadata={"help": "dropout on the encoder states and on the readout"}
-    )
-    embedding_dropout: float = field(
-        default=0.0, metadata={"help": "dropout on source and target embeddings"}
-    )
-    init_std: float = field(
-        default=0.01,
-        metadata={
-            "help": "weights start normal with this deviation, the attention's with a tenth of it; "
-            "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
-            "--hidden-size of 1000, and at others so that products keep their variance"
-        },
+    maxout_size: int = width(500, "maxout units of the readout, each the larger of a pair")
+    dropout: float = share(0.0, "dropout on the encoder states and on the readout")
+    embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
+    init_std: float = ranged(
+        0.01,
+        "weights start normal with this deviation, the attention's with a tenth of it; "
+        "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
+        "--hidden-size of 1000, and at others so that products keep their variance",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -66,15 +54,6 @@ class RNNsearch(AttentionalModel):
     The model of Bahdanau et al. (2015) and Jean et al. (2015), with any source embedding and any
     output layer.
     """
-
-    @classmethod
-    def check_options(cls, cfg: Any) -> None:
-        for option in ("embed_dim", "hidden_size", "maxout_size"):
-            require_range(cfg, option, at_least=1)
-        for option in ("dropout", "embedding_dropout"):
-            require_range(cfg, option, at_least=0, below=1)
-        for option in ("attention_size", "init_std"):
-            require_range(cfg, option, at_least=0)
 
     @classmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:

@@ -6,17 +6,21 @@ from typing import Any
 import torch.nn as nn
 from fairseq.data import TruncatedDictionary
 from fairseq.models import FairseqLanguageModel, register_model
+from fairseq.tasks.translation import TranslationTask
 
 from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
+from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
+from fairseq_outlayers.ranges import depth, ranged, share, width
+from fairseq_outlayers.registry import class_of
 
 # Small and medium models of the authors.
 PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
@@ -32,11 +36,9 @@ class SubwordLMConfig(Defaults):
     # By the input, whatever the output layer is.
     also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
 
-    hidden_size: int = field(default=200, metadata={"help": "size of the LSTM states"})
-    lstm_layers: int = field(default=2, metadata={"help": "LSTM layers"})
-    dropout: float = field(
-        default=0.3, metadata={"help": "variational dropout on the states of every LSTM layer"}
-    )
+    hidden_size: int = width(200, "size of the LSTM states")
+    lstm_layers: int = depth(2, "LSTM layers")
+    dropout: float = share(0.3, "variational dropout on the states of every LSTM layer")
     mask_per_row: bool = field(
         default=False,
         metadata={
@@ -44,13 +46,13 @@ class SubwordLMConfig(Defaults):
             "authors do; slower, because the recurrence is then no longer one kernel"
         },
     )
-    init_range: float = field(
-        default=0.0,
-        metadata={
-            "help": "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
-            "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
-            "their variance"
-        },
+    init_range: float = ranged(
+        0.0,
+        "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
+        "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
+        "their variance",
+        at_least=0,
+        at_most=100,
     )
 
 
@@ -65,11 +67,8 @@ class SubwordLM(FairseqLanguageModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
-        for option in ("hidden_size", "lstm_layers"):
-            require_range(cfg, option, at_least=1)
-        require_range(cfg, "dropout", at_least=0, below=1)
-        require_range(cfg, "init_range", at_least=0)
         dictionary, size = task.target_dictionary, cfg.hidden_size
+        check_model(cfg, class_of(cfg), task)
         check_same_words(task)
         check_tie(cfg)
         embedding: Any = (
@@ -93,11 +92,16 @@ class SubwordLM(FairseqLanguageModel):
 
 
 def check_same_words(task: Any) -> None:
-    """Refuse a task that predicts only some of the words that it reads.
+    """Refuse a task that predicts other words than it reads.
 
     Raises:
-        UserError: if the output's dictionary is cut short.
+        UserError: if the output's dictionary is cut short, or the task is to translate.
     """
+    if isinstance(task, TranslationTask):
+        raise UserError(
+            "this is a language model, and the task is to translate: use a translation model, or "
+            "--task subword_language_modeling"
+        )
     if isinstance(task.target_dictionary, TruncatedDictionary):
         raise UserError(
             f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "

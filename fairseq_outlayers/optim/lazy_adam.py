@@ -1,9 +1,8 @@
 """``--optimizer lazy_adam``: updates that cost the same whatever the size of the vocabulary."""
 
-import ast
 import logging
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 import torch.nn as nn
 from fairseq.dataclass import FairseqDataclass
@@ -12,11 +11,13 @@ from fairseq.optim import FairseqOptimizer, register_optimizer
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.optim import row_gradients
+from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse, row_sparse_parameters
+from fairseq_outlayers.ranges import check_ranges, ranged
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +35,9 @@ class LazyAdamConfig(FairseqDataclass):
     adam_betas: str = field(
         default="(0.9, 0.999)", metadata={"help": "decay of the first and the second moment"}
     )
-    adam_eps: float = field(
-        default=1e-8, metadata={"help": "added to the root of the second moment"}
-    )
-    weight_decay: float = field(
-        default=0.0,
-        metadata={"help": "decoupled, times the learning rate; reaches the rows updated only"},
+    adam_eps: float = ranged(1e-8, "added to the root of the second moment", at_least=0)
+    weight_decay: float = ranged(
+        0.0, "decoupled, times the learning rate; reaches the rows updated only", at_least=0
     )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
     fp16: bool = II("common.fp16")
@@ -113,23 +111,4 @@ def check_options(cfg: Any) -> None:
             )
     require_whole_parameters(cfg, "the row-sparse gradients of --optimizer lazy_adam")
     parse_betas(cfg.adam_betas)
-    for option in ("adam_eps", "weight_decay"):
-        require_range(cfg, option, at_least=0)
-
-
-def parse_betas(text: str) -> Tuple[float, float]:
-    """Two numbers from ``(0.9, 0.98)``.
-
-    Raises:
-        UserError: if the text is something else.
-    """
-    try:
-        first, second = map(float, ast.literal_eval(str(text)))
-    except (ValueError, TypeError, SyntaxError):
-        first = second = -1.0
-    if not (0 <= first < 1 and 0 <= second < 1):
-        raise UserError(
-            f"--adam-betas {text}: must be two numbers of at least 0 and below 1, as in "
-            "--adam-betas '(0.9, 0.98)'"
-        )
-    return first, second
+    check_ranges(cfg, LazyAdamConfig)

@@ -67,6 +67,22 @@ def _sparse(rows: Tensor, values: Tensor, shape: Tuple[int, ...]) -> Tensor:
     )
 
 
+def merge_each_batch(table: Tensor) -> None:
+    """Add up a table's gradient batch by batch, as several processes do.
+
+    autograd lists the rows of all batches of an update (``--update-freq``) behind each other, and
+    merging them afterwards adds a word's gradients in the order of its places. Processes add up
+    their own batch first. So here each batch's rows are merged before they join those before, on a
+    CPU; then two processes equal one with ``--update-freq 2`` bit for bit. On an accelerator the
+    host would have to wait for every table and batch, and the two differ in the last digits.
+    """
+    table.register_hook(_merged_on_cpu)
+
+
+def _merged_on_cpu(gradient: Tensor) -> Tensor:
+    return gradient.coalesce() if gradient.is_sparse and gradient.device.type == "cpu" else gradient
+
+
 def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
     """Multiply all gradients by a number or a tensor of one number."""
     for numbers in merge_rows(parameters):

@@ -1,19 +1,20 @@
 """A learning rate that shrinks every epoch once the validation loss has risen."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from omegaconf import II
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges, ranged
 
 
 @dataclass
 class ShrinkAfterRiseConfig(FairseqDataclass):
-    lr_shrink: float = field(
-        default=0.5, metadata={"help": "factor of the learning rate after every epoch, once begun"}
+    lr_shrink: float = ranged(
+        0.5, "factor of the learning rate after every epoch, once begun", at_least=0
     )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
@@ -34,7 +35,7 @@ class ShrinkAfterRise(FairseqLRScheduler):
                 f"--lr {','.join(map(str, cfg.lr))}: --lr-scheduler shrink_after_rise starts from "
                 "one learning rate; give one, or use --lr-scheduler fixed"
             )
-        require_range(cfg, "lr_shrink", at_least=0)
+        check_ranges(cfg, ShrinkAfterRiseConfig)
         self.previous: Optional[float] = None
         self.has_risen = False
         self.optimizer.set_lr(cfg.lr[0])

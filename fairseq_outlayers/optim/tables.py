@@ -4,6 +4,7 @@ from typing import List
 
 import torch.nn as nn
 
+from fairseq_outlayers.optim.row_gradients import merge_each_batch
 from fairseq_outlayers.tables.table import tables_of_model
 
 
@@ -16,6 +17,7 @@ def make_row_sparse(model: nn.Module) -> List[str]:
     for table in tables_of_model(model):
         if table.parameter.requires_grad:
             table.make_row_sparse()
+            merge_each_batch(table.parameter)
     sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
     named = model.named_parameters(remove_duplicate=False)
     _hide_from_pytorch_ddp(model, [name for name, p in named if id(p) in sparse])

@@ -6,7 +6,6 @@ from typing import Any, Callable, Optional
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
@@ -15,6 +14,7 @@ from fairseq_outlayers.output_layers.structure import (
     inner_bias,
     make_projection,
 )
+from fairseq_outlayers.ranges import depth, share
 
 
 class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
@@ -33,11 +33,9 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
 
     @dataclass
     class Config(StructureConfig):
-        deep_residual_layers: int = field(
-            default=2, metadata={"help": "depth of the class encoder of deep_residual"}
-        )
-        deep_residual_dropout: float = field(
-            default=0.0, metadata={"help": "dropout inside the class encoder of deep_residual"}
+        deep_residual_layers: int = depth(2, "depth of the class encoder of deep_residual")
+        deep_residual_dropout: float = share(
+            0.0, "dropout inside the class encoder of deep_residual"
         )
         deep_residual_previous: bool = field(
             default=False,
@@ -64,8 +62,6 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "DeepResidualOutputLayer":
         cls.check_embedding(embedding)
-        require_range(config, "deep_residual_layers", at_least=1)
-        require_range(config, "deep_residual_dropout", at_least=0, below=1)
         depth, size = config.deep_residual_layers, embedding.embedding_dim
         bias = inner_bias(config, in_paper=True)
         layer = cls(

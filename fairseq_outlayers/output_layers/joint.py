@@ -1,12 +1,11 @@
 """Embeddings and decoder states meet in a joint space of any size."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, List, Optional
 
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.errors import require_range
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
@@ -15,6 +14,7 @@ from fairseq_outlayers.output_layers.structure import (
     inner_bias,
     make_projection,
 )
+from fairseq_outlayers.ranges import depth, width
 
 
 class AdditiveEncoder(nn.Module):
@@ -61,8 +61,6 @@ def joint_encoders(config: Any, class_size: int, hidden_size: int) -> List[Addit
         class_size: of a class description.
         hidden_size: of a decoder state.
     """
-    require_range(config, "joint_dim", at_least=1)
-    require_range(config, "joint_layers", at_least=1)
     bias = inner_bias(config, in_paper=True)
     return [
         AdditiveEncoder(size, config.joint_dim, config.joint_layers, activation(config), bias)
@@ -84,14 +82,8 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
 
     @dataclass
     class Config(StructureConfig):
-        joint_dim: int = field(
-            default=512,
-            metadata={"help": "size of the space where embeddings and decoder states meet"},
-        )
-        joint_layers: int = field(
-            default=1,
-            metadata={"help": "consecutive additive transformations into the joint space"},
-        )
+        joint_dim: int = width(512, "size of the space where embeddings and decoder states meet")
+        joint_layers: int = depth(1, "consecutive additive transformations into the joint space")
 
     def __init__(
         self,

@@ -6,18 +6,18 @@ from typing import Any, Dict
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
-from fairseq_outlayers.errors import UserError, refuse_idle, require_range
+from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
+from fairseq_outlayers.ranges import check_ranges, ranged
 
 
 @dataclass
 class PartitionConfig(FairseqDataclass):
-    partition_size: int = field(
-        default=0,
-        metadata={
-            "help": "train on stretches of the corpus with so many different target words each "
-            "(special symbols included), and on these words alone; 0: on all words"
-        },
+    partition_size: int = ranged(
+        0,
+        "train on stretches of the corpus with so many different target words each "
+        "(special symbols included), and on these words alone; 0: on all words",
+        at_least=0,
     )
     partition_mode: ChoiceEnum(["paper", "authors"]) = field(  # type: ignore[valid-type]
         default="paper",
@@ -26,12 +26,11 @@ class PartitionConfig(FairseqDataclass):
             "--partition-size words, filled up from the partition before, on both sides (authors)"
         },
     )
-    source_partition_size: int = field(
-        default=0,
-        metadata={
-            "help": "the same for source words; 0: as many as --partition-size with "
-            "--partition-mode authors, else all of them"
-        },
+    source_partition_size: int = ranged(
+        0,
+        "the same for source words; 0: as many as --partition-size with "
+        "--partition-mode authors, else all of them",
+        at_least=0,
     )
     reshuffle_partitions: bool = field(
         default=False,
@@ -80,8 +79,7 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
     Raises:
         UserError: if a number is negative, or an option has no meaning without partitions.
     """
-    require_range(cfg, "partition_size", at_least=0)
-    require_range(cfg, "source_partition_size", at_least=0)
+    check_ranges(cfg, PartitionConfig)
     if cfg.partition_size == 0:
         for name in OF_PARTITIONS:
             refuse_idle(cfg, PartitionConfig(), name, "--partition-size")

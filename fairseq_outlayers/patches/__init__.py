@@ -11,10 +11,16 @@ any data or checkpoint is opened.
 import os
 
 from fairseq_outlayers.patches.conveniences import (
+    checkpoint_structure,
     clear_errors,
+    named_checkpoint,
     option_hints,
+    parallel_texts,
     quiet_start,
+    readable_corpus,
+    readable_dictionary,
     replace_unk,
+    writable_folder,
 )
 from fairseq_outlayers.patches.required import (
     amp_gradients,
@@ -61,7 +67,18 @@ REQUIRED = (
     rank_watch,
     stop_signals,
 )
-CONVENIENCES = (clear_errors, option_hints, quiet_start, replace_unk)
+CONVENIENCES = (
+    clear_errors,
+    option_hints,
+    quiet_start,
+    replace_unk,
+    checkpoint_structure,
+    named_checkpoint,
+    parallel_texts,
+    readable_corpus,
+    readable_dictionary,
+    writable_folder,
+)
 
 __all__ = ["CONVENIENCES", "REQUIRED", "apply"]
 

@@ -3,7 +3,9 @@
 import math
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges
+from fairseq_outlayers.registry import class_of
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import Scale
 
@@ -26,6 +28,7 @@ RELEASES: Dict[str, Release] = {
     "all": Release(embeddings=True, attention=True, encoder=True, decoder=True),
 }
 LEARNED = "learned"
+LARGEST = 10_000
 FORMER_RADIUS_INIT = 1.0  # the default once; checkpoints with a fixed radius have it
 
 
@@ -91,10 +94,10 @@ def fixed_radius(cfg: Any) -> Optional[float]:
         radius = float(cfg.spectral_radius)
     except ValueError:
         radius = math.nan
-    if not 0 <= radius < math.inf:
+    if not 0 <= radius <= LARGEST:
         raise UserError(
             f"--spectral-radius {cfg.spectral_radius}: must be {LEARNED}, or a number that is at "
-            "least 0"
+            f"least 0 and at most {LARGEST:,}"
         )
     return radius
 
@@ -102,11 +105,7 @@ def fixed_radius(cfg: Any) -> Optional[float]:
 def check_echo_options(cfg: Any) -> None:
     """Refuse what means nothing, before any weight is drawn."""
     fixed = fixed_radius(cfg)
-    require_range(cfg, "reservoir_sparsity", at_least=0, below=1)
-    require_range(cfg, "reservoir_seed", at_least=0, below=2**32)
-    for option in ("radius_init", "gamma_init"):
-        if getattr(cfg, option) is not None:
-            require_range(cfg, option, at_least=0, below=math.inf)
+    check_ranges(cfg, class_of(cfg))
     if fixed is not None and cfg.radius_init not in (None, FORMER_RADIUS_INIT):
         raise UserError(
             f"--radius-init {cfg.radius_init} is where learned radii start, and --spectral-radius "

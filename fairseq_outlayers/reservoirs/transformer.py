@@ -5,7 +5,8 @@ from typing import Any, List
 
 from fairseq.dataclass import FairseqDataclass
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.reservoirs.regenerated import freeze
 
 
@@ -19,8 +20,8 @@ class FrozenLayersConfig(FairseqDataclass):
         },
     )
     frozen_decoder_layers: str = field(default="", metadata={"help": "the same for the decoder"})
-    reservoir_seed: int = field(
-        default=1, metadata={"help": "decides all frozen weights; --seed has no influence on them"}
+    reservoir_seed: int = ranged(
+        1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
     )
 
 
@@ -38,7 +39,7 @@ def freeze_layers(model: Any, args: Any) -> None:
         option = f"frozen_{side}_layers"
         layers = getattr(model, side).layers
         for number in _numbers(getattr(args, option, ""), len(layers), option):
-            require_range(args, "reservoir_seed", at_least=0, below=2**32)
+            check_ranges(args, FrozenLayersConfig)
             freeze(layers[number], f"{side}.layers.{number}", args.reservoir_seed)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
+
 
 class ClassSample(NamedTuple):
     """Classes drawn for a batch, each listed once.
@@ -81,6 +83,7 @@ class ProposalSampler(Sampler):
     def __init__(self, probabilities: np.ndarray, num_sampled: int):
         super().__init__(len(probabilities), num_sampled)
         probabilities = np.asarray(probabilities, dtype=np.float64)
+        check_proposal(probabilities)
         self._cumulative = np.cumsum(probabilities)
         self.log_expected_counts = torch.from_numpy(
             np.log(probabilities / probabilities.sum() * num_sampled)
@@ -91,8 +94,26 @@ class ProposalSampler(Sampler):
         # Inverse of the cumulative distribution in float64: exact for any number of classes.
         points = generator.random(self.num_sampled) * self._cumulative[-1]
         drawn = np.searchsorted(self._cumulative, points, side="right")
+        # Rounded up, a point may be the sum itself, behind the last class.
+        drawn = np.minimum(drawn, self.num_classes - 1)
         found = np.stack(np.unique(drawn, return_counts=True))
         ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
         if self.log_expected_counts.device != targets.device:
             self.log_expected_counts = self.log_expected_counts.to(targets.device)
         return ClassSample(ids, self.log_expected_counts[ids] - counts.double().log())
+
+
+def check_proposal(probabilities: np.ndarray) -> None:
+    """Refuse weights whose sum or shares float64 cannot hold.
+
+    Raises:
+        UserError: if the sum is infinite, or a positive weight's share of it rounds to 0.
+    """
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        shares = probabilities / probabilities.sum()
+    if not (np.isfinite(shares) & ((shares > 0) | (probabilities == 0))).all():
+        raise UserError(
+            f"the proposal's weights reach from {probabilities.min():g} to "
+            f"{probabilities.max():g}: their sum, or the smallest one's share of it, is beyond "
+            "double precision; scale the weights of --proposal-file, or lower --unigram-power"
+        )

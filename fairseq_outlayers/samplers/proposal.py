@@ -7,8 +7,9 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from fairseq_outlayers.errors import UserError, require_range
-from fairseq_outlayers.samplers.base import ProposalSampler
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.ranges import share
+from fairseq_outlayers.samplers.base import ProposalSampler, check_proposal
 
 logger = logging.getLogger(__name__)
 
@@ -31,17 +32,14 @@ class ProposalFileSampler(ProposalSampler):
                 "its weight; the weights need not sum to one"
             },
         )
-        proposal_smoothing: float = field(
-            default=0.0,
-            metadata={
-                "help": "share of the proposal that all classes have in equal parts; above 0, "
-                "words may be missing from --proposal-file"
-            },
+        proposal_smoothing: float = share(
+            0.0,
+            "share of the proposal that all classes have in equal parts; above 0, "
+            "words may be missing from --proposal-file",
         )
 
     @classmethod
     def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "ProposalFileSampler":
-        require_range(config, "proposal_smoothing", at_least=0, below=1)
         if not config.proposal_file:
             raise UserError(
                 "--sampler proposal needs --proposal-file, with a word and its weight on each line"
@@ -49,6 +47,7 @@ class ProposalFileSampler(ProposalSampler):
         weights = _weights_of_classes(config.proposal_file, dictionary)
         if config.proposal_smoothing == 0.0:
             _require_all(weights, dictionary, config.proposal_file)
+        check_proposal(weights)
         share = config.proposal_smoothing / len(weights)
         return cls((1 - config.proposal_smoothing) * weights / weights.sum() + share, num_sampled)
 
@@ -99,7 +98,7 @@ def read_weights(path: str) -> Dict[str, float]:
     """
     table: Dict[str, float] = {}
     try:
-        with open(path, encoding="utf-8", newline="\n") as lines:
+        with open(path, encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
                 word, weight = _parse(line.rstrip("\r\n"), f"{path}:{number}")
                 if word in table:

@@ -1,9 +1,9 @@
 """Classes as frequent as in the training data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from fairseq_outlayers.errors import require_range
+from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.samplers.base import ProposalSampler
 from fairseq_outlayers.samplers.frequencies import class_counts
 
@@ -13,12 +13,13 @@ class UnigramSampler(ProposalSampler):
 
     @dataclass
     class Config(ProposalSampler.Config):
-        unigram_power: float = field(
-            default=1.0,
-            metadata={"help": "exponent of the counts: 1 as they are, 0.75 flatter, 0 uniform"},
+        unigram_power: float = ranged(
+            1.0,
+            "exponent of the counts: 1 as they are, 0.75 flatter, 0 uniform",
+            at_least=0,
+            at_most=10,
         )
 
     @classmethod
     def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "UnigramSampler":
-        require_range(config, "unigram_power", at_least=0)
         return cls(class_counts(dictionary) ** config.unigram_power, num_sampled)

@@ -5,7 +5,7 @@ To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``
 
 from typing import Any, Dict, Type
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.internal import (
@@ -44,7 +44,6 @@ def build_source_embedding(
     Raises:
         UserError: if the name is unknown or an option does not suit it.
     """
-    require_range(config, "internal_vocabulary", at_least=0)
     return SOURCE_EMBEDDING.choose(config).build(config, dictionary, embed_dim, bidirectional)
 
 

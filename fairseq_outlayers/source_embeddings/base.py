@@ -1,13 +1,14 @@
 """The interface of a source embedding: vectors of source words for an encoder."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.initialization import OwnStart, Start
+from fairseq_outlayers.ranges import ranged
 
 
 class SourceEmbedding(OwnStart, ABC):
@@ -21,13 +22,12 @@ class SourceEmbedding(OwnStart, ABC):
 
     @dataclass
     class Config:
-        internal_vocabulary: int = field(
-            default=0,
-            metadata={
-                "help": "the first so many symbols of the source dictionary have embeddings of the "
-                "model's own, all others that of unknown words; 0: those that the dictionary "
-                "counts at least once"
-            },
+        internal_vocabulary: int = ranged(
+            0,
+            "the first so many symbols of the source dictionary have embeddings of the "
+            "model's own, all others that of unknown words; 0: those that the dictionary "
+            "counts at least once",
+            at_least=0,
         )
 
     @classmethod

@@ -8,8 +8,9 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table import ExternalTable
+from fairseq_outlayers.ranges import share
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 
 ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": lambda x: x}
@@ -57,12 +58,8 @@ class ExternalConfig(SourceEmbedding.Config):
     normalize_external: bool = field(
         default=False, metadata={"help": "scale every external vector to length 1"}
     )
-    external_dropout: float = field(
-        default=0.0, metadata={"help": "dropout on external vectors, before the map"}
-    )
-    mapped_dropout: float = field(
-        default=0.0, metadata={"help": "dropout on external vectors, after the map"}
-    )
+    external_dropout: float = share(0.0, "dropout on external vectors, before the map")
+    mapped_dropout: float = share(0.0, "dropout on external vectors, after the map")
 
 
 class Mapped(NamedTuple):
@@ -116,8 +113,6 @@ class ExternalMap(nn.Module):
                 f"--source-embedding {config.source_embedding} needs --external-embeddings FILE, a "
                 "table from data_prep/extract_embeddings.py"
             )
-        for option in ("external_dropout", "mapped_dropout"):
-            require_range(config, option, at_least=0, below=1)
         differ = config.external_map == "per_direction"
         if differ and not bidirectional:
             raise UserError(

@@ -15,9 +15,10 @@ from fairseq_outlayers.decoding.unk_replacement import (
     build_replacement,
     encode_new_words,
 )
-from fairseq_outlayers.errors import UserError, require_range
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.options import PartitionConfig
 from fairseq_outlayers.partitions.training import PartitionedTraining
+from fairseq_outlayers.ranges import check_ranges, ranged
 
 AVERAGES = ["probabilities", "log_probabilities"]
 
@@ -30,12 +31,11 @@ class TranslationOutlayersConfig(
         default="probabilities",
         metadata={"help": "what is averaged over the models of an ensemble"},
     )
-    min_len_a: float = field(
-        default=0.0,
-        metadata={
-            "help": "no end of a translation before floor(A x source length) words, the source's "
-            "</s> counted; 0.5 in the authors' code of Jean et al. (2015)"
-        },
+    min_len_a: float = ranged(
+        0.0,
+        "no end of a translation before floor(A x source length) words, the source's "
+        "</s> counted; 0.5 in the authors' code of Jean et al. (2015)",
+        at_least=0,
     )
 
 
@@ -50,7 +50,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
     def __init__(self, cfg: Any, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
-        require_range(cfg, "min_len_a", at_least=0)
+        check_ranges(cfg, TranslationOutlayersConfig)
         self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
         self.candidate_lists: Any = None
 
@@ -112,9 +112,13 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     def get_interactive_tokens_and_lengths(
         self, lines: List[str], encode_fn: Callable[[str], str]
     ) -> Tuple[List[Any], List[int]]:
-        """What fairseq-interactive read; new words get numbers, so that they can be copied."""
+        """What fairseq-interactive read; new words get numbers, so that they can be copied.
+
+        What was read before has been translated and printed, and its new words are forgotten.
+        """
         if self.unk_replacement is None:
             return super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        self.unk_replacement.forget_new_words()
         tokens = [encode_new_words(self.source_dictionary, encode_fn(line)) for line in lines]
         return tokens, [len(sentence) for sentence in tokens]
 

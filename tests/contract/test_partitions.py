@@ -302,7 +302,7 @@ def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
 
 def test_a_negative_size_is_named(task):
     task.cfg = SimpleNamespace(partition_size=-1)
-    with pytest.raises(UserError, match="--partition-size -1: must be at least 1"):
+    with pytest.raises(UserError, match="--partition-size -1: must be at least 0"):
         PartitionSoftmax.build_criterion(SimpleNamespace(), task)
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import common
 from back_off import diagnose, other_forms
 from coverage import NONE, OWN, Coverage
 from text_files import write_together
@@ -266,3 +267,46 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
     expected = np.full((10, 2), -1.0)
     expected[rows] = vectors
     np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.vec", b"2 2\na 1 2\nb 3 4.1", "a.vec:3: the line does not end"),
+        ("a.vec", b"2 0\na\nb\n", "vectors of 0 numbers"),
+        ("a.glove", b"a 1 2\nb 3 4", "a.glove:2: the line does not end"),
+        ("a.bin", b"2 0\na b ", "vectors of 0 numbers"),
+        ("a.bin", b"2 1000000000000\na b ", "vectors of 1,000,000,000,000 numbers"),
+        ("a.vec", b"2 2\na 1 2\n\n", "a.vec:3: an empty line"),
+    ],
+)
+def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, content, message):
+    from vector_files import BinaryVectors, TextVectors
+
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    def read():
+        if name == "a.bin":
+            return list(BinaryVectors(path).blocks())
+        return list(TextVectors(path, has_header="vec" in name).blocks())
+
+    with pytest.raises(common.UserError, match=message):
+        read()
+
+
+def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):
+    import gzip
+
+    from vector_files import TextVectors
+
+    path = tmp_path / "bomb.vec.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"1 2\n" + b"1 " * 5_000_000)
+    with pytest.raises(common.UserError, match=r"a line of more than 10,128 bytes"):
+        list(TextVectors(path, has_header=True).blocks())
+    path = tmp_path / "first.vec.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"1 " * 5_000_000)
+    with pytest.raises(common.UserError, match=r"first.vec.gz:1: "):
+        TextVectors(path, has_header=True)

@@ -75,9 +75,8 @@ def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
     assert build.endswith("-r requirements/build.txt")
     assert "--no-binary fairseq-fixed" in fairseq
     assert fairseq.endswith("-r requirements/fairseq.txt")
-    files = [
-        f"-r requirements/{name}.txt" for name in ("base", "dev", "embed", "report", "subword")
-    ]
+    sections = ("base", "dev", "embed", "export", "report", "subword")
+    files = [f"-r requirements/{name}.txt" for name in sections]
     assert tools.endswith(" ".join(files))
     assert ours.endswith("--no-deps --no-build-isolation --editable .")
     assert check == "pip -m pip check"
@@ -92,7 +91,7 @@ def test_every_file_but_torch_and_this_package_is_checked_by_its_hash(checkout):
 
 def test_an_unknown_extra_is_named(checkout):
     result = make(checkout, "EXTRAS=dev,nonsense")
-    assert "no extra 'nonsense' (EXTRAS=dev,nonsense); known: dev, embed," in result.stderr
+    assert "no extra 'nonsense' (EXTRAS=dev,nonsense); known: dev, embed, export," in result.stderr
     assert calls(checkout) == []
 
 

@@ -4,7 +4,7 @@
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
 error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
 option of ours which architecture, criterion or task takes it, for any other the known option most
-like it.
+like it. Numbers that are out of their range are refused as soon as they are parsed.
 """
 
 import argparse
@@ -14,6 +14,8 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
 from fairseq import options
 
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.replacing import replace_once
 
 NAMED = 4  # of the parts that take an option, the first so many
@@ -38,7 +40,15 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
             parser.exit(2, f"{parser.prog}: error: {'; '.join([message, *hints])}\n")
 
         parser.error = error  # type: ignore[method-assign]
-        return stock(parser, input_args, *arguments, **keywords)
+        try:
+            parsed = stock(parser, input_args, *arguments, **keywords)
+        except KeyError as unnamed:
+            # fairseq-validate has no default task, and looks up the one called None.
+            if unnamed.args != (None,):
+                raise
+            raise UserError(f"{parser.prog} needs --task: name that of the training") from unnamed
+        check_stock_ranges(parsed[0] if isinstance(parsed, tuple) else parsed)
+        return parsed
 
     return parse_args_and_arch
 

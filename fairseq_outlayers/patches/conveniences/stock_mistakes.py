@@ -17,6 +17,10 @@ SAID: Dict[str, str] = {
     r"Sentences lengths should not exceed max_tokens=(\d+)": (
         "--max-tokens {1}: there are longer sentences: raise it, or leave them out of the data"
     ),
+    r"The dataset is empty\. This could indicate": (
+        "no sentence is left to train on: all are longer than --max-tokens allows, or the data are "
+        "empty: raise --max-tokens"
+    ),
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
         "a sentence is longer than the model allows ({1} tokens, at most {2}): raise "
         "--max-source-positions and --max-target-positions, or leave such sentences out by "
@@ -35,6 +39,36 @@ SAID: Dict[str, str] = {
     r"Cannot load model parameters from checkpoint (.*); please": (
         "{1} holds another model than the options describe: train on with the options it was "
         "trained with, or choose another --save-dir (or --restore-file)"
+    ),
+    r"(Criterion|Optimizer) does not match; please reset the optimizer.*\. (\w+) vs (\w+)": (
+        "the checkpoint was trained with another {1} ({3}; now {2}): give that of the training, or "
+        "start the optimizer anew with --reset-optimizer"
+    ),
+    r"Error\(s\) in loading state_dict for (\w+):\s+([^\n]{1,160})": (
+        "the checkpoint does not hold the parameters of its own {1}, so it is damaged or of "
+        "another version: {2}"
+    ),
+    r"object has no attribute 'supported_targets'": (
+        "the checkpoint is a translation model's, and this command wants a language model's"
+    ),
+    r"Source and target must contain the same number of examples": (
+        "the two sides of a binarized text have not as many sentences: binarize texts of as many "
+        "lines, line n of one translating line n of the other"
+    ),
+    r"cannot re-shape|_bin_buffer_mmap": "a binarized text is empty or damaged: binarize it again",
+    r"index out of range in self": (
+        "a word has a number that the model does not know: the data, the dictionary and the model "
+        "do not belong together; binarize the text with the dictionary of the training"
+    ),
+    r"not enough memory: you tried to allocate (\d+) bytes|Unable to allocate (.*) for an array": (
+        "{0}: make the model, the batches or the beam smaller"
+    ),
+    r"--(trainpref|tgtdict|srcdict) must be set if (\S+) is not specified": (
+        "--{1} or {2} is missing: there is nothing to make a dictionary of"
+    ),
+    r"\[Errno (?:27|28|122)\] (.*)": (
+        "writing failed: {1}: make room and start the same command again; what was saved before is "
+        "unchanged"
     ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
@@ -61,12 +95,33 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
     missing = re.search(MISSING, str(error))
     if missing is not None:
         return _missing(missing[1], command or sys.argv[1:])
+    if isinstance(error, OSError):
+        line = _refused_by_system(error, command or sys.argv[1:])
+        if line is not None:
+            return line
     for said, instead in SAID.items():
         found = re.search(said, str(error))
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)
     return None
+
+
+def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:
+    """One line if the path that the system refuses was named by the user; else None."""
+    if isinstance(error, FileExistsError) and error.errno is None:
+        # fairseq-preprocess, of a dictionary: the error is the path alone.
+        return f"{error}: exists already: name it as --srcdict or --tgtdict, or another --destdir"
+    path, reason = error.filename, error.strerror
+    if not isinstance(path, str) or not any(_named(path, word) for word in command):
+        return None
+    return f"{path}: {reason}: check the path"
+
+
+def _named(path: str, word: str) -> bool:
+    """Whether a word of the command line is the path, its folder or its beginning."""
+    given = word.partition("=")[2] if word.startswith("-") else word
+    return bool(given) and os.path.abspath(path).startswith(os.path.abspath(given))
 
 
 def _missing(path: str, command: Sequence[str]) -> Optional[str]:

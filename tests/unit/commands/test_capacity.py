@@ -107,3 +107,10 @@ def test_numbers_without_meaning_are_refused(number, capsys):
     with pytest.raises(SystemExit):
         main(["capacity", f"--num-classes={number}"])
     assert f"{number}: must be a whole number, 5 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["10000001", "99999999999999999999"])
+def test_more_classes_than_any_dictionary_has_are_refused(number, capsys):
+    with pytest.raises(SystemExit):
+        main(["capacity", f"--num-classes={number}"])
+    assert f"{number}: must be at most 10,000,000" in capsys.readouterr().err

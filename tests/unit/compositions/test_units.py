@@ -5,6 +5,7 @@ from fairseq.data import Dictionary
 
 from fairseq_outlayers.compositions.units import units_of_dictionary
 from fairseq_outlayers.errors import UserError
+from tests.conftest import make_dictionary
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 TABLE = "walks\twalk s\ntalks\ttalk s\nlonger\tlong er\n"
@@ -87,3 +88,10 @@ def test_a_table_in_another_encoding_is_named(dictionary, tmp_path):
     (tmp_path / "morphs.en.txt").write_bytes("größe\tgröß e\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"morphs\.en\.txt: not UTF-8 text"):
         units_of_dictionary(dictionary, "morphs")
+
+
+def test_a_word_of_more_units_than_memory_allows_is_refused():
+    dictionary = make_dictionary(3)
+    dictionary.add_symbol("x" * 20_001)
+    with pytest.raises(UserError, match=r"the word 'x{40}'... has 20,001 characters"):
+        units_of_dictionary(dictionary, "characters")

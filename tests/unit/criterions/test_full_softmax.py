@@ -1,5 +1,7 @@
 """full_softmax against fairseq's own criterions, through real models."""
 
+import math
+
 import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
@@ -7,7 +9,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEn
 from fairseq.logging import metrics
 from fairseq.models.lstm import LSTMDecoder, LSTMEncoder, LSTMModel
 
-from fairseq_outlayers.criterions.full_softmax import FullSoftmax
+from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_batch, make_model
 
@@ -156,8 +158,12 @@ class DataParallelLookalike(torch.nn.Module):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"label_smoothing": 1.0}, "--label-smoothing 1.0"), ({"loss_chunk_size": -1}, "-1")],
+    [
+        ({"label_smoothing": 1.0}, "--label-smoothing 1.0: must be at least 0 and below 1"),
+        ({"label_smoothing": math.nan}, "--label-smoothing nan: must be at least 0 and below 1"),
+        ({"loss_chunk_size": -1}, "--loss-chunk-size -1: must be at least 0"),
+    ],
 )
 def test_values_without_meaning_are_refused(task, options, said):
     with pytest.raises(UserError, match=said):
-        full_softmax(task, **options)
+        FullSoftmax.build_criterion(FullSoftmaxConfig(**options, sentence_avg=False), task)

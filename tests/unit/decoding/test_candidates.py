@@ -73,3 +73,38 @@ def test_a_file_of_a_million_translations_loads_within_five_seconds(tmp_path):
     found = Translations.load(str(tmp_path / "candidates.npz"), dictionary, dictionary)
     assert time.process_time() - began < 5
     assert len(found.targets) == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"offsets": lambda o: o - 1}, "do not rise from 0"),
+        ({"offsets": lambda o: o[::-1].copy()}, "do not rise from 0"),
+        ({"offsets": lambda o: o * 1000}, "do not rise from 0"),
+        ({"offsets": lambda o: o[:-1]}, "offsets for"),
+        ({"offsets": lambda o: o.astype(float)}, "not a list of integers"),
+        ({"targets": lambda t: t - 1000}, "targets from -"),
+        ({"targets": lambda t: t + 1000}, "targets from 1"),
+        ({"blocked": lambda b: np.array([-1])}, "blocked from -1 to -1"),
+        ({"per_word": lambda p: 1}, "translations, and at most 1 are said"),
+        ({"per_word": lambda p: np.array([4, 4])}, "not a candidate file"),
+    ],
+)
+def test_arrays_that_contradict_the_format_are_refused_though_their_checksums_are_right(
+    write_candidates, dictionaries, arrays, message
+):
+    path = write_candidates()
+    with np.load(path) as file:
+        written = {name: file[name] for name in file.files}
+    Translations.load(path, *dictionaries)
+    np.savez(path, **{**written, **{name: make(written[name]) for name, make in arrays.items()}})
+    with pytest.raises(UserError, match=message):
+        Translations.load(path, *dictionaries)
+
+
+def test_a_small_file_that_expands_to_gigabytes_is_refused_unread(tmp_path, dictionaries):
+    path = tmp_path / "candidates.npz"
+    np.savez_compressed(path, targets=np.zeros(200_000_000, np.int8))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(UserError, match="not a candidate file"):
+        Translations.load(str(path), *dictionaries)

@@ -65,12 +65,12 @@ def words(dictionary, hypothesis):
 
 
 def test_unknown_words_of_a_hypothesis_are_replaced_from_the_text(dictionaries, tmp_path):
-    (tmp_path / "text").write_text("other line\nhaus Bonn neu\n")
+    (tmp_path / "text").write_text("other line\nw0 Bonn w1\n")
     config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
     replacement = UnkReplacement(config, *dictionaries)
     sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
     replacement.apply(sample, [[hypothesis]])
-    assert words(dictionaries[1], hypothesis) == ["haus", "w3", "Bonn", "</s>"]
+    assert words(dictionaries[1], hypothesis) == ["w0", "w3", "Bonn", "</s>"]
 
 
 def test_without_the_text_words_come_from_the_source_dictionary(dictionaries, table):
@@ -149,6 +149,60 @@ def test_another_text_is_refused(dictionaries, tmp_path):
     replacement = UnkReplacement(config, *dictionaries)
     with pytest.raises(UserError, match="text:2: 2 words, but the binarized sentence has 3"):
         replacement.apply(sample, [[hypothesis]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("w0 Bonn w2", "text:2: 'w2' stands where the binarized sentence has 'w1'"),
+        ("w1 Bonn w0", "text:2: 'w1' stands where the binarized sentence has 'w0'"),
+        ("w0 w5 w1", "text:2: 'w5' stands where the binarized sentence has '<unk>'"),
+        ("w0 Bonn neu", "text:2: 'neu' stands where the binarized sentence has 'w1'"),
+    ],
+)
+@pytest.mark.parametrize("token", [7, UNK])
+def test_a_text_with_another_known_word_is_refused(text, message, token, dictionaries, tmp_path):
+    (tmp_path / "text").write_text(f"one\n{text}\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    replacement = UnkReplacement(config, *dictionaries)
+    sample, hypothesis = sample_and_hypothesis([token, 7, EOS])  # with <unk> and without
+    with pytest.raises(UserError, match=message):
+        replacement.apply(sample, [[hypothesis]])
+
+
+def test_a_byte_order_mark_belongs_to_no_word(dictionaries, tmp_path):
+    (tmp_path / "text").write_text("x\n", encoding="utf-8-sig")
+    (tmp_path / "table").write_text("haus house -1\n", encoding="utf-8-sig")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    assert UnkReplacement(config, *dictionaries).text == [["x"]]
+    assert read_translations(str(tmp_path / "table")) == {"haus": "house"}
+
+
+@pytest.mark.parametrize("logarithm", ["nan", "inf", "-inf", "0.1"])
+def test_what_is_no_logarithm_of_a_probability_is_refused(logarithm, tmp_path):
+    (tmp_path / "table").write_text(f"a b -1\nhaus house {logarithm}\n")
+    with pytest.raises(UserError, match=f"table:2: 'haus house {logarithm}' is not SOURCE TARGET"):
+        read_translations(str(tmp_path / "table"))
+
+
+def test_new_words_are_forgotten_when_the_next_lines_are_read(make_task, decode, dictionaries):
+    task = make_task(unk_replacement="copy")
+    model = make_model("luong_lstm", task).eval()
+    with torch.no_grad():
+        model.decoder.output_projection.bias[UNK] = 9.0
+    sizes = [len(dictionary) for dictionary in dictionaries]
+    for number in range(5):
+        lines = [f"w1 new{number} w2"]
+        (tokens,), _ = task.get_interactive_tokens_and_lengths(lines, lambda line: line)
+        sample = {"net_input": {"src_tokens": tokens[None], "src_lengths": torch.tensor([4])}}
+        found = decode(task, [model], sample, beam=1)[0][0]
+        assert words(dictionaries[0], {"tokens": tokens}) == ["w1", f"new{number}", "w2", "</s>"]
+        assert set(words(dictionaries[1], found)) <= {"w1", f"new{number}", "w2", "</s>"} | {
+            f"w{n}" for n in range(20)
+        }
+        # What this line has brought, and nothing of the lines before.
+        assert len(dictionaries[0]) == sizes[0] + 1
+        assert len(dictionaries[1]) <= sizes[1] + 3
 
 
 def test_a_model_without_attention_is_refused(dictionaries):

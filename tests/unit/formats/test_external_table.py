@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -88,11 +89,36 @@ def test_a_file_that_is_no_table_is_refused(task, external_table):
     sidecar.write_text("{}")
     with pytest.raises(UserError, match=r"table.npy.json: is damaged .'rows'"):
         ExternalTable(external_table, task.source_dictionary)
-    facts["blocks"] = {}
+    content = b"x" * facts["bytes"]
+    facts["blocks"] = {"0": zlib.crc32(content[: facts["block_bytes"]])}
     sidecar.write_text(json.dumps(facts))
-    Path(external_table).write_bytes(b"x" * facts["bytes"])
+    Path(external_table).write_bytes(content)
     with pytest.raises(UserError, match=r"table.npy: is no NumPy file"):
         ExternalTable(external_table, task.source_dictionary)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("rows", "17"), ("rows", -1), ("dimensions", None), ("bytes", 1.5), ("crc32", True),
+        ("block_bytes", 0), ("blocks", {}), ("blocks", []), ("blocks", {"x": 1}),
+        ("blocks", {"0": "1"}), ("blocks", {"-1": 1}), ("dictionary", 7),
+        ("dictionary", {"symbols": "17", "crc32": 1}),
+    ],
+)  # fmt: skip
+def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, fact, value):
+    sidecar = Path(f"{external_table}.json")
+    sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), fact: value}))
+    with pytest.raises(UserError, match=r"table.npy.json: is damaged"):
+        ExternalTable(external_table, task.source_dictionary)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "complex64", "bool", "S3"])
+def test_a_table_of_anything_but_floats_is_refused(tmp_path, task, dtype):
+    rows = np.ones((len(task.source_dictionary), 5), dtype)
+    path = write_external_table(tmp_path / "other.npy", task.source_dictionary, rows)
+    with pytest.raises(UserError, match=r"other.npy: is no NumPy file of vectors .holds "):
+        ExternalTable(path, task.source_dictionary)
 
 
 def test_a_checkpoint_refuses_another_table(tmp_path, task, external_table):

@@ -33,3 +33,13 @@ def test_two_processes_equal_one_with_twice_as_many_batches(backend, trained_by_
         for name, parameter in parameters.items():
             torch.testing.assert_close(parameter, expected[name], rtol=1e-10, atol=1e-12, msg=name)
             assert torch.equal(parameter, results[0][0][name])
+
+
+@pytest.mark.parametrize("backend", WRAPPERS)
+def test_with_a_batch_each_two_processes_equal_one_bit_for_bit(backend, trained_by_two):
+    expected, norms = train(rank=0, world_size=1, batches=2, dtype=torch.float32)
+    for rank in range(2):
+        parameters, found = torch.load(trained_by_two / f"{backend}.{rank}.float32.pt")
+        assert found == norms
+        differ = [name for name, value in parameters.items() if not value.equal(expected[name])]
+        assert not differ

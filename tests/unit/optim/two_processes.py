@@ -22,13 +22,13 @@ WRAPPERS = {
     "legacy_ddp": lambda model: LegacyDistributedDataParallel(model, None),
 }
 UPDATES, BATCHES = 3, 4
-IDLE = (UPDATES - 1, BATCHES - 1)  # nothing is left for this batch: fairseq repeats another one
+# Nothing is left for the last batch of the last update: fairseq repeats another one.
 
 
-def train(rank, world_size, wrap=lambda model: model):
+def train(rank, world_size, wrap=lambda model: model, batches=BATCHES, dtype=torch.float64):
     """The trainer's steps in their order; returns the parameters by name, and the norms."""
     task = make_task(num_source=30, num_target=40)
-    model = make_model("luong_lstm", task, output_layer="tied")
+    model = make_model("luong_lstm", task, output_layer="tied").to(dtype)
     config = make_config(lr=[0.05], adam_eps=1e-3)  # a small eps would amplify rounding errors
     LazyAdam.prepare_model(config, model)
     wrapped = wrap(model)
@@ -39,7 +39,8 @@ def train(rank, world_size, wrap=lambda model: model):
         optimizer.zero_grad()
         wrapped.train()
         criterion.follow_updates(functools.partial(int, update))
-        total = accumulate(task, wrapped, criterion, optimizer, (update, rank, world_size))
+        place = update, rank, world_size, batches
+        total = accumulate(task, wrapped, criterion, optimizer, place)
         optimizer.all_reduce_grads(wrapped)
         optimizer.multiply_grads(world_size / total)
         norms.append(optimizer.clip_grad_norm(0.1))
@@ -55,15 +56,15 @@ def make_criterion(task):
 
 def accumulate(task, model, criterion, optimizer, place):
     """Gradients of this process's batches of an update; returns the tokens of all processes."""
-    update, rank, world_size = place
+    update, rank, world_size, batches = place
     total = 0
-    for number in range(BATCHES):
+    for number in range(batches):
         batch = make_batch(task, [(4, 5), (2, 3 + number)], seed=10 * update + number)
-        is_idle = (update, number) == IDLE
+        is_idle = (update, number) == (UPDATES - 1, batches - 1)
         total += 0 if is_idle else batch["ntokens"]
         if number % world_size != rank or (is_idle and world_size == 1):
             continue
-        is_last = number + world_size >= BATCHES
+        is_last = number + world_size >= batches
         if is_last or world_size == 1:
             optimizer.backward(criterion(model, batch)[0] * (0 if is_idle else 1))
         else:
@@ -78,7 +79,10 @@ if __name__ == "__main__":
         "gloo", init_method=f"file://{folder}/store", rank=process, world_size=2
     )
     for backend, wrapper in WRAPPERS.items():
-        result = train(
-            process, 2, lambda model, wrapper=wrapper: ModuleProxyWrapper(wrapper(model))
-        )
-        torch.save(result, folder / f"{backend}.{process}.pt")
+
+        def proxy(model, wrapper=wrapper):
+            return ModuleProxyWrapper(wrapper(model))
+
+        torch.save(train(process, 2, proxy), folder / f"{backend}.{process}.pt")
+        single = train(process, 2, proxy, batches=2, dtype=torch.float32)
+        torch.save(single, folder / f"{backend}.{process}.float32.pt")

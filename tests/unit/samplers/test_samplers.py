@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -141,6 +142,27 @@ def test_unigram_refuses_a_dictionary_without_counts():
 def test_a_negative_power_is_refused():
     with pytest.raises(UserError, match=r"--unigram-power -0.5: must be at least 0"):
         make("unigram", make_dictionary(5), 3, unigram_power=-0.5)
+
+
+@pytest.mark.parametrize("power", [math.nan, math.inf, 1e30, 10.5])
+def test_a_power_that_overflows_is_refused(power):
+    with pytest.raises(UserError, match=f"--unigram-power {re.escape(str(power))}: must be"):
+        make("unigram", make_dictionary(5), 3, unigram_power=power)
+
+
+@pytest.mark.parametrize("weights", [[1e308, 1e308, 1.0], [1e300, 1e-300, 1.0]])
+def test_weights_beyond_double_precision_are_refused(weights):
+    with pytest.raises(UserError, match="beyond double precision"):
+        FixedSampler(np.array(weights), 3)
+
+
+def test_a_point_that_is_rounded_up_to_the_sum_draws_the_last_class():
+    class Ones:
+        def random(self, size):
+            return np.ones(size)
+
+    drawn = FixedSampler(np.array([0.25, 0.75]), 4).sample(torch.tensor([0]), Ones())
+    assert drawn.ids.tolist() == [1]
 
 
 def test_more_classes_than_float32_can_number_are_drawn_from():

@@ -1,0 +1,24 @@
+"""The option that Adam and its like read two numbers from."""
+
+import ast
+from typing import Tuple
+
+from fairseq_outlayers.errors import UserError
+
+
+def parse_betas(text: str) -> Tuple[float, float]:
+    """Two numbers from ``(0.9, 0.98)``.
+
+    Raises:
+        UserError: if the text is something else.
+    """
+    try:
+        first, second = map(float, ast.literal_eval(str(text)))
+    except (ValueError, TypeError, SyntaxError):
+        first = second = -1.0
+    if not (0 <= first < 1 and 0 <= second < 1):
+        raise UserError(
+            f"--adam-betas {text}: must be two numbers of at least 0 and below 1, as in "
+            "--adam-betas '(0.9, 0.98)'"
+        )
+    return first, second

@@ -1,0 +1,66 @@
+"""Say that a file is no checkpoint of fairseq's, where PyTorch could read it all the same.
+
+``load_checkpoint_to_cpu`` (fairseq/checkpoint_utils.py) and what follows take for granted that the
+object in the file is a dictionary with ``model``, ``args`` or ``cfg``, and much else: anything
+else ends in one of a dozen KeyErrors and TypeErrors.
+"""
+
+import functools
+import os
+from typing import Any, Callable, Optional
+
+import torch
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+REMEDY = "give a checkpoint that fairseq-train has saved"
+
+
+def apply() -> None:
+    """Wrap ``load_checkpoint_to_cpu``."""
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _checked)
+
+
+def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        if os.path.isdir(path):
+            raise UserError(f"{path}: a folder; {REMEDY}, a file in it perhaps")
+        try:
+            state = stock(path, *args, **kwargs)
+        except (UserError, FileNotFoundError):
+            raise
+        except OSError as error:
+            # PyTorch's reader of old checkpoints asks for places behind the end of the file.
+            raise UserError(
+                f"{path}: damaged, or no checkpoint ({error.strerror}); {REMEDY}"
+            ) from error
+        except Exception as error:
+            raise UserError(
+                f"{path}: no checkpoint of fairseq's, or a damaged one "
+                f"({type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
+                f"); {REMEDY}"
+            ) from error
+        wrong = what_is_wrong(state)
+        if wrong is not None:
+            raise UserError(f"{path}: no checkpoint of fairseq's, {wrong}; {REMEDY}")
+        return state
+
+    return load_checkpoint_to_cpu
+
+
+def what_is_wrong(state: Any) -> Optional[str]:
+    """What is missing from an object that should be a checkpoint's, or None."""
+    if not isinstance(state, dict):
+        return f"it is a {type(state).__name__}"
+    model = state.get("model")
+    if not isinstance(model, dict) or not model:
+        return "it has no 'model' with parameters"
+    other = next((name for name, value in model.items() if not torch.is_tensor(value)), None)
+    if other is not None:
+        return f"{other} in its 'model' is a {type(model[other]).__name__}"
+    if not state.get("args") and not state.get("cfg"):
+        return "it has neither 'args' nor 'cfg', the options of the training"
+    return None

@@ -1,0 +1,94 @@
+"""Refuse texts that are no translations of each other, before they are binarized.
+
+``fairseq-preprocess`` binarizes each side alone: with a line less on one of them, or a carriage
+return within a line, which it takes for the end of one, every sentence behind it gets another one's
+translation, or training ends in an assertion. The patch counts the lines of both sides, as fairseq
+does, and those that end in a line feed. Texts that are not UTF-8 end in ``negative seek position``
+or in words that nobody wrote. The patch needs ``--user-dir``, as all do.
+"""
+
+import codecs
+import functools
+from typing import Any, Callable, Iterator, List, Tuple
+
+from fairseq_cli import preprocess
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+BLOCK = 1 << 22
+CHECKED = "checked_by_outlayers"  # among the options, once the texts have been read
+
+
+def apply() -> None:
+    """Wrap the first step that reads texts; with two dictionaries given, that is the second."""
+    replace_once(preprocess, "_build_dictionary", _compared)
+    replace_once(preprocess, "_make_all", _compared)
+
+
+def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def step(*positional: Any, **named: Any) -> Any:
+        args = named.get("args", positional[-1] if positional else None)
+        if not getattr(args, CHECKED, False):
+            for paths in _texts(args):
+                check_lines(paths)
+            setattr(args, CHECKED, True)
+        return stock(*positional, **named)
+
+    return step
+
+
+def _texts(args: Any) -> Iterator[List[str]]:
+    """The sides of each text."""
+    for prefixes in (args.trainpref, args.validpref, args.testpref):
+        for prefix in (prefixes or "").split(",") if prefixes else []:
+            sides = [args.source_lang, *([] if args.only_source else [args.target_lang])]
+            yield [prefix + (f".{side}" if side else "") for side in sides]
+
+
+def check_lines(paths: List[str]) -> None:
+    """Compare the lines of the sides of one text.
+
+    Raises:
+        UserError: if a side cannot be read, is empty, has a carriage return within a line, or not
+            as many lines as another.
+    """
+    counts = {}
+    for path in paths:
+        try:
+            lines, others = count_lines(path)
+        except OSError as error:
+            raise UserError(
+                f"{path}: {error.strerror}; check the prefix and the languages"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}: not UTF-8 text ({error.reason}); convert it with iconv -t UTF-8"
+            ) from error
+        if lines == 0:
+            raise UserError(f"{path}: an empty file; give a text of at least one line")
+        if others:
+            raise UserError(
+                f"{path}: {others} carriage returns within lines, which fairseq takes for ends of "
+                "lines: remove them (tr -d '\\r')"
+            )
+        counts[path] = lines
+    if len(set(counts.values())) > 1:
+        said = " and ".join(f"{path} {lines:,}" for path, lines in counts.items())
+        raise UserError(f"lines of {said}: line n of one must translate line n of the other")
+
+
+def count_lines(path: str) -> Tuple[int, int]:
+    """How many lines end in a line feed (or with the file), and how many only in a return."""
+    feeds = returns = both = 0
+    last, decoder = b"\n", codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            decoder.decode(block)
+            feeds += block.count(b"\n")
+            returns += block.count(b"\r")
+            both += block.count(b"\r\n") + (last == b"\r" and block[:1] == b"\n")
+            last = block[-1:]
+    decoder.decode(b"", final=True)
+    return feeds + (last != b"\n"), returns - both

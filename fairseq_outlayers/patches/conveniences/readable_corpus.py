@@ -1,0 +1,111 @@
+"""Name the binarized text that is empty, cut short, or not of this dictionary.
+
+``load_indexed_dataset`` (fairseq/data/data_utils.py) looks at no byte of the text. An empty file
+ends in ``ValueError: cannot mmap an empty file`` or an AttributeError of a half-made object; one
+that is cut short in a wrong translation or a traceback when its end is read; ids beyond a
+dictionary that was edited afterwards in ``index out of range in self`` at the first such word.
+"""
+
+import functools
+import os
+import struct
+from typing import Any, Callable, Iterator
+
+import numpy as np
+from fairseq.data import data_utils, indexed_dataset
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+REMEDY = "binarize the text again with fairseq-preprocess"
+LOOKED_AT = 1 << 28  # numbers of a text whose ids are compared with the dictionary
+HEADER = struct.Struct("<9sQBQ")
+HEADER_MAGIC = b"MMIDIDX\0\0"
+DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, TypeError, KeyError,
+           RuntimeError, MemoryError, struct.error)  # fmt: skip
+
+
+def apply() -> None:
+    """Wrap ``load_indexed_dataset``, which tasks look up in its module."""
+    replace_once(data_utils, "load_indexed_dataset", _checked)
+
+
+def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_indexed_dataset(path: str, dictionary: Any = None, *args: Any, **kwargs: Any) -> Any:
+        _check_files(path)
+        try:
+            dataset = stock(path, dictionary, *args, **kwargs)
+        except DAMAGES as error:
+            raise UserError(
+                f"{path}.idx or .bin: damaged ({str(error)[:100]}); {REMEDY}"
+            ) from error
+        for part in getattr(dataset, "datasets", [dataset]):
+            if isinstance(part, indexed_dataset.MMapIndexedDataset):
+                _check_text(part, dictionary, path)
+        return dataset
+
+    return load_indexed_dataset
+
+
+def _check_files(path: str) -> None:
+    for file in (f"{path}.idx", f"{path}.bin"):
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise UserError(f"{file}: not a file; {REMEDY}")
+        if os.path.exists(file) and os.path.getsize(file) == 0:
+            raise UserError(f"{file}: an empty file; {REMEDY}")
+    if os.path.exists(f"{path}.idx") != os.path.exists(f"{path}.bin"):
+        missing = "bin" if os.path.exists(f"{path}.idx") else "idx"
+        raise UserError(f"{path}.{missing}: no such file, but the other half is there; {REMEDY}")
+    if os.path.exists(f"{path}.idx"):
+        _check_index(f"{path}.idx")
+
+
+def _check_index(file: str) -> None:
+    """Compare the size of an index in fairseq's format MMIDIDX with what it says of itself.
+
+    Before it is mapped: an object that is half made complains when it is deleted.
+    """
+    with open(file, "rb") as index:
+        head = index.read(HEADER.size)
+    if not head.startswith(HEADER_MAGIC):
+        return
+    needed = HEADER.size
+    if len(head) == HEADER.size:
+        _, version, number_type, sentences = HEADER.unpack(head)
+        needed += sentences * (4 + 8)  # a length and a place each
+        if version != 1 or number_type not in indexed_dataset._code_to_dtype:
+            raise UserError(f"{file}: damaged, or of another version; {REMEDY}")
+    size = os.path.getsize(file)
+    if size < needed:
+        raise UserError(f"{file}: cut short or damaged ({size:,} bytes of {needed:,}); {REMEDY}")
+
+
+def _check_text(dataset: Any, dictionary: Any, path: str) -> None:
+    index, numbers = dataset._index, np.frombuffer(dataset._bin_buffer, np.uint8)
+    if len(dataset) == 0:
+        raise UserError(f"{path}: no sentence in it; binarize a text that is not empty")
+    sizes, pointers = np.asarray(index.sizes, np.int64), np.asarray(index._pointers)
+    width = np.dtype(index.dtype).itemsize
+    if sizes.min() < 0 or pointers.min() < 0:
+        raise UserError(f"{path}.idx: damaged (a negative length); {REMEDY}")
+    needed = int((pointers + sizes * width).max())
+    if needed > len(numbers):
+        raise UserError(
+            f"{path}.bin: cut short ({len(numbers):,} bytes, {path}.idx tells of {needed:,}); "
+            f"{REMEDY}"
+        )
+    largest = max((int(part.max()) for part in _parts(numbers, index.dtype)), default=0)
+    if dictionary is not None and largest >= len(dictionary):
+        raise UserError(
+            f"{path}: has a word of number {largest}, and the dictionary {len(dictionary)} only: "
+            f"they do not belong together; {REMEDY}, or put the dictionary back"
+        )
+
+
+def _parts(data: np.ndarray, dtype: Any) -> Iterator[np.ndarray]:
+    """The first numbers of a text, a few at a time, so that no more of it is in memory."""
+    width, block = np.dtype(dtype).itemsize, 1 << 22
+    numbers = data[: len(data) // width * width].view(dtype)[:LOOKED_AT]
+    for start in range(0, len(numbers), block):
+        yield numbers[start : start + block]

@@ -1,0 +1,55 @@
+"""Name the dictionary file that cannot be used, and why.
+
+``Dictionary.add_from_file`` (fairseq/data/dictionary.py) ends in a traceback that does not name the
+file where a word stands twice or has no count, and takes an empty file for a dictionary of four
+special symbols, with which every word is unknown.
+"""
+
+import functools
+from typing import Any, Callable
+
+from fairseq.data import Dictionary
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+REMEDY = "make it again with fairseq-preprocess, or pass the data folder of the training"
+
+
+def apply() -> None:
+    """Wrap ``add_from_file``, to which ``load`` comes as well."""
+    replace_once(Dictionary, "add_from_file", _named)
+
+
+def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def add_from_file(self: Any, f: Any) -> Any:
+        if not isinstance(f, str):
+            return stock(self, f)
+        size = len(self)
+        try:
+            result = stock(self, f)
+        except FileNotFoundError:
+            raise  # stock_mistakes.py says which file the task needs
+        except OSError as error:
+            raise UserError(f"{f}: {error.strerror}; a dictionary is a text file") from error
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
+        if len(self) == size:
+            raise UserError(f"{f}: no words in it; {REMEDY}")
+        return result
+
+    return add_from_file
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if "Duplicate word" in text:
+        return f"the word {text.split(chr(39))[1]!r} stands in it twice"
+    if "Incorrect dictionary format" in text:
+        # Of a line whose count is no number, fairseq names the word alone.
+        word = text.partition('"')[2].removesuffix('"').strip()[:80]
+        return f"{word!r} has no count"
+    return "not UTF-8 text" if "encoding" in text else f"no dictionary ({text[:80]})"

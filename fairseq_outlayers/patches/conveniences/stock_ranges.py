@@ -1,0 +1,135 @@
+"""Ranges for fairseq's own numbers, which take NaN, infinity and what has no meaning.
+
+``--clip-norm nan`` clips nothing, ``--beam 0`` and ``--max-tokens 0`` end in a traceback, and
+``--num-workers 1000000000000000000`` never ends. fairseq's dataclasses state no ranges; the table
+below does. It is read once, when ``parse_args_and_arch`` has parsed the command line
+(``patches/option_hints.py``); options of ours state their own (``ranges.py``).
+"""
+
+import math
+from typing import Any, Dict
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.optim.betas import parse_betas
+from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
+
+FINITE = Range()
+FROM_ZERO = Range(at_least=0)
+FROM_ONE = Range(at_least=1)
+# -1 switches the option off.
+OR_OFF = Range(at_least=-1)
+SHARE = Range(at_least=0, at_most=1)
+WIDTH = Range(at_least=1, at_most=WIDEST)
+LAYERS = Range(at_least=0, at_most=DEEPEST)
+BEAM = Range(at_least=1, at_most=10_000)
+
+STOCK: Dict[str, Range] = {
+    "log_interval": FROM_ONE,
+    "seed": Range(at_least=0, below=2**32),
+    # batches
+    "num_workers": Range(at_least=0, at_most=1_000),
+    "max_tokens": FROM_ONE,
+    "max_tokens_valid": FROM_ONE,
+    "batch_size": FROM_ONE,
+    "batch_size_valid": FROM_ONE,
+    "max_valid_steps": FROM_ONE,
+    "required_batch_size_multiple": FROM_ONE,
+    "required_seq_len_multiple": FROM_ONE,
+    "data_buffer_size": FROM_ZERO,
+    "curriculum": FROM_ZERO,
+    "num_shards": FROM_ONE,
+    "shard_id": FROM_ZERO,
+    "tokens_per_sample": FROM_ONE,
+    # training
+    "max_epoch": FROM_ZERO,
+    "max_update": FROM_ZERO,
+    "stop_time_hours": FROM_ZERO,
+    "clip_norm": FROM_ZERO,
+    "update_freq": FROM_ONE,
+    "lr": FROM_ZERO,
+    "stop_min_lr": FINITE,
+    "label_smoothing": SHARE,
+    "validate_interval": FROM_ONE,
+    "validate_interval_updates": FROM_ZERO,
+    "validate_after_updates": FROM_ZERO,
+    "save_interval": FROM_ONE,
+    "save_interval_updates": FROM_ZERO,
+    "keep_interval_updates": OR_OFF,
+    "keep_last_epochs": OR_OFF,
+    "keep_best_checkpoints": OR_OFF,
+    "patience": OR_OFF,
+    "ema_decay": SHARE,
+    "ema_start_update": FROM_ZERO,
+    "ema_update_freq": FROM_ONE,
+    # optimizers and schedules
+    "adam_eps": FROM_ZERO,
+    "weight_decay": FROM_ZERO,
+    "momentum": FROM_ZERO,
+    "lr_shrink": FROM_ZERO,
+    "lr_threshold": FINITE,
+    "lr_patience": FROM_ZERO,
+    "warmup_updates": FROM_ZERO,
+    "warmup_init_lr": FINITE,
+    # decoding
+    "beam": BEAM,
+    "nbest": BEAM,
+    "max_len_a": FROM_ZERO,
+    "max_len_b": FROM_ZERO,
+    "min_len": FROM_ZERO,
+    "lenpen": FINITE,
+    "unkpen": FINITE,
+    "temperature": Range(above=0),
+    "prefix_size": FROM_ZERO,
+    "no_repeat_ngram_size": FROM_ZERO,
+    "sampling_topk": OR_OFF,
+    "sampling_topp": Range(at_least=-1, at_most=1),
+    "diverse_beam_groups": OR_OFF,
+    "diverse_beam_strength": FINITE,
+    "diversity_rate": OR_OFF,
+    "lm_weight": FINITE,
+    "buffer_size": Range(at_least=0, at_most=WIDEST),
+    "context_window": FROM_ZERO,
+    "softmax_batch": FROM_ONE,
+    # models
+    "dropout": SHARE,
+    "attention_dropout": SHARE,
+    "activation_dropout": SHARE,
+    "encoder_layerdrop": SHARE,
+    "decoder_layerdrop": SHARE,
+    "encoder_embed_dim": WIDTH,
+    "decoder_embed_dim": WIDTH,
+    "decoder_output_dim": WIDTH,
+    "decoder_input_dim": WIDTH,
+    "encoder_ffn_embed_dim": WIDTH,
+    "decoder_ffn_embed_dim": WIDTH,
+    "encoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
+    "decoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
+    "encoder_layers": LAYERS,
+    "decoder_layers": LAYERS,
+    "max_source_positions": WIDTH,
+    "max_target_positions": WIDTH,
+}
+
+
+def check_stock_ranges(options: Any) -> None:
+    """Compare the numbers of a parsed command line with their ranges.
+
+    Args:
+        options: a namespace; numbers that are not in the table may be anything but NaN.
+    Raises:
+        UserError: for the first that is out of its range, by its name on the command line.
+    """
+    nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
+    if nbest > beam:
+        raise UserError(
+            f"--nbest {nbest}: a search with --beam {beam} finds no more than that many"
+        )
+    if getattr(options, "adam_betas", None) is not None:
+        parse_betas(options.adam_betas)
+    for name, value in vars(options).items():
+        limits = STOCK.get(name)
+        for number in value if isinstance(value, list) else [value]:
+            if limits is not None:
+                check_number(name, number, limits)
+            elif isinstance(number, float) and math.isnan(number):
+                raise UserError(f"--{name.replace('_', '-')} nan: must be a number")

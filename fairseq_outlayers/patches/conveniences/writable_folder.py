@@ -1,0 +1,32 @@
+"""Say what is wrong with ``--save-dir`` in one line, before training begins.
+
+``verify_checkpoint_directory`` (fairseq/checkpoint_utils.py) ends in a FileExistsError where the
+path is a file, in a PermissionError where the folder is read-only, and leaves its file ``dummy``
+behind if a disk is full.
+"""
+
+import functools
+from typing import Any, Callable
+
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Wrap ``verify_checkpoint_directory``."""
+    replace_once(checkpoint_utils, "verify_checkpoint_directory", _named)
+
+
+def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def verify_checkpoint_directory(save_dir: str) -> Any:
+        try:
+            return stock(save_dir)
+        except OSError as error:
+            raise UserError(
+                f"--save-dir {save_dir}: {error.strerror}; choose a folder that can be written to"
+            ) from error
+
+    return verify_checkpoint_directory

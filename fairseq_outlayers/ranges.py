@@ -1,0 +1,107 @@
+"""Ranges of options: stated once, in the field of a ``Config``, and checked in one place.
+
+:func:`ranged` makes a field whose metadata hold the range and whose help ends with it, so that
+``--help`` and ``docs/options.md`` print it. :func:`check_ranges` compares a configuration with the
+fields of its dataclass; every part calls it when it is built. NaN and infinity are in no range.
+"""
+
+import math
+from dataclasses import field
+from typing import Any, Mapping, NamedTuple, Optional
+
+from fairseq_outlayers.errors import UserError
+
+WIDEST = 1_000_000  # units of a layer
+DEEPEST = 1_000  # layers, heads and the like
+RANGE = "range"  # the key in a field's metadata
+
+
+class Range(NamedTuple):
+    """Numbers between two limits, or everything finite without limits."""
+
+    at_least: Optional[float] = None
+    above: Optional[float] = None
+    at_most: Optional[float] = None
+    below: Optional[float] = None
+
+    def __contains__(self, value: object) -> bool:
+        # Every comparison asks for the good case, which NaN never is.
+        number: Any = value
+        return (
+            math.isfinite(number)
+            and (self.at_least is None or number >= self.at_least)
+            and (self.above is None or number > self.above)
+            and (self.at_most is None or number <= self.at_most)
+            and (self.below is None or number < self.below)
+        )
+
+    def __str__(self) -> str:
+        limits = [
+            f"{name.replace('_', ' ')} {_plain(limit)}"
+            for name, limit in self._asdict().items()
+            if limit is not None
+        ]
+        return " and ".join(limits) or "finite"
+
+
+def _plain(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+def ranged(
+    default: Any,
+    help: str,
+    at_least: Optional[float] = None,
+    above: Optional[float] = None,
+    at_most: Optional[float] = None,
+    below: Optional[float] = None,
+) -> Any:
+    """A field of a ``Config`` whose numbers are limited; the help ends with the limits."""
+    limits = Range(at_least, above, at_most, below)
+    return field(default=default, metadata={"help": f"{help} ({limits})", RANGE: limits})
+
+
+def width(default: int, help: str) -> Any:
+    """A field for the size of a layer."""
+    return ranged(default, help, at_least=1, at_most=WIDEST)
+
+
+def optional_width(default: int, help: str) -> Any:
+    """A field for the size of a layer that 0 leaves to the model."""
+    return ranged(default, help, at_least=0, at_most=WIDEST)
+
+
+def depth(default: int, help: str) -> Any:
+    """A field for a number of layers or heads."""
+    return ranged(default, help, at_least=1, at_most=DEEPEST)
+
+
+def share(default: float, help: str) -> Any:
+    """A field for a share below the whole, such as dropout."""
+    return ranged(default, help, at_least=0, below=1)
+
+
+def ranges_of(dataclass: Any) -> Mapping[str, Range]:
+    """The limited options of a dataclass, by the name of the field."""
+    every = getattr(dataclass, "__dataclass_fields__", {})
+    return {name: one.metadata[RANGE] for name, one in every.items() if RANGE in one.metadata}
+
+
+def check_ranges(config: Any, dataclass: Any) -> None:
+    """Compare every limited option of a dataclass with its range.
+
+    Args:
+        config: anything that has the fields as attributes; one that lacks some, such as the
+            options of an old checkpoint, is compared in the others.
+        dataclass: declares the fields.
+    Raises:
+        UserError: for the first number out of its range, by its name on the command line.
+    """
+    for name, limits in ranges_of(dataclass).items():
+        check_number(name, getattr(config, name, None), limits)
+
+
+def check_number(name: str, value: Any, limits: Range) -> None:
+    """Raise a ``UserError`` unless ``value`` is None, no number, or in the range."""
+    if isinstance(value, (int, float)) and value not in limits:
+        raise UserError(f"--{name.replace('_', '-')} {value}: must be {limits}")

@@ -1,0 +1,45 @@
+"""A warm process and a small good world; how many faults to try, and what to count."""
+
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.faults import warm, world
+
+ALL = os.environ.get("OUTLAYERS_FAULTS") == "all"
+FIGURES = os.environ.get("OUTLAYERS_FAULTS_FIGURES")
+
+
+def some(items, few, key=None):
+    """All of them under ``make faults``; under ``make test`` a few, evenly spaced."""
+    items = list(items)
+    return items if ALL or len(items) <= few else items[:: max(1, len(items) // few)][:few]
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory):
+    """The good world; nobody writes into it."""
+    warm.warm_up()
+    return world.build(tmp_path_factory.mktemp("good"))
+
+
+@pytest.fixture
+def damaged_copy(good, tmp_path):
+    """A copy of the good world to be damaged."""
+    return shutil.copytree(good, tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def tally():
+    """Counts by topic; written as JSON where ``make faults`` wants them."""
+    counts = {}
+    yield lambda topic: counts.setdefault(topic, Counter())
+    if FIGURES:
+        # Each of pytest-xdist's workers has counts of its own; report.py adds them up.
+        path = Path(FIGURES) / f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(counts, indent=1) + "\n")

@@ -1,0 +1,157 @@
+"""What users hand over is read whole or refused by its name: dictionaries, texts, folders."""
+
+import argparse
+import struct
+
+import pytest
+import torch
+from fairseq import checkpoint_utils
+from fairseq.data import Dictionary, data_utils, indexed_dataset
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.checkpoint_structure import what_is_wrong
+from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
+from tests.conftest import make_dictionary
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no words in it"),
+        (b"a 3\na 2\n", "the word 'a' stands in it twice"),
+        (b"a\n", "'a' has no count"),
+        (b"a many\n", "'a' has no count"),
+        (b"\xff\xfe 3\n", "not UTF-8 text"),
+    ],
+)
+def test_a_dictionary_that_is_none_is_refused_by_its_name(tmp_path, content, message):
+    (tmp_path / "dict.de.txt").write_bytes(content)
+    with pytest.raises(UserError, match=f"dict.de.txt: {message}"):
+        Dictionary.load(str(tmp_path / "dict.de.txt"))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A binarized text of three sentences, and the beginning of its files' names."""
+    builder = indexed_dataset.make_builder(str(tmp_path / "text.bin"), "mmap", vocab_size=20)
+    for words in ([4, 5, 2], [6, 2], [7, 8, 9, 2]):
+        builder.add_item(torch.tensor(words))
+    builder.finalize(str(tmp_path / "text.idx"))
+    return tmp_path / "text"
+
+
+def load(corpus, words=20):
+    return data_utils.load_indexed_dataset(str(corpus), make_dictionary(words), None)
+
+
+def test_a_whole_text_is_loaded(corpus):
+    assert [sentence.tolist() for sentence in load(corpus)] == [[4, 5, 2], [6, 2], [7, 8, 9, 2]]
+
+
+@pytest.mark.parametrize("size", range(0, 62, 7))
+@pytest.mark.parametrize("name", ["idx", "bin"])
+def test_a_text_that_is_cut_short_is_refused_by_its_name(corpus, name, size):
+    path = corpus.with_suffix(f".{name}")
+    content = path.read_bytes()[:-1][:size]
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"text(\.{name}|\.idx or \.bin): "):
+        load(corpus)
+
+
+def test_a_text_whose_other_half_is_missing_is_refused(corpus):
+    corpus.with_suffix(".bin").unlink()
+    with pytest.raises(UserError, match=r"text.bin: no such file, but the other half is there"):
+        load(corpus)
+
+
+def test_an_index_that_tells_of_more_than_there_is_is_refused(corpus):
+    path = corpus.with_suffix(".idx")
+    content = bytearray(path.read_bytes())
+    content[18:26] = struct.pack("<Q", 10**12)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"text.idx: cut short or damaged"):
+        load(corpus)
+
+
+def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
+    assert load(corpus, words=6)  # 10 symbols: 0 to 9
+    with pytest.raises(UserError, match="has a word of number 9, and the dictionary 9 only"):
+        load(corpus, words=5)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ([1], "it is a list"),
+        ({}, "it has no 'model' with parameters"),
+        ({"model": 3}, "it has no 'model' with parameters"),
+        ({"model": {"w": 3}}, "w in its 'model' is a int"),
+        (
+            {"model": {"w": torch.ones(1)}},
+            "it has neither 'args' nor 'cfg', the options of the training",
+        ),
+        ({"model": {"w": torch.ones(1)}, "cfg": {"model": 1}}, None),
+    ],
+)
+def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, message):
+    assert what_is_wrong(state) == message
+
+
+@pytest.mark.parametrize("state", [[1, 2], torch.ones(3), {}, {"model": {}, "args": None}])
+def test_a_file_that_is_no_checkpoint_is_refused_by_its_name(tmp_path, state):
+    torch.save(state, tmp_path / "model.pt")
+    with pytest.raises(UserError, match=r"model.pt.*no checkpoint"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "model.pt"))
+    with pytest.raises(UserError, match="a folder"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path))
+
+
+def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UserError, match=f"--save-dir {path}: "):
+            checkpoint_utils.verify_checkpoint_directory(str(path))
+
+
+def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path):
+    cfg = argparse.Namespace(restore_file="nowhere.pt", save_dir=str(tmp_path))
+    with pytest.raises(UserError, match=r"--restore-file nowhere.pt: no such checkpoint"):
+        checkpoint_utils.load_checkpoint(cfg, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", (0, 0)),
+        (b"a", (1, 0)),
+        (b"a\nb", (2, 0)),
+        (b"a\r\nb\r\n", (2, 0)),
+        (b"a\rb\n", (1, 1)),
+        (b"\r\r\n\n", (2, 1)),
+    ],
+)
+def test_lines_end_in_line_feeds_and_other_returns_are_counted(
+    tmp_path, monkeypatch, text, expected
+):
+    (tmp_path / "text").write_bytes(text)
+    assert count_lines(str(tmp_path / "text")) == expected
+    # A block may end between a return and its line feed.
+    monkeypatch.setattr("fairseq_outlayers.patches.conveniences.parallel_texts.BLOCK", 1)
+    assert count_lines(str(tmp_path / "text")) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (b"1\n2\n", "line n of one must translate line n of the other"),
+        (b"1\r2\n3\n", "1 carriage returns within lines"),
+        (b"", "an empty file"),
+        (b"\xff\n2\n3\n", "not UTF-8 text"),
+    ],
+)
+def test_texts_that_are_out_of_step_are_refused(tmp_path, other, message):
+    paths = [tmp_path / "a.de", tmp_path / "a.en"]
+    paths[0].write_bytes(b"a\nb\nc\n")
+    paths[1].write_bytes(other)
+    with pytest.raises(UserError, match=message):
+        check_lines([str(path) for path in paths])

@@ -1,0 +1,135 @@
+"""Ranges of options: every number of ours has one, and nothing outside of it is built."""
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import pytest
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+
+from fairseq_outlayers.commands.options import KINDS, OURS, REGISTRIES, options_page
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.checks import least_parameters
+from fairseq_outlayers.patches.conveniences.stock_ranges import STOCK, check_stock_ranges
+from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
+from tests.conftest import (
+    LANGUAGE_MODEL_ARCHITECTURES,
+    TRANSLATION_ARCHITECTURES,
+    make_model,
+)
+
+
+def our_dataclasses():
+    """Every dataclass of options that this package declares."""
+    for _, _, classes, found in KINDS:
+        for name, part in classes.items():
+            if part.__module__.startswith(OURS) and name in found:
+                yield found[name]
+    for *_, config in REGISTRIES:
+        yield config
+
+
+def our_numbers():
+    """Name, dataclass and field of every number that is ours and not fairseq's."""
+    for config in our_dataclasses():
+        stock = {
+            name
+            for base in config.__mro__
+            if base.__module__.startswith("fairseq.")
+            for name in getattr(base, "__dataclass_fields__", {})
+        }
+        for field in dataclasses.fields(config):
+            is_number = field.type in (int, float)
+            looked_up = isinstance(field.default, str)  # II("common.seed"): another's option
+            if is_number and not looked_up and field.name not in stock:
+                yield field
+
+
+@pytest.mark.parametrize(
+    ("limits", "inside", "outside"),
+    [
+        (Range(at_least=0, below=1), [0, 0.5, 0.999], [-1e-9, 1, 2]),
+        (Range(above=0, at_most=1), [1e-9, 1], [0, 1.0001]),
+        (Range(), [-1e300, 0, 1e300], []),
+    ],
+)
+def test_a_range_holds_what_lies_between_its_limits_and_neither_nan_nor_infinity(
+    limits, inside, outside
+):
+    assert all(number in limits for number in inside)
+    assert not any(number in limits for number in [*outside, math.nan, math.inf, -math.inf])
+
+
+def test_every_number_of_ours_states_a_range_that_its_default_is_in():
+    fields = list(our_numbers())
+    assert len({field.name for field in fields}) > 30
+    without = {field.name for field in fields if RANGE not in field.metadata}
+    assert not without
+    assert all(field.default in field.metadata[RANGE] for field in fields)
+
+
+def test_the_page_of_options_prints_every_range():
+    page = options_page()
+    for field in our_numbers():
+        row = next(row for row in page.split("\n") if f"`--{field.name.replace('_', '-')}`" in row)
+        assert f"({field.metadata[RANGE]})" in row
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.0, -0.1])
+def test_a_number_out_of_its_range_is_refused_by_name_value_and_limits(value):
+    @dataclasses.dataclass
+    class Config:
+        some_share: float = ranged(0.0, "a share", at_least=0, below=1)
+
+    with pytest.raises(UserError, match=f"--some-share {value}: must be at least 0 and below 1"):
+        check_ranges(Config(value), Config)
+    check_ranges(SimpleNamespace(), Config)  # the options of an old checkpoint lack some
+
+
+def test_nan_passes_for_none_of_fairseqs_numbers():
+    for name in [*STOCK, "an_option_that_is_in_no_table"]:
+        with pytest.raises(UserError, match=f"--{name.replace('_', '-')} nan"):
+            check_stock_ranges(SimpleNamespace(**{name: math.nan}))
+    with pytest.raises(UserError, match="--lr nan"):
+        check_stock_ranges(SimpleNamespace(lr=[0.1, math.nan]))
+
+
+def test_the_defaults_of_fairseqs_numbers_are_in_their_ranges():
+    from fairseq.dataclass.configs import FairseqConfig
+
+    checked = set()
+    for group in dataclasses.fields(FairseqConfig):
+        if isinstance(group.default, type):
+            for name, value in vars(group.default()).items():
+                check_stock_ranges(SimpleNamespace(**{name: value}))
+                checked.add(name)
+    assert len(checked & set(STOCK)) > 40
+
+
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+@pytest.mark.parametrize("output_layer", ["linear", "joint"])
+def test_the_least_size_is_at_most_the_real_one(task, arch, output_layer):
+    options = {"output_layer": output_layer, "joint_dim": 40, "joint_layers": 2}
+    model = make_model(arch, task, **options)
+    known = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
+    declared = MODEL_DATACLASS_REGISTRY.get(arch)
+    defaults = vars(declared()) if declared else {}
+    least = least_parameters(
+        SimpleNamespace(**{**defaults, **known, **options}), len(task.target_dictionary)
+    )
+    tensors = {id(t): t.numel() for t in [*model.parameters(), *model.buffers()]}
+    assert 0 < least <= sum(tensors.values())
+
+
+@pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+@pytest.mark.parametrize("size", [200_000, 10**18])
+def test_a_model_larger_than_the_machine_is_refused_before_it_is_built(task, arch, size):
+    names = ["hidden_size", "embed_dim"]
+    if arch.startswith("transformer"):
+        names = ["encoder_embed_dim", "decoder_embed_dim"]
+    with pytest.raises(UserError, match=r"parameters|must be at least 1 and at most 1,000,000"):
+        make_model(arch, task, **dict.fromkeys(names, size))
+
+
+def test_ranges_of_a_dataclass_include_those_that_it_inherits():
+    assert {"joint_dim", "dropout"} <= set(ranges_of(MODEL_DATACLASS_REGISTRY["luong_lstm"]))
