@@ -11,7 +11,8 @@ PACKAGE = ROOT / "fairseq_outlayers"
 # Each may import those before it. Folders on one line do not import each other.
 ORDER = [
     ["errors"],
-    ["choices", "ranges", "registry"],
+    ["choices", "ranges"],
+    ["registry"],
     ["formats"],
     ["tables"],
     ["layers"],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils, options, tasks
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
@@ -38,7 +38,7 @@ def translation(folder, *given):
 
 def dictionaries(folder):
     for language in ("en", "de"):
-        Dictionary().save(str(folder / f"dict.{language}.txt"))
+        (folder / f"dict.{language}.txt").write_text("word 1\n", encoding="utf-8")
 
 
 def test_no_batch_size():
@@ -158,4 +158,5 @@ def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
 def test_every_remedy_has_the_groups_that_it_names():
     for said, instead in SAID.items():
         named = {int(number) for number in re.findall(r"\{(\d)\}", instead)}
-        assert named == set(range(1, re.compile(said).groups + 1)), said
+        # 0 is all that was said, groups included.
+        assert named == {0} or named == set(range(1, re.compile(said).groups + 1)), said

@@ -22,7 +22,7 @@ def stored(tmp_path, arch, **options):
     path = str(tmp_path / "checkpoint.pt")
     state = {
         "cfg": {"model": model, "task": tasks, "criterion": None},
-        "model": {},
+        "model": {"weight": torch.zeros(1)},
         "extra_state": {"train_iterator": {"epoch": 1}},
         "optimizer_history": [
             {"optimizer_name": "Adam", "lr_scheduler_state": {}, "num_updates": 1}
