@@ -25,7 +25,7 @@ function attentionTable(weights, source, target) {
     const line = make("tr", {}, make("th", { scope: "row", dir: "auto" }, labels[place] ?? ""));
     row.forEach((weight, column) => {
       const said = `${labels[place]} looks at ${columns[column]}: ${weight}%`;
-      const cell = make("td", weight ? { title: said, class: weight > 50 ? "strong" : null } : {});
+      const cell = make("td", weight ? { title: said, class: weight > 60 ? "strong" : null } : {});
       if (weight) cell.style.setProperty("--weight", `${weight}%`);
       if (weight >= 20) cell.textContent = weight;
       line.append(cell);
