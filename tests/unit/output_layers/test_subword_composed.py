@@ -207,10 +207,10 @@ def test_at_inference_input_vectors_are_kept_until_training_goes_on(dictionary, 
 
 def test_windows_of_all_words_are_found_once(dictionary, monkeypatch):
     embedding, layer = make(dictionary, "charcnn", "re_rw")
-    prepared, prepare = [], embedding.words.composition.prepare
+    prepared, prepare = [], embedding.words.composition.prepare_all
     monkeypatch.setattr(
         embedding.words.composition,
-        "prepare",
+        "prepare_all",
         lambda ids: prepared.append(len(ids)) or prepare(ids),
     )
     expected = layer.class_embeddings()
