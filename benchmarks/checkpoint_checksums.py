@@ -1,5 +1,7 @@
 """What comparing the checksums of a checkpoint costs, beside loading it.
 
+    PYTHONPATH=. python benchmarks/checkpoint_checksums.py --megabytes 400
+
 A checkpoint of random weights is written, then checked and loaded in turns, from the page cache.
 """
 
@@ -23,7 +25,9 @@ def seconds(function, *arguments) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the checkpoint")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu", help="where the weights are loaded to")

@@ -16,6 +16,7 @@ from fairseq_outlayers.checkpoints.loading import is_word
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.hub.translator import Translation, Translator
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tables.table import table_of
 
 MOST_CLASSES = 50_000  # neighbours are looked for among so many most frequent words
 # Attention in steps of 2%, a letter for each, and digits for runs of weights below 1%.
@@ -148,7 +149,7 @@ def word_spaces(model: Any) -> Optional[Tuple[Tensor, Tensor]]:
     if isinstance(embedding, ComposedEmbedding):
         inputs = embedding.all_words()
     elif isinstance(embedding, nn.Embedding):
-        inputs = embedding.weight
+        inputs = table_of(embedding).rows()
     else:
         return None
     if isinstance(layer, OutputLayer):

@@ -72,7 +72,8 @@ def test_what_does_not_go_with_it_is_refused_by_name_before_the_model_is_touched
 @pytest.mark.parametrize(("name", "expected"), [("lazy_adam", True), ("adam", False)])
 def test_the_trainer_prepares_the_model_for_this_optimizer_alone(task, monkeypatch, name, expected):
     model = make_model("luong_lstm", task)
-    config = SimpleNamespace(optimizer=make_config(_name=name))
+    alone = SimpleNamespace(heartbeat_timeout=0)
+    config = SimpleNamespace(optimizer=make_config(_name=name), distributed_training=alone)
     with pytest.raises(AttributeError):  # where fairseq's own constructor wants more options
         Trainer(config, task, model, None)
     assert table_of(model.decoder.embed_tokens).row_sparse == expected

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn as nn
+from scipy.sparse.linalg import ArpackNoConvergence
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs import reservoir as module
@@ -64,7 +65,7 @@ def test_the_spectral_radius_is_that_of_the_whole_spectrum(size, seed):
 
 def test_where_the_iteration_does_not_converge_the_whole_spectrum_is_computed(monkeypatch):
     def give_up(*_, **__):
-        raise module.ArpackNoConvergence("no convergence", np.array([]), np.array([]))
+        raise ArpackNoConvergence("no convergence", np.array([]), np.array([]))
 
     monkeypatch.setattr("scipy.sparse.linalg.eigs", give_up)
     matrix = uniform(1, "x", (200, 200))
