@@ -109,7 +109,8 @@ def test_the_defaults_of_fairseqs_numbers_are_in_their_ranges():
 @pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
 @pytest.mark.parametrize("output_layer", ["linear", "joint"])
 def test_the_least_size_is_at_most_the_real_one(task, arch, output_layer):
-    options = {"output_layer": output_layer, "joint_dim": 40, "joint_layers": 2}
+    sizes = {"joint_dim": 40, "joint_layers": 2} if output_layer == "joint" else {}
+    options = {"output_layer": output_layer, **sizes}
     model = make_model(arch, task, **options)
     known = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
     declared = MODEL_DATACLASS_REGISTRY.get(arch)
