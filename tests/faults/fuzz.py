@@ -25,12 +25,12 @@ def readers(good: Path) -> Iterator[Reader]:
 
     from fairseq import checkpoint_utils
     from fairseq.data import Dictionary, data_utils
-    from fairseq_outlayers.analysis.text_files import lines
 
     from fairseq_outlayers.compositions.units import read_table as read_units
     from fairseq_outlayers.decoding.unk_replacement import read_translations
     from fairseq_outlayers.formats.candidate_file import Translations
     from fairseq_outlayers.formats.external_table import ExternalTable
+    from fairseq_outlayers.formats.text import lines
     from fairseq_outlayers.samplers.proposal import read_weights
 
     sys.path.insert(0, str(DATA_PREP))
