@@ -56,7 +56,7 @@ def trained(data):
     """A tied luong_lstm that has learnt the task."""
     save_dir = data / "trained"
     succeed("train", data / "bin", *TRAINING, *LSTM, "--output-layer", "tied",
-            "--criterion", "full_softmax", "--max-epoch", 5, "--lr", 0.01, "--max-tokens", 200,
+            "--criterion", "full_softmax", "--max-epoch", 8, "--lr", 0.01, "--max-tokens", 200,
             "--save-dir", save_dir)  # fmt: skip
     return save_dir / "checkpoint_last.pt"
 
