@@ -65,8 +65,7 @@ def cases() -> Dict[str, Case]:
         found[f"{name} sampled_softmax"] = Case(
             "luong_lstm", "sampled_softmax", options, {**SAMPLING, "sampler": "unigram"}
         )
-    corrections = {"": {}, " uncorrected": {"no_logq_correction": True}, " corrected targets": {
-        "correct_targets": True}}  # fmt: skip
+    corrections = {"": {}, " uncorrected": {"no_logq_correction": True}}
     for name in SAMPLERS:
         needed = {**needed_sampler_options(name, task.target_dictionary), **SAMPLING}
         for label, options in corrections.items():

@@ -28,8 +28,18 @@ def test_a_file_says_what_its_figures_depend_on(tmp_path, capsys):
 
 def test_benchmarks_write_the_same_and_their_options_as_words(tmp_path):
     turns.write(tmp_path / "a", {"rounds": 3, "output": Path("x")}, [{"arm": "a"}])
-    measurements.write(tmp_path / "b", [{"arm": "a"}], settings={"rounds": "3", "output": "x"})
-    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+    settings = {"rounds": "3", "output": "x"}
+    measurements.write(tmp_path / "b", [{"arm": "a"}], settings=settings)
+    assert json.loads((tmp_path / "a").read_text()) == {
+        **json.loads((tmp_path / "b").read_text()),
+        "trial": turns.why_not_published({"rounds": 3}),
+        "turns": [],
+    }
+
+
+def test_what_is_measured_in_few_rounds_is_marked_as_a_trial(tmp_path):
+    turns.write(tmp_path / "a", {"rounds": turns.FEWEST_ROUNDS - 1}, [])
+    assert json.loads((tmp_path / "a").read_text())["trial"]
 
 
 def test_the_commit_is_that_of_the_start(tmp_path, monkeypatch):

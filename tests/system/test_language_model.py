@@ -131,7 +131,7 @@ TABLES = {
             [],
             r"morphs\.txt: lacks 1 of the \d+ words of .*another dictionary",
         ),
-        (None, ["--tokens-per-sample", 0], "--tokens-per-sample 0: .* at least 1 word long"),
+        (None, ["--tokens-per-sample", 0], "--tokens-per-sample 0: must be at least 1"),
         (None, ["--batch-size", 421], "421 columns, but it has 420 words only"),
     ],
 )

@@ -256,7 +256,7 @@ def test_hydra_trains_the_same_model(data, tmp_path):
             ["--criterion", "sampled_softmax", "--num-sampled", 4, "--proposal-smoothing", 0.1],
             "--proposal-smoothing 0.1 changes nothing with --sampler uniform",
         ),
-        (["--optimizer", "lazy_adam", "--amp"], "--amp does not go with"),
+        (["--optimizer", "lazy_adam", "--fp16"], "--fp16 does not go with"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):
