@@ -133,7 +133,9 @@ class SoftmaxCriterion(FairseqCriterion):
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
         if self.label_smoothing == 0:
             return Loss(nll, nll, {})
-        term = smoothing_term(*scored, smoothing=self.label_smoothing, left_out=self.ignore_index)
+        term = smoothing_term(
+            *scored, smoothing=self.label_smoothing, ignore_index=self.ignore_index
+        )
         return Loss(nll + (term.sum() if reduce else term), nll, {})
 
     def _streamed_loss(

@@ -60,7 +60,6 @@ def sampled_nll(
     class_embeddings: Tensor,
     class_bias: Optional[Tensor],
     log_expected_count: Tensor,
-    target_log_expected_count: Optional[Tensor] = None,
     smoothing: float = 0.0,
     reduction: str = "sum",
     chunk_size: int = 0,
@@ -82,7 +81,6 @@ def sampled_nll(
         class_bias: ``(R,)`` or None.
         log_expected_count: what to subtract from the scores of the first ``S`` classes, ``(S,)``;
             zeros leave them uncorrected.
-        target_log_expected_count: what to subtract from the target's score, ``(N,)``, or None.
         smoothing: probability given to the wrong classes, in [0, 1).
         reduction: ``"sum"``, or ``"none"`` for one value a position.
         chunk_size: positions whose scores exist at a time; 0 chooses by device.
@@ -90,9 +88,7 @@ def sampled_nll(
         The loss and the negative log-likelihood, which differ by the smoothing only, in nats:
         scalars, or ``(N,)`` each with ``reduction="none"``. In float32 at least.
     """
-    sampled_offset, target_offset = _offsets(
-        context, target_rows, class_bias, log_expected_count, target_log_expected_count
-    )
+    sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
     dtype = type_of_products(context)
     chunk_size = choose_chunk_size(
@@ -113,14 +109,11 @@ def _offsets(
     target_rows: Tensor,
     class_bias: Optional[Tensor],
     log_expected_count: Tensor,
-    target_log_expected_count: Optional[Tensor],
 ) -> Tuple[Tensor, Tensor]:
     """What is added to the dot products: ``(S,)`` for the sampled classes, ``(N,)`` for targets."""
     dtype = at_least_float32(context).dtype
     sampled = -log_expected_count.to(dtype)
     target = torch.zeros(len(target_rows), dtype=dtype, device=context.device)
-    if target_log_expected_count is not None:
-        target = -target_log_expected_count.to(dtype)
     if class_bias is not None:
         sampled = sampled + class_bias[: len(sampled)]
         target = target + class_bias[target_rows]

@@ -14,7 +14,7 @@ def smoothing_term(
     class_embeddings: Tensor,
     class_bias: Optional[Tensor],
     smoothing: float,
-    left_out: Optional[int] = None,
+    ignore_index: Optional[int] = None,
 ) -> Tensor:
     """What label smoothing adds to the negative log-likelihood.
 
@@ -30,7 +30,7 @@ def smoothing_term(
         class_embeddings: ``(V, D)``.
         class_bias: ``(V,)`` or None.
         smoothing: probability given to the wrong classes, in [0, 1).
-        left_out: a class that gets none of it (padding), or None.
+        ignore_index: the class that gets none of it (padding), or None.
     Returns:
         Nats, ``(N,)``; may be negative.
     """
@@ -42,11 +42,11 @@ def smoothing_term(
         total_bias = class_bias.sum(dtype=states.dtype)
         target_logit = target_logit + class_bias[targets]
     num_smoothed = class_embeddings.size(0)
-    if left_out is not None:
+    if ignore_index is not None:
         num_smoothed -= 1
-        total = total - class_embeddings[left_out]
+        total = total - class_embeddings[ignore_index]
         if class_bias is not None:
-            total_bias = total_bias - class_bias[left_out]
+            total_bias = total_bias - class_bias[ignore_index]
     share = smoothing / (num_smoothed - 1)
     # No matrix product: autocast would compute it, a sum over all classes, in float16.
     sum_of_logits = (states * total).sum(-1) + total_bias

@@ -26,7 +26,7 @@ def streamed_nll(
     targets: Tensor,
     blocks: Iterable[ClassBlock],
     smoothing: float = 0.0,
-    left_out: Optional[int] = None,
+    ignore_index: Optional[int] = None,
 ) -> Tuple[Tensor, Tensor]:
     """Softmax over all classes, of which one block at a time is in the device's memory.
 
@@ -38,14 +38,14 @@ def streamed_nll(
         targets: class ids, ``(N,)``.
         blocks: all classes, each in one block.
         smoothing: probability given to the wrong classes, in [0, 1).
-        left_out: a class that gets none of it (padding), or None.
+        ignore_index: the class that gets none of it (padding), or None.
     Returns:
         The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
     """
     states = at_least_float32(context)
     log_sum = states.new_full((len(states),), -torch.inf)
     sum_of_scores = torch.zeros_like(log_sum)
-    of_target, of_left_out = torch.zeros_like(log_sum), torch.zeros_like(log_sum)
+    of_target, of_ignored = torch.zeros_like(log_sum), torch.zeros_like(log_sum)
     num_classes = 0
     for first, embeddings, bias in blocks:
         scores = at_least_float32(F.linear(*in_autocast_type(context, embeddings, bias)))
@@ -56,10 +56,10 @@ def streamed_nll(
         inside = (place >= 0) & (place < size)
         own = scores.gather(1, place.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
         of_target = torch.where(inside, own, of_target)
-        if left_out is not None and first <= left_out < first + size:
-            of_left_out = scores[:, left_out - first]
+        if ignore_index is not None and first <= ignore_index < first + size:
+            of_ignored = scores[:, ignore_index - first]
         num_classes += size
     nll = log_sum - of_target
-    share = smoothing / (num_classes - 1 - (left_out is not None))
-    smoothed = (smoothing + share) * of_target - share * (sum_of_scores - of_left_out)
+    share = smoothing / (num_classes - 1 - (ignore_index is not None))
+    smoothed = (smoothing + share) * of_target - share * (sum_of_scores - of_ignored)
     return nll + smoothed, nll

@@ -50,15 +50,15 @@ class BatchNegativesSampler(Sampler):
         return ClassSample(ids, log_expected_count)
 
 
-def skip(left_out: Tensor, ranks: Tensor) -> Tensor:
-    """The ids at the given ranks among all ids that are not left out.
+def skip(excluded: Tensor, ranks: Tensor) -> Tensor:
+    """The ids at the given ranks among all ids that are not excluded.
 
     Args:
-        left_out: ascending ids, ``(P,)``.
+        excluded: ascending ids, ``(P,)``.
         ranks: from 0, ``(S,)``.
     Returns:
         ``(S,)`` ids.
     """
-    # The id left_out[i] has left_out[i] - i ids before it that stay.
-    before = left_out - torch.arange(len(left_out), device=left_out.device)
+    # The id excluded[i] has excluded[i] - i ids before it that stay.
+    before = excluded - torch.arange(len(excluded), device=excluded.device)
     return ranks + torch.searchsorted(before, ranks, right=True)

@@ -67,7 +67,7 @@ class Mapped(NamedTuple):
 
     external: Tensor  # (B, S, d_ext)
     mapped: Tensor  # (B, S, d), zero where left out
-    left_out: Tensor  # padding, and unknown words if they are masked, (B, S)
+    ignored: Tensor  # padding, and unknown words if they are masked, (B, S)
 
 
 class VectorMap(nn.Linear):
@@ -132,9 +132,9 @@ class ExternalMap(nn.Module):
         """Look up and map a batch of ids, ``(B, S)``."""
         linear: Any = self.maps[direction if self.directions_differ else 0]
         external = self.table.vectors(ids)
-        left_out = ids.eq(self.padding_idx)
+        ignored = ids.eq(self.padding_idx)
         if self.masks_unknown:
-            left_out = left_out | self.table.is_unknown(external)
+            ignored = ignored | self.table.is_unknown(external)
         external = external.to(linear.weight.dtype)
         if self.centers:
             external = external - self.table.unknown.to(external)
@@ -143,4 +143,4 @@ class ExternalMap(nn.Module):
         external = self.dropout(external)
         mapped = self.mapped_dropout(self.nonlinearity(linear(external)))
         # f(b) is not zero: leave out only after the map.
-        return Mapped(external, mapped.masked_fill(left_out.unsqueeze(-1), 0), left_out)
+        return Mapped(external, mapped.masked_fill(ignored.unsqueeze(-1), 0), ignored)

@@ -119,10 +119,10 @@ class MixGateEmbedding(SourceEmbedding):
 
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         internal = self.internal(ids)
-        external, mapped, left_out = self.external(ids, direction)
+        external, mapped, ignored = self.external(ids, direction)
         gate = self.gate(ids, internal, mapped if self.sees_mapped else external)
         # Where there is no external vector, nothing competes with the model's own.
-        gate = gate.masked_fill(left_out.unsqueeze(-1), 1.0)
+        gate = gate.masked_fill(ignored.unsqueeze(-1), 1.0)
         mixed = gate * self.inner_internal(internal)
         mixed = mixed + (1 - gate) * self.inner_external(mapped)
         return mixed.masked_fill(ids.eq(self.external.padding_idx).unsqueeze(-1), 0)

@@ -244,17 +244,17 @@ def test_smoothed_loss_and_gradients_equal_fairseqs(scored, smoothing, with_bias
         torch.testing.assert_close(gradient, reference, rtol=1e-10, atol=1e-12)
 
 
-def test_a_class_left_out_of_the_smoothing_gets_no_mass(scored):
+def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored):
     context, targets, embeddings, bias = scored
-    left_out, smoothing = 1, 0.3
-    targets = torch.where(targets == left_out, 2, targets)
+    ignore_index, smoothing = 1, 0.3
+    targets = torch.where(targets == ignore_index, 2, targets)
     distributions = torch.full((N, V), smoothing / (V - 2), dtype=torch.float64)
-    distributions[:, left_out] = 0
+    distributions[:, ignore_index] = 0
     distributions[torch.arange(N), targets] = 1 - smoothing
     assert torch.allclose(distributions.sum(1), torch.ones(N, dtype=torch.float64))
     expected = naive_cross_entropy(naive_logits(context, embeddings, bias), distributions)
 
     loss = full_nll(context, targets, embeddings, bias, reduction="none") + smoothing_term(
-        context, targets, embeddings, bias, smoothing, left_out
+        context, targets, embeddings, bias, smoothing, ignore_index
     )
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)

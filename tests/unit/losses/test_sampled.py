@@ -24,12 +24,12 @@ def scored():
     return normal(N, D), targets, normal(V, D), normal(V)
 
 
-def naive_losses(scored, sampled, expected_count, target_expected_count, smoothing):
+def naive_losses(scored, sampled, expected_count, smoothing):
     """``(N,)`` losses and NLLs; ``sampled`` may repeat a class, as a draw may."""
     context, targets, embeddings, bias = scored
     losses, nlls = [], []
     for n, target in enumerate(targets.tolist()):
-        own = (context[n] * embeddings[target]).sum() - math.log(target_expected_count[target])
+        own = (context[n] * embeddings[target]).sum()
         own = own if bias is None else own + bias[target]
         others = []
         for k in sampled:
@@ -46,24 +46,16 @@ def naive_losses(scored, sampled, expected_count, target_expected_count, smoothi
     return torch.stack(losses), torch.stack(nlls)
 
 
-def ours(scored, sampled, expected_count=None, target_expected_count=None, **options):
+def ours(scored, sampled, expected_count=None, **options):
     context, targets, embeddings, bias = scored
     sampled = torch.tensor(sampled, dtype=torch.long)
     ids, rows = scored_classes(sampled, targets)
     log_expected = torch.zeros(len(sampled), dtype=torch.float64)
     if expected_count is not None:
-        log_expected = log_of(expected_count, sampled)
-    log_of_targets = None
-    if target_expected_count is not None:
-        log_of_targets = log_of(target_expected_count, targets)
+        counts = [expected_count[k] for k in sampled.tolist()]
+        log_expected = torch.tensor(counts, dtype=torch.float64).log()
     bias = None if bias is None else bias[ids]
-    return sampled_nll(
-        context, rows, embeddings[ids], bias, log_expected, log_of_targets, **options
-    )
-
-
-def log_of(counts, ids):
-    return torch.tensor([counts[k] for k in ids.tolist()], dtype=torch.float64).log()
+    return sampled_nll(context, rows, embeddings[ids], bias, log_expected, **options)
 
 
 def gradients_of(value, scored):
@@ -87,22 +79,17 @@ SAMPLES = {
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("chunk_size", [0, 2])
 @pytest.mark.parametrize("counts", [None, COUNTS], ids=["uncorrected", "corrected"])
-@pytest.mark.parametrize("target_counts", [None, COUNTS], ids=["", "corrected targets"])
 def test_losses_and_gradients_equal_the_naive_sum(
-    scored, sample, with_bias, smoothing, chunk_size, counts, target_counts
+    scored, sample, with_bias, smoothing, chunk_size, counts
 ):
     scored = scored if with_bias else (*scored[:3], None)
-    expected, expected_nll = naive_losses(
-        scored, SAMPLES[sample], counts or ONES, target_counts or ONES, smoothing
-    )
+    expected, expected_nll = naive_losses(scored, SAMPLES[sample], counts or ONES, smoothing)
     options = {"smoothing": smoothing, "chunk_size": chunk_size}
-    each, each_nll = ours(
-        scored, SAMPLES[sample], counts, target_counts, reduction="none", **options
-    )
+    each, each_nll = ours(scored, SAMPLES[sample], counts, reduction="none", **options)
     torch.testing.assert_close(each, expected, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(each_nll, expected_nll, rtol=1e-10, atol=1e-12)
 
-    loss, nll = ours(scored, SAMPLES[sample], counts, target_counts, **options)
+    loss, nll = ours(scored, SAMPLES[sample], counts, **options)
     torch.testing.assert_close(loss, expected.sum(), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(nll, expected_nll.sum(), rtol=1e-10, atol=1e-12)
     references = gradients_of(expected.sum(), scored)
@@ -114,7 +101,7 @@ def test_losses_and_gradients_equal_the_naive_sum(
 def test_repeated_draws_count_as_often_as_they_came(scored):
     draws, expected = [5, 5, 5, 8, 10, 10], {5: 0.7, 8: 0.2, 10: 1.4}
     expected = {**ONES, **expected}
-    reference, _ = naive_losses(scored, draws, expected, ONES, smoothing=0.0)
+    reference, _ = naive_losses(scored, draws, expected, smoothing=0.0)
     merged = {k: expected[k] / draws.count(k) for k in (5, 8, 10)}
     loss, _ = ours(scored, [5, 8, 10], merged, reduction="none")
     torch.testing.assert_close(loss, reference, rtol=1e-12, atol=0)
