@@ -20,7 +20,7 @@ from training_step import make_batch, make_task
 
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.search import CandidateGenerator
-from fairseq_outlayers.formats.candidate_file import Translations
+from fairseq_outlayers.decoding.translations import Translations
 
 
 def make_model(task: Any, output_layer: str, dimensions: int) -> Any:

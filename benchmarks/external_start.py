@@ -54,7 +54,7 @@ def write_table(work: Path, words: int, trained: int, dimensions: int) -> None:
         "rows": words + 4,
         "dimensions": dimensions,
         **vector_table.checksums(path),
-        "dictionary": vector_table.dictionary_checksum(symbols),
+        "dictionary": vector_table.dictionary_facts(symbols),
     }
     Path(f"{path}.json").write_text(json.dumps(facts))
     (work / "done").touch()

@@ -13,10 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from candidate_coverage import CoverageReport
-from candidate_files import Translations, Words
-from common import CommandParser, UserError, positive_int, refuse_idle, run
-from lexical_table import Lexicon, read_table
-from text_files import count_parallel_lines, read_lines, read_parallel, write_together
+from candidate_files import RankedTranslations
+from common import CommandParser, positive_int, refuse_idle, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import DictionaryFile
+from fairseq_outlayers.formats.lexicon import Lexicon, read_table
+from fairseq_outlayers.formats.output_file import write_together
+from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
 
 FREQUENT, REPORT_FREQUENT, REPORT_PER_WORD = 100, [1000, 2000, 4000], [0, 1, 10, 20]
 EXAMPLE = """example:
@@ -26,7 +29,7 @@ EXAMPLE = """example:
 """
 
 
-def read_blocked(path: Path | None, target: Words) -> np.ndarray:
+def read_blocked(path: Path | None, target: DictionaryFile) -> np.ndarray:
     """Ids of the words in a file, one a line; says how many the dictionary does not have."""
     if path is None:
         return np.empty(0, dtype=np.int64)
@@ -36,7 +39,12 @@ def read_blocked(path: Path | None, target: Words) -> np.ndarray:
     return np.array(known, dtype=np.int64)
 
 
-def describe(lexicon: Lexicon, source: Words, target: Words, translations: Translations) -> str:
+def describe(
+    lexicon: Lexicon,
+    source: DictionaryFile,
+    target: DictionaryFile,
+    translations: RankedTranslations,
+) -> str:
     """One line: what was dropped, and what the file holds."""
     unknown = [
         len({words[number] for number in set(ids.tolist())} - dictionary.index().keys())
@@ -54,7 +62,10 @@ def describe(lexicon: Lexicon, source: Words, target: Words, translations: Trans
 
 
 def report_coverage(
-    options: argparse.Namespace, source: Words, target: Words, translations: Translations
+    options: argparse.Namespace,
+    source: DictionaryFile,
+    target: DictionaryFile,
+    translations: RankedTranslations,
 ) -> None:
     """Print the table for every pair of K and K'."""
     listed = options.report_per_word or [n for n in REPORT_PER_WORD if n <= options.per_word]
@@ -72,7 +83,10 @@ def report_coverage(
 
 
 def write(
-    options: argparse.Namespace, source: Words, target: Words, translations: Translations
+    options: argparse.Namespace,
+    source: DictionaryFile,
+    target: DictionaryFile,
+    translations: RankedTranslations,
 ) -> None:
     """Write the candidate file and the exports, together.
 
@@ -167,11 +181,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     refuse_idle(options, options.dev_source is not None, "without --dev-source", *reports)
     if options.dev_source is not None:
         count_parallel_lines([options.dev_source, options.dev_target])
-    source = Words.read(options.source_dictionary)
-    target = Words.read(options.target_dictionary)
+    source = DictionaryFile.read(options.source_dictionary)
+    target = DictionaryFile.read(options.target_dictionary)
     lexicon = read_table(options.lexicon, "fast_align")
     blocked = read_blocked(options.block, target)
-    translations = Translations.select(lexicon, source, target, options.per_word, blocked)
+    translations = RankedTranslations.select(lexicon, source, target, options.per_word, blocked)
     print(describe(lexicon, source, target, translations))
     if not len(translations.targets):
         raise UserError(

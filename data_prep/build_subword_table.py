@@ -7,14 +7,17 @@ are one unit each. So are the words with which fairseq fills a dictionary up (ma
 """
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from common import CommandParser, UserError, positive_int, progress, run
-from text_files import read_lines, write_together
+from common import CommandParser, positive_int, progress, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import SPECIALS, DictionaryFile, is_padding_word
+from fairseq_outlayers.formats.output_file import write_together
+from fairseq_outlayers.formats.subword_table import SubwordTable, table_path, write_table
+from fairseq_outlayers.formats.text import read_lines
 from word_units import UNITS, Cutter
 
 EXAMPLE = """example:
@@ -22,46 +25,17 @@ EXAMPLE = """example:
   python data_prep/build_subword_table.py data-bin/dict.de.txt --units syllables --language de_DE
 """
 
-SPECIALS = {"<s>", "<pad>", "</s>", "<unk>"}
-FILLED_UP = re.compile(r"madeupword\d{4,}")  # fairseq-preprocess --padding-factor, by default 8
-Table = dict[str, list[str]]
-
-
-def read_words(path: Path) -> list[str]:
-    """The words of a fairseq dictionary, in its order.
-
-    Raises:
-        UserError: if a line is not ``word count``.
-    """
-    words = []
-    for number, line in enumerate(read_lines(path), start=1):
-        fields = line.removesuffix(" #fairseq:overwrite").rsplit(" ", 1)
-        if len(fields) != 2 or not fields[1].isdecimal() or not fields[0]:
-            raise UserError(
-                f"{path}:{number}: {line[:60]!r} is not 'word count'; give the dict.*.txt that "
-                "fairseq-preprocess wrote"
-            )
-        words.append(fields[0])
-    if all(map(FILLED_UP.fullmatch, words)):
-        raise UserError(f"{path}: no words in it; give the dict.*.txt of fairseq-preprocess")
-    return words
-
 
 def unseen_words(texts: Sequence[Path], known: Sequence[str]) -> list[str]:
     """The words of some texts that a dictionary lacks, in the order of their first appearance."""
     found = dict.fromkeys(
         word for text in texts for line in read_lines(text) for word in line.split()
     )
-    excluded = set(known) | SPECIALS
+    excluded = {*known, *SPECIALS}
     return [word for word in found if word not in excluded]
 
 
-def table_path(dictionary: Path, units: str) -> Path:
-    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
-    return dictionary.with_name(f"{units}.{dictionary.name.removeprefix('dict.')}")
-
-
-def cut_all(words: Iterable[str], cut: Cutter) -> Table:
+def cut_all(words: Iterable[str], cut: Cutter) -> SubwordTable:
     """The units of every word.
 
     Raises:
@@ -75,7 +49,7 @@ def cut_all(words: Iterable[str], cut: Cutter) -> Table:
     return table
 
 
-def describe(table: Table, units: str) -> list[str]:
+def describe(table: SubwordTable, units: str) -> list[str]:
     """How many units there are, how many a word has, and which words a sum cannot tell apart."""
     lengths = sorted(map(len, table.values()))
     types = len({unit for parts in table.values() for unit in parts})
@@ -94,7 +68,7 @@ def describe(table: Table, units: str) -> list[str]:
     return lines
 
 
-def frequent(table: Table, number: int = 5) -> str:
+def frequent(table: SubwordTable, number: int = 5) -> str:
     """The units that most words have."""
     counts = Counter(unit for parts in table.values() for unit in set(parts))
     return ", ".join(f"{unit} ({count:,})" for unit, count in counts.most_common(number))
@@ -140,8 +114,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table of the dictionary named on the command line."""
     options = parse_arguments(arguments)
-    listed = read_words(options.dictionary)
-    words = [word for word in listed if not FILLED_UP.fullmatch(word)]
+    listed = DictionaryFile.read(options.dictionary).words()
+    words = [word for word in listed if not is_padding_word(word)]
     unseen = unseen_words(options.also_words_of, listed)
     try:
         cut = UNITS[options.units](words, options)
@@ -155,8 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rest = {word: [word] for word in listed if word not in table}
     path = table_path(options.dictionary, options.units)
     with write_together([path], [options.dictionary]) as outputs:
-        for word, parts in [*table.items(), *rest.items()]:
-            outputs[0].write_line(f"{word}\t{' '.join(parts)}")
+        write_table(outputs[0], {**table, **rest})
     print("\n".join(describe(table, options.units)))
     print(f"in most words: {frequent(table)}")
     print(f"wrote {path} ({len(table) + len(rest):,} lines)")

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from candidate_files import Translations, Words
+from candidate_files import RankedTranslations
+from fairseq_outlayers.formats.dictionary import DictionaryFile
 
 NEVER = np.iinfo(np.int64).max
 
@@ -31,9 +32,9 @@ class CoverageReport:
 
     def __init__(
         self,
-        translations: Translations,
-        source: Words,
-        target: Words,
+        translations: RankedTranslations,
+        source: DictionaryFile,
+        target: DictionaryFile,
         choices: Sequence[tuple[int, int]],
     ):
         self.translations = translations
@@ -70,7 +71,7 @@ class CoverageReport:
             self.sizes[number] += min(limit, self.num_frequent) + 2 + added.sum()
 
     def _translation_ranks(self, source: str) -> tuple[np.ndarray, np.ndarray]:
-        """Translations of a sentence's words, ascending, and the best rank that each has."""
+        """RankedTranslations of a sentence's words, ascending, and the best rank that each has."""
         ids = {self.indices[0][word] for word in source.split() if word in self.indices[0]}
         rows = [self.translations.row(number) for number in sorted(ids)]
         targets = np.concatenate([*rows, np.empty(0, dtype=np.int64)]).astype(np.int64)

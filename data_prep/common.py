@@ -1,7 +1,8 @@
-"""What the command lines of data preparation share: errors, arguments, progress.
+"""What the command lines of data preparation share: arguments, errors as lines, progress.
 
 The commands are scripts run by path (``python data_prep/NAME.py``), so this module is imported
-as ``common``: Python puts a script's own folder first on its search path.
+as ``common``: Python puts a script's own folder first on its search path. Importing it puts this
+checkout's ``fairseq_outlayers`` next, whose ``formats`` the commands share with the package.
 """
 
 import argparse
@@ -14,13 +15,13 @@ from typing import NoReturn, TextIO, TypeVar
 
 from tqdm import tqdm
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+
+from fairseq_outlayers.errors import UserError, changes_nothing
+
 Item = TypeVar("Item")
 tqdm.monitor_interval = 0  # no thread of its own: a process with threads should not fork
 QUIET_SECONDS = 20.0  # off a terminal, progress is shown only after, and every, so many seconds
-
-
-class UserError(Exception):
-    """A mistake that the user can mend, told in one line: FILE:LINE: what, the value, the fix."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -69,8 +70,7 @@ def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str
     for name in names:
         value = getattr(options, name.replace("-", "_"))
         if value is not None and not acts:
-            said = " ".join(map(str, value)) if isinstance(value, list) else value
-            raise UserError(f"--{name} {said} changes nothing {where}: leave it out")
+            raise changes_nothing(name, value, where, "leave it out")
 
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,9 +16,10 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, UserError, progress, run
+from common import CommandParser, progress, run
 from data_sets import DATA_SETS, RemoteFile
-from text_files import write_together
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
 
 EXAMPLE = """example:
   python data_prep/download.py multi30k --out data/multi30k

@@ -21,16 +21,17 @@ from typing import Any
 from common import CommandParser, positive_int, progress, run
 from coverage import Coverage, failures
 from extraction import SPECIALS, Extraction
-from text_files import count_lines, read_lines, write_together
-from vector_formats import FORMATS, detect_format
-from vector_table import (
+from fairseq_outlayers.formats.dictionary import write_dictionary
+from fairseq_outlayers.formats.external_table_writer import (
     PRECISIONS,
     TableWriter,
     checksums,
-    dictionary_checksum,
-    write_dictionary,
+    dictionary_facts,
     write_json,
 )
+from fairseq_outlayers.formats.output_file import write_together
+from fairseq_outlayers.formats.text import count_lines, read_lines
+from vector_formats import FORMATS, detect_format
 
 EXAMPLE = """example:
   python data_prep/extract_embeddings.py --vectors glove.840B.300d.txt \\
@@ -76,7 +77,7 @@ def extract(options: argparse.Namespace) -> None:
             "training_rows": extraction.trained,
             "vectors": {"file": options.vectors.name, "format": form, "words": extraction.count},
             "norms": norms,
-            "dictionary": dictionary_checksum(extraction.rows),
+            "dictionary": dictionary_facts(extraction.rows),
         }
         write_json(outputs[1], facts | checksums(outputs[0].temporary))
         words = list(extraction.rows)[len(SPECIALS) :]

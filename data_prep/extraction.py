@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from back_off import other_forms
-from common import UserError, progress
+from common import progress
 from coverage import BY_FORM, COMPOSED, NONE, OWN
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.external_table_writer import TableWriter
 from vector_files import VectorFile
-from vector_table import TableWriter
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of fairseq's dictionaries
 PADDING, END, UNKNOWN = 1, 2, 3

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from common import progress
-from lexical_table import Lexicon
+from fairseq_outlayers.formats.lexicon import Lexicon
 
 BLOCK_PAIRS = 4_000_000  # word pairs in memory at once while the pairs are numbered
 

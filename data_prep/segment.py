@@ -8,23 +8,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import (
-    CommandParser,
-    UserError,
-    add_corpus_arguments,
-    language_files,
-    positive_int,
-    progress,
-    run,
-)
+from common import CommandParser, add_corpus_arguments, language_files, positive_int, progress, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import report_written, write_together
+from fairseq_outlayers.formats.text import count_lines, count_parallel_lines, read_lines
 from segmentation_methods import METHODS, Segmentation, load_segmentation
-from text_files import (
-    count_lines,
-    count_parallel_lines,
-    read_lines,
-    report_written,
-    write_together,
-)
 
 EXAMPLE = """example:
   python data_prep/segment.py learn --inputs train.en train.de --merges 8000 --output codes

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from common import UserError, progress
-from text_files import read_lines
+from common import progress
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import read_lines
 
 # sentencepiece would silently leave out longer sentences (4,192 bytes unless told otherwise).
 LONGEST_SENTENCE_BYTES = 1 << 24

@@ -11,22 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from common import (
-    CommandParser,
-    UserError,
-    add_corpus_arguments,
-    language_files,
-    positive_int,
-    progress,
-    run,
-)
-from text_files import (
-    OutputFile,
-    count_parallel_lines,
-    read_parallel,
-    report_written,
-    write_together,
-)
+from common import CommandParser, add_corpus_arguments, language_files, positive_int, progress, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import OutputFile, report_written, write_together
+from fairseq_outlayers.formats.text import count_parallel_lines, read_parallel
 from workers import ordered_map
 
 EXAMPLE = """example:

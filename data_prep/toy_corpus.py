@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, UserError, positive_int, progress, run
-from text_files import write_together
+from common import CommandParser, positive_int, progress, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
 from toy_language import ToyLanguage
 
 EXAMPLE = """example:

@@ -7,8 +7,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import CommandParser, UserError, positive_int, progress, refuse_idle, run
-from text_files import count_lines, read_lines, write_together
+from common import CommandParser, positive_int, progress, refuse_idle, run
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
+from fairseq_outlayers.formats.text import count_lines, read_lines
 
 EXAMPLE = """example:
   python data_prep/train_embeddings.py --input captions.en --output vectors.en.vec --dimensions 300

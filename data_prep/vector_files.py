@@ -9,7 +9,7 @@ from typing import IO, NamedTuple, Protocol
 
 import numpy as np
 
-from common import UserError
+from fairseq_outlayers.errors import UserError
 
 BLOCK_WORDS = 4096
 LONGEST_WORD = 10_000  # bytes; where none ends before, the file is no word2vec binary

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import UserError
+from fairseq_outlayers.errors import UserError
 from vector_files import (
     BLOCK_WORDS,
     LONGEST_WORD,

@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import UserError
-from text_files import read_lines
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import read_lines
 
 Cutter = Callable[[str], list[str]]
 

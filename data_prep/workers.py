@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from common import UserError
+from fairseq_outlayers.errors import UserError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,6 +11,21 @@ class UserError(ValueError):
     """
 
 
+def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserError:
+    """Of an option that is given and has no effect.
+
+    Args:
+        option: its name, with dashes or underscores.
+        value: that it is given; True for a flag.
+        where: it has none, in words.
+        remedy: what to do.
+    """
+    flag = f"--{option.replace('_', '-')}"
+    said = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    given = flag if value is True else f"{flag} {said}"
+    return UserError(f"{given} changes nothing {where}: {remedy}")
+
+
 def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:
     """Refuse an option that is given and changes nothing without another.
 
@@ -24,5 +39,4 @@ def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:
     """
     value = getattr(config, option)
     if str(value) != str(getattr(defaults, option)):
-        given = f"--{option.replace('_', '-')}" + ("" if value is True else f" {value}")
-        raise UserError(f"{given} has no meaning without {needed}: give that too, or leave it out")
+        raise changes_nothing(option, value, f"without {needed}", "give that too, or leave it out")

@@ -8,7 +8,7 @@ entries are refused. ``options.py`` makes command-line options of it.
 from dataclasses import Field, field, fields, make_dataclass
 from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.ranges import check_ranges
 
 
@@ -111,12 +111,12 @@ class Selection:
     def refuse_idle(self, config: Any) -> None:
         """Raise a ``UserError`` for the first option that only entries not selected have."""
         for name, _ in self.idle(config):
-            value, flag = getattr(config, name), command_line_name(name)
-            given = flag if value is True else f"{flag} {value}"
-            raise UserError(
-                f"{given} changes nothing with {command_line_name(self.option)} "
-                f"{getattr(config, self.option)}: it is an option of "
-                f"{', '.join(self.owners(name))}; choose one of them, or leave it out"
+            raise changes_nothing(
+                name,
+                getattr(config, name),
+                f"with {command_line_name(self.option)} {getattr(config, self.option)}",
+                f"it is an option of {', '.join(self.owners(name))}; choose one of them, or leave "
+                "it out",
             )
 
     def idle(self, config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence
 import torch
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.formats.external_table import ExternalTable
+from fairseq_outlayers.tables.external_table import ExternalTable
 
 SIDES = ("internal", "external", "both")
 

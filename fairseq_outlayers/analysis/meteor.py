@@ -57,16 +57,13 @@ class MatchStatistics:
         self.reference_words: Counter[int] = Counter()
         self.matches: Counter[int] = Counter()
         self.chunks = 0
-        self.inexact_sentences = 0
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             self.hypothesis_words.update(map(group_of, hypothesis))
             self.reference_words.update(map(group_of, reference))
             self.matches.update(
                 map(group_of, (Counter(hypothesis) & Counter(reference)).elements())
             )
-            alignment = align(hypothesis, reference)
-            self.chunks += alignment.chunks
-            self.inexact_sentences += not alignment.exact
+            self.chunks += align(hypothesis, reference).chunks
 
     def scores(self, parameters: MeteorParameters, group: Optional[int] = None) -> Scores:
         """Scores of one group, or of all words alike.

@@ -15,8 +15,8 @@ from fairseq_outlayers.analysis.external_words import (
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.external_table import ExternalTable
 from fairseq_outlayers.formats.text import lines, parallel_lines
+from fairseq_outlayers.tables.external_table import ExternalTable
 
 
 def report(

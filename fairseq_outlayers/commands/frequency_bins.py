@@ -62,16 +62,10 @@ def run(options: argparse.Namespace) -> None:
     systems = [(path, parallel_lines(options.reference, path)) for path in options.hypothesis]
     statistics = [MatchStatistics(system, references, bins.bin_of) for _, system in systems]
     scores = [scores_by_bin(sums, bins, parameters) for sums in statistics]
-    inexact = [sums.inexact_sentences for sums in statistics]
     if options.json:
-        print(json.dumps(_report(options, parameters, bins, scores, inexact), indent=2))
+        print(json.dumps(_report(options, parameters, bins, scores), indent=2))
     else:
         print(_table(options.hypothesis, bins, scores))
-        for path, number in zip(options.hypothesis, inexact, strict=True):
-            if number:
-                print(
-                    f"{path}: too repetitive to be sure of the fewest chunks, sentences: {number}"
-                )
 
 
 def _report(
@@ -79,7 +73,6 @@ def _report(
     parameters: MeteorParameters,
     bins: Bins,
     scores: Sequence[Dict[str, Scores]],
-    inexact: Sequence[int],
 ) -> dict:
     return {
         "reference": options.reference,
@@ -90,10 +83,9 @@ def _report(
         "systems": [
             {
                 "hypothesis": path,
-                "inexact_sentences": number,
                 "scores": {name: score._asdict() for name, score in of_system.items()},
             }
-            for path, of_system, number in zip(options.hypothesis, scores, inexact, strict=True)
+            for path, of_system in zip(options.hypothesis, scores, strict=True)
         ],
     }
 

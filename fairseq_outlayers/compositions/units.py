@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import file_of
+from fairseq_outlayers.formats.subword_table import read_table, table_path
 
 MOST_UNITS = 1_000  # of a word; all words have as many places as the longest
 PADDING = 0  # the id that fills rows up; units count from 1
@@ -82,12 +83,6 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
     return number_units(rows)
 
 
-def table_path(dictionary_file: str, kind: str) -> Path:
-    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
-    path = Path(dictionary_file)
-    return path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
-
-
 def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, List[str]]]:
     """The table beside a dictionary and what it says; None and nothing if there is none."""
     read_from = file_of(dictionary)
@@ -109,43 +104,6 @@ def number_units(rows: Iterable[List[str]]) -> WordUnits:
     longest = max(map(len, numbered))
     filled = [units + [PADDING] * (longest - len(units)) for units in numbered]
     return WordUnits(torch.tensor(filled), list(numbers))
-
-
-def read_table(path: Path) -> Dict[str, List[str]]:
-    """What ``data_prep/build_subword_table.py`` wrote: a word, a tab, its units.
-
-    Raises:
-        UserError: if a word has no units, or stands there twice, or the file is not UTF-8.
-    """
-    try:
-        return _read_rows(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: not UTF-8 text ({error.reason}); build the table again with "
-            "data_prep/build_subword_table.py"
-        ) from error
-
-
-def _read_rows(path: Path) -> Dict[str, List[str]]:
-    table: Dict[str, List[str]] = {}
-    # An editor may have added a byte order mark, and a carriage return to every last unit.
-    with open(path, encoding="utf-8-sig", newline="\n") as lines:
-        for number, line in enumerate(lines, start=1):
-            word, _, units = line.removesuffix("\n").removesuffix("\r").partition("\t")
-            if not all(units.split(" ")):
-                raise UserError(
-                    f"{path}:{number}: the word {word!r} has no units, or an empty one; build the "
-                    "table again with data_prep/build_subword_table.py"
-                )
-            if word in table:
-                raise UserError(
-                    f"{path}:{number}: the word {word!r} was there before; build the table again "
-                    "with data_prep/build_subword_table.py"
-                )
-            table[word] = units.split(" ")
-    return table
 
 
 def _check_covers(

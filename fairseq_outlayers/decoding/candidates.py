@@ -7,8 +7,8 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
+from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError, refuse_idle
-from fairseq_outlayers.formats.candidate_file import Translations
 from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.registry import lookup
 

@@ -1,16 +1,16 @@
-"""The file of candidate translations that ``data_prep/build_candidates.py`` writes."""
+"""The file of candidate translations, which ``data_prep/build_candidates.py`` writes."""
 
+import io
 import os
 import zipfile
 import zlib
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import fingerprint
+from fairseq_outlayers.formats.output_file import OutputFile
 
 FORMAT = 1
 MOST_EXPANDED = 100  # times its size in the file; real lists shrink to a third at most
@@ -20,16 +20,16 @@ NUMBERS = ("per_word", "source_fingerprint", "target_fingerprint")
 DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
-class Translations(NamedTuple):
+class CandidateFile(NamedTuple):
     """The best translations of every source word, in rows one after the other."""
 
-    offsets: Tensor  # (V_source + 1,): row s is targets[offsets[s] : offsets[s + 1]]
-    targets: Tensor  # class ids, the most probable translation of a word first
-    blocked: Tensor  # class ids that are never to be produced
+    offsets: np.ndarray  # (V_source + 1,): row s is targets[offsets[s] : offsets[s + 1]]
+    targets: np.ndarray  # class ids, the most probable translation of a word first
+    blocked: np.ndarray  # class ids that are never to be produced
     per_word: int  # the longest row that the file was made for
 
     @classmethod
-    def load(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "Translations":
+    def read(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "CandidateFile":
         """Read a file and make sure that it speaks of these dictionaries.
 
         Raises:
@@ -50,42 +50,23 @@ class Translations(NamedTuple):
             raise UserError(
                 f"--candidates {path}: {wrong}; make it with data_prep/build_candidates.py"
             )
-        return cls(
-            torch.from_numpy(arrays["offsets"]).long(),
-            torch.from_numpy(arrays["targets"]).long(),
-            torch.from_numpy(arrays["blocked"]).long(),
-            int(arrays["per_word"]),
+        lists = (arrays[name] for name in ("offsets", "targets", "blocked"))
+        return cls(*lists, int(arrays["per_word"]))
+
+    def write(self, output: OutputFile, source: Any, target: Any) -> None:
+        """Write the lists of two dictionaries."""
+        file = io.BytesIO()
+        np.savez_compressed(
+            file,
+            format=FORMAT,
+            per_word=self.per_word,
+            source_fingerprint=fingerprint(source),
+            target_fingerprint=fingerprint(target),
+            offsets=self.offsets.astype(np.int64),
+            targets=self.targets.astype(np.int32),
+            blocked=self.blocked.astype(np.int32),
         )
-
-    @classmethod
-    def none(cls, num_source_words: int) -> "Translations":
-        """No translations of any word, and nothing blocked."""
-        empty = torch.zeros(0, dtype=torch.long)
-        return cls(torch.zeros(num_source_words + 1, dtype=torch.long), empty, empty, 0)
-
-    def of(self, source_tokens: Tensor, per_word: int, default: int) -> Tensor:
-        """The first ``per_word`` translations of every token.
-
-        Args:
-            source_tokens: ``(B, S)``; ids beyond the dictionary have no translations.
-            default: stands where a word has fewer translations.
-        Returns:
-            Class ids, ``(B, S, per_word)``.
-        """
-        tokens = source_tokens.clamp(max=len(self.offsets) - 2)
-        first, end = self.offsets[tokens], self.offsets[tokens + 1]
-        end = torch.where(tokens == source_tokens, end, first)
-        ranks = torch.arange(per_word, device=tokens.device)
-        places = first.unsqueeze(-1) + ranks
-        exists = places < end.unsqueeze(-1)
-        if not len(self.targets):
-            return torch.full_like(places, default)
-        return self.targets[places.clamp(max=len(self.targets) - 1)].masked_fill(~exists, default)
-
-    def to(self, device: torch.device) -> "Translations":
-        """The same on another device."""
-        offsets, targets, blocked, per_word = self
-        return Translations(offsets.to(device), targets.to(device), blocked.to(device), per_word)
+        output.write(file.getvalue())
 
 
 def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:

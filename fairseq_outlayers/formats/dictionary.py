@@ -1,9 +1,17 @@
-"""What identifies a dictionary: the checksum of its words, and the file that it was read from."""
+"""fairseq's dictionaries: the file ``dict.txt``, and the checksum that identifies one."""
 
 import re
 import zlib
-from typing import Any, Optional
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+import numpy as np
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import OutputFile
+from fairseq_outlayers.formats.text import read_lines
+
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of every dictionary
 CHECKSUM_BITS = 32
 PADDING_WORD = re.compile(r"madeupword\d{4,}")
 # Set by patches/required/dictionary_file.py; fairseq forgets the path.
@@ -15,9 +23,13 @@ def fingerprint(dictionary: Any) -> int:
 
     Every symbol counts, the ``madeupword`` padding too: each has a row of weights.
     """
-    checksum = zlib.crc32("\n".join(dictionary.symbols).encode("utf-8", "surrogatepass"))
     # Up to 2**31 symbols in all may be added up by checkpoint averaging before 63 bits are full.
-    return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum
+    return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum(dictionary.symbols)
+
+
+def checksum(symbols: Sequence[str]) -> int:
+    """CRC-32 of symbols joined by line feeds."""
+    return zlib.crc32("\n".join(symbols).encode("utf-8", "surrogatepass"))
 
 
 def file_of(dictionary: Any) -> Optional[str]:
@@ -28,3 +40,47 @@ def file_of(dictionary: Any) -> Optional[str]:
 def is_padding_word(word: str) -> bool:
     """Whether it is one of those by which fairseq rounds the size of a dictionary up."""
     return PADDING_WORD.fullmatch(word) is not None
+
+
+class DictionaryFile(NamedTuple):
+    """The words of a ``dict.txt``, as fairseq numbers them."""
+
+    symbols: List[str]
+    counts: np.ndarray  # of the words; zero for the specials
+
+    @classmethod
+    def read(cls, path: Path) -> "DictionaryFile":
+        """Raises UserError if a line is not ``WORD COUNT``, or all words are padding."""
+        symbols, counts = list(SPECIALS), [0] * len(SPECIALS)
+        for number, line in enumerate(read_lines(path), start=1):
+            word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+            if not word or not count.isdecimal():
+                raise UserError(
+                    f"{path}:{number}: {line[:60]!r} is not WORD COUNT; give a dict.txt of "
+                    "fairseq-preprocess"
+                )
+            symbols.append(word)
+            counts.append(int(count))
+        found = cls(symbols, np.array(counts))
+        if all(map(is_padding_word, found.words())):
+            raise UserError(f"{path}: no words; give a dict.txt of fairseq-preprocess")
+        return found
+
+    def words(self) -> List[str]:
+        """The symbols without the specials."""
+        return self.symbols[len(SPECIALS) :]
+
+    def index(self) -> Dict[str, int]:
+        """Ids of the words, without the specials."""
+        return {word: number for number, word in enumerate(self.words(), start=len(SPECIALS))}
+
+    def by_frequency(self) -> np.ndarray:
+        """Ids of the words, the most frequent first."""
+        return np.argsort(-self.counts[len(SPECIALS) :], kind="stable") + len(SPECIALS)
+
+
+def write_dictionary(output: OutputFile, words: Sequence[str], counts: Sequence[int]) -> None:
+    """Write fairseq's format, "WORD COUNT" a line, without the specials."""
+    for start in range(0, len(words), 10_000):
+        pairs = zip(words[start : start + 10_000], counts[start : start + 10_000], strict=True)
+        output.write("".join(f"{word} {count}\n" for word, count in pairs).encode())

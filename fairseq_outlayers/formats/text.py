@@ -1,28 +1,58 @@
-"""Text files as lists of words."""
+"""Text files: strict reading, by lines and by words.
 
-from typing import Iterator, List, Optional
+Lines end at "\\n" and nowhere else: ``str.splitlines`` would also split at U+0085 and U+2028 and
+put a parallel corpus out of step. A "\\r" before the "\\n" (a file from Windows) and a byte order
+mark at the start of a file are dropped.
+"""
+
+from pathlib import Path
+from typing import Iterator, List, Optional, Sequence, Tuple, Union
 
 from fairseq_outlayers.errors import UserError
 
 
-def lines(path: str, separator: Optional[str] = None) -> Iterator[List[str]]:
-    """The words of each line. Only a line feed ends a line (U+2028 and its like do not).
+def read_lines(path: Union[str, Path]) -> Iterator[str]:
+    """The lines of a UTF-8 text file, without line ends.
+
+    Raises:
+        UserError: if the file cannot be read, or has a byte that is not UTF-8.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise UserError(f"{path}: no such file; check the path")
+    if path.is_dir():
+        raise UserError(f"{path}: is a directory, but a text file is needed")
+    try:
+        with open(path, "rb") as file:
+            for number, raw in enumerate(file, start=1):
+                raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+                yield _decode(
+                    raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, path, number
+                )
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+
+
+def _decode(raw: bytes, path: Path, number: int) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}:{number}: not UTF-8: byte 0x{raw[error.start]:02x} at byte "
+            f"{error.start + 1} of the line; convert the file with iconv -t UTF-8"
+        ) from None
+
+
+def lines(path: Union[str, Path], separator: Optional[str] = None) -> Iterator[List[str]]:
+    """The words of each line.
 
     Args:
         path: UTF-8 text.
         separator: between words; any white space by default.
     Raises:
-        UserError: if the file cannot be read or is not UTF-8.
+        UserError: as :func:`read_lines`.
     """
-    try:
-        # An editor may have put a byte order mark in front of the first word.
-        with open(path, encoding="utf-8-sig", newline="\n") as file:
-            for line in file:
-                yield line.removesuffix("\n").split(separator)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from error
+    return (line.split(separator) for line in read_lines(path))
 
 
 def parallel_lines(reference: str, other: str) -> List[List[str]]:
@@ -39,3 +69,32 @@ def parallel_lines(reference: str, other: str) -> List[List[str]]:
             "line translations of the same sentences, at least one"
         )
     return sentences
+
+
+def count_lines(path: Path) -> int:
+    """Number of lines, after reading the whole file strictly; UserError if it has none."""
+    count = sum(1 for _ in read_lines(path))
+    if not count:
+        raise UserError(f"{path}: empty file, 0 lines; write it again or leave it out")
+    return count
+
+
+def count_parallel_lines(paths: Sequence[Path]) -> int:
+    """Number of lines that all files share, after reading them strictly.
+
+    Raises:
+        UserError: if a file is empty, unreadable or not UTF-8, or if line counts differ.
+    """
+    counts = {path: count_lines(path) for path in paths}
+    shortest, longest = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    if counts[shortest] != counts[longest]:
+        raise UserError(
+            f"{shortest}:{counts[shortest]}: last of {counts[shortest]:,} lines, but {longest} "
+            f"has {counts[longest]:,}; line n of each file must translate line n of the other"
+        )
+    return counts[shortest]
+
+
+def read_parallel(paths: Sequence[Path]) -> Iterator[Tuple[str, ...]]:
+    """Line n of every file, for each n; the files have been counted before."""
+    return zip(*map(read_lines, paths), strict=True)

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.external_table import ExternalTable
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.joint import JointOutputLayer, joint_encoders
+from fairseq_outlayers.tables.external_table import ExternalTable
 
 
 class ExternalJointOutputLayer(ComputedOutputLayer):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from candidate_coverage import CoverageReport
-from candidate_files import Translations, Words
-from common import UserError
-from lexical_table import read_table
+from candidate_files import RankedTranslations
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import DictionaryFile
+from fairseq_outlayers.formats.lexicon import read_table
 
 LEXICON = "a\tx\t-0.1\na\ty\t-0.5\na\tz\t-0.3\nb\tz\t-0.2\nb\tw\t-0.1\nunseen\tx\t0\nc\tunseen\t0\n"
 FILES = {
@@ -30,7 +31,7 @@ def files(tmp_path):
 
 
 def words_of(folder):
-    return Words.read(folder / "dict.s"), Words.read(folder / "dict.t")
+    return DictionaryFile.read(folder / "dict.s"), DictionaryFile.read(folder / "dict.t")
 
 
 def rows(translations, source, target):
@@ -54,7 +55,7 @@ def test_the_best_translations_that_the_dictionaries_know(per_word, blocked, exp
     source, target = words_of(files)
     ids = np.array([target.symbols.index(word) for word in blocked], dtype=int)
     lexicon = read_table(files / "lexicon", "fast_align")
-    selected = Translations.select(lexicon, source, target, per_word, ids)
+    selected = RankedTranslations.select(lexicon, source, target, per_word, ids)
     assert rows(selected, source, target) == expected
 
 
@@ -99,7 +100,7 @@ def test_coverage_equals_counting_with_sets(tmp_path):
     lexicon = read_table(tmp_path / "lexicon", "fast_align")
     choices = [(2, 0), (6, 0), (6, 1), (9, 3), (99, 6)]
     report = CoverageReport(
-        Translations.select(lexicon, source, target, 6, ids), source, target, choices
+        RankedTranslations.select(lexicon, source, target, 6, ids), source, target, choices
     )
     for left, right in pairs:
         report.add(" ".join(left), " ".join(right))
@@ -174,10 +175,10 @@ def test_an_option_that_would_change_nothing_is_refused(option, files, command, 
 
 def test_a_dictionary_with_odd_lines_is_read_as_fairseq_reads_it(tmp_path):
     (tmp_path / "dict").write_text("a 3\nb c 2\n")
-    assert Words.read(tmp_path / "dict").symbols[4:] == ["a", "b c"]
+    assert DictionaryFile.read(tmp_path / "dict").symbols[4:] == ["a", "b c"]
     (tmp_path / "dict").write_text("")
     with pytest.raises(UserError, match="no words"):
-        Words.read(tmp_path / "dict")
+        DictionaryFile.read(tmp_path / "dict")
 
 
 @pytest.mark.parametrize(

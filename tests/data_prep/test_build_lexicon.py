@@ -8,9 +8,9 @@ import pytest
 
 import build_lexicon
 import ibm_model1 as module
-from common import UserError
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.lexicon import Lexicon, count_links, read_table
 from ibm_model1 import Corpus, ibm_model1
-from lexical_table import Lexicon, count_links, read_table
 
 SOURCE = ["the house", "the book", "", "a book the the book", "house", "a"]
 TARGET = ["das haus", "das buch", "ja", "ein buch das", "", "ein ein haus"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import build_subword_table
-from common import UserError
+from fairseq_outlayers.errors import UserError
 
 pytest.importorskip("morfessor")
 pytest.importorskip("pyphen")
@@ -131,8 +131,8 @@ def test_an_unknown_language_is_refused_with_the_known_ones(folder, options):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("the 3\nhouse\n", r"dict.en.txt:2: 'house' is not 'word count'"),
-        ("the many\n", r"dict.en.txt:1: 'the many' is not 'word count'"),
+        ("the 3\nhouse\n", r"dict.en.txt:2: 'house' is not WORD COUNT"),
+        ("the many\n", r"dict.en.txt:1: 'the many' is not WORD COUNT"),
         ("", "dict.en.txt: no words in it"),
     ],
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import download
-from common import UserError
 from data_sets import DATA_SETS, RemoteFile
+from fairseq_outlayers.errors import UserError
 
 MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 TEXTS = {"train.en": b"one two\nthree\n", "train.de": b"eins zwei\ndrei\n"}

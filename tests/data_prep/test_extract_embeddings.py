@@ -12,8 +12,8 @@ import pytest
 import common
 from back_off import diagnose, other_forms
 from coverage import NONE, OWN, Coverage
-from text_files import write_together
-from vector_table import PRECISIONS, TableWriter
+from fairseq_outlayers.formats.external_table_writer import PRECISIONS, TableWriter
+from fairseq_outlayers.formats.output_file import write_together
 
 VECTORS = {
     "the": [1, 0, 0],

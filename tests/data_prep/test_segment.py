@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import segment
-from common import UserError
+from fairseq_outlayers.errors import UserError
 
 LEARN = {
     "subword_nmt": ["--merges", "60"],

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from common import UserError
-from text_files import count_lines, count_parallel_lines, read_lines, write_together
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
+from fairseq_outlayers.formats.text import count_lines, count_parallel_lines, read_lines
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 import tokenize_corpus
 import workers
-from common import UserError
+from fairseq_outlayers.errors import UserError
 
 MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from common import UserError
+from fairseq_outlayers.errors import UserError
 from workers import ordered_map
 
 

@@ -27,16 +27,17 @@ def readers(good: Path) -> Iterator[Reader]:
     from fairseq.data import Dictionary, data_utils
 
     from fairseq_outlayers.compositions.units import read_table as read_units
+    from fairseq_outlayers.decoding.translations import Translations
     from fairseq_outlayers.decoding.unk_replacement import read_translations
-    from fairseq_outlayers.formats.candidate_file import Translations
-    from fairseq_outlayers.formats.external_table import ExternalTable
     from fairseq_outlayers.formats.text import lines
     from fairseq_outlayers.samplers.proposal import read_weights
+    from fairseq_outlayers.tables.external_table import ExternalTable
 
     sys.path.insert(0, str(DATA_PREP))
-    import candidate_files
     import lexical_table
     import text_files
+
+    import candidate_files
     import vector_files
 
     dictionaries = [Dictionary.load(str(good / f"bin/dict.{side}.txt")) for side in ("xx", "yy")]

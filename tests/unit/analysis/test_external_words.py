@@ -12,7 +12,7 @@ from fairseq_outlayers.analysis.external_words import (
 )
 from fairseq_outlayers.commands.external_words import COMMAND
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.external_table import ExternalTable
+from fairseq_outlayers.tables.external_table import ExternalTable
 from tests.conftest import make_dictionary, write_external_table
 
 # w0 and w1 are in the internal vocabulary; w1 and w3 have no vector; x is in neither.

@@ -116,8 +116,8 @@ def test_a_line_separator_within_a_line_does_not_end_it(files):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("good", None, r"good: No such file"),
-        ("ref", b"\xff\n\n", r"ref: not UTF-8 text"),
+        ("good", None, r"good: no such file"),
+        ("ref", b"\xff\n\n", r"ref:1: not UTF-8"),
         ("train", b"\n", r"train has no words"),
     ],
 )

@@ -45,7 +45,7 @@ def test_how_to_decode_is_passed_on(tmp_path):
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
         (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
-        (["--unk-dictionary", "x"], "--unk-dictionary x has no meaning without --unk-replacement"),
+        (["--unk-dictionary", "x"], "--unk-dictionary x changes nothing without --unk-replacement"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from fairseq_outlayers.decoding.candidates import CommonList
+from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.candidate_file import Translations
 from fairseq_outlayers.formats.dictionary import fingerprint
 from tests.conftest import make_dictionary
 

@@ -16,8 +16,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.restriction import restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
+from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.candidate_file import Translations
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
 from tests.unit.decoding.conftest import NUM_TARGET
@@ -363,11 +363,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"candidate_scope": "batch"}, "scope batch has no meaning without --candidate-freq"),
-            ({"candidate_per_word": 3}, "per-word 3 has no meaning without --candidates"),
+            ({"candidate_scope": "batch"}, "scope batch changes nothing without --candidate-freq"),
+            ({"candidate_per_word": 3}, "per-word 3 changes nothing without --candidates"),
             (
                 {"candidate_per_word": 3, "candidate_frequent": 9},
-                "per-word 3 has no meaning without --candidates",
+                "per-word 3 changes nothing without --candidates",
             ),
         ],
     )

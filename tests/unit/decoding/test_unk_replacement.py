@@ -127,8 +127,8 @@ def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, deco
         ({"unk_replacement": "dictionary"}, "dictionary needs an --unk-dictionary"),
         ({"unk_replacement": "copy", "unk_dictionary": "x"}, "takes no --unk-dictionary"),
         ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: No such file"),
-        ({"unk_dictionary": "x"}, "--unk-dictionary x has no meaning without --unk-replacement"),
-        ({"source_text": "x"}, "--source-text x has no meaning without --unk-replacement"),
+        ({"unk_dictionary": "x"}, "--unk-dictionary x changes nothing without --unk-replacement"),
+        ({"source_text": "x"}, "--source-text x changes nothing without --unk-replacement"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message, make_task):

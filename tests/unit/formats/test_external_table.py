@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.external_table import ExternalTable
+from fairseq_outlayers.tables.external_table import ExternalTable
 from tests.conftest import make_dictionary, make_model, write_external_table
 
 

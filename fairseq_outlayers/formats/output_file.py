@@ -1,9 +1,7 @@
-"""Strict reading and atomic writing of text files, shared by the data preparation commands.
+"""Files that appear whole or not at all, several together.
 
-Lines end at "\\n" and nowhere else: ``str.splitlines`` would also split at U+0085 and U+2028 and
-put a parallel corpus out of step. A "\\r" before the "\\n" (a file from Windows) and a byte order
-mark at the start of a file are dropped on reading. On writing, a "\\r" inside a line is refused,
-because fairseq reads text with universal newlines and would count two lines.
+Lines end at "\\n". A "\\r" inside a line is refused, because fairseq reads text with universal
+newlines and would count two lines.
 """
 
 import os
@@ -12,60 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from common import UserError
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, without line ends.
-
-    Raises:
-        UserError: if the file is missing, a directory, or has a byte that is not UTF-8.
-    """
-    if not path.exists():
-        raise UserError(f"{path}: no such file; check the path")
-    if path.is_dir():
-        raise UserError(f"{path}: is a directory, but a text file is needed")
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            if number == 1:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}:{number}: not UTF-8: byte 0x{raw[error.start]:02x} at byte "
-                    f"{error.start + 1} of the line; convert the file with iconv -t UTF-8"
-                ) from None
-
-
-def count_lines(path: Path) -> int:
-    """Number of lines, after reading the whole file strictly; UserError if it has none."""
-    count = sum(1 for _ in read_lines(path))
-    if not count:
-        raise UserError(f"{path}: empty file, 0 lines; write it again or leave it out")
-    return count
-
-
-def count_parallel_lines(paths: Sequence[Path]) -> int:
-    """Number of lines that all files share, after reading them strictly.
-
-    Raises:
-        UserError: if a file is empty, unreadable or not UTF-8, or if line counts differ.
-    """
-    counts = {path: count_lines(path) for path in paths}
-    shortest, longest = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
-    if counts[shortest] != counts[longest]:
-        raise UserError(
-            f"{shortest}:{counts[shortest]}: last of {counts[shortest]:,} lines, but {longest} "
-            f"has {counts[longest]:,}; line n of each file must translate line n of the other"
-        )
-    return counts[shortest]
-
-
-def read_parallel(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Line n of every file, for each n; the files have been counted before."""
-    return zip(*map(read_lines, paths), strict=True)
+from fairseq_outlayers.errors import UserError
 
 
 class OutputFile:

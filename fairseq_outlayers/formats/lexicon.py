@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common import UserError
-from text_files import OutputFile, read_lines
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import OutputFile
+from fairseq_outlayers.formats.text import read_lines
 
 EMPTY_WORDS = {"<eps>", "NULL"}  # fast_align's and Moses' names for the empty word
 

@@ -1,23 +1,19 @@
-"""Writes a table of external vectors: PREFIX.npy, its checksums, its dictionary.
-
-The table is a plain NumPy file, (rows, dimensions), whose row i belongs to symbol i of the
-dictionary; the four specials of fairseq come first. The sidecar PREFIX.npy.json holds what a model
-checks when it opens the table: sizes, CRC-32 of the whole file and of some blocks of it, and the
-number and CRC-32 of the dictionary's symbols, joined by line feeds.
-"""
+"""Writes a table of external vectors and its sidecar (``external_table.py``)."""
 
 import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common import UserError
-from text_files import OutputFile
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import checksum
+from fairseq_outlayers.formats.external_table import file_checksum
+from fairseq_outlayers.formats.output_file import OutputFile
 
 PRECISIONS = {"fp16": np.dtype("<f2"), "fp32": np.dtype("<f4")}
 BLOCK_BYTES = 4096
@@ -96,33 +92,21 @@ def checksums(path: Path) -> dict[str, Any]:
     """Size, CRC-32 of the whole file, and of evenly spaced blocks by their first byte."""
     size = os.path.getsize(path)
     starts = range(0, size, max(BLOCK_BYTES, size // BLOCKS))
-    whole, blocks = 0, {}
+    blocks = {}
     with open(path, "rb") as file:
-        while data := file.read(1 << 22):
-            whole = zlib.crc32(data, whole)
         for start in starts:
             file.seek(start)
             blocks[str(start)] = zlib.crc32(file.read(BLOCK_BYTES))
-    return {"bytes": size, "crc32": whole, "block_bytes": BLOCK_BYTES, "blocks": blocks}
+    facts = {"bytes": size, "crc32": file_checksum(path)}
+    return {**facts, "block_bytes": BLOCK_BYTES, "blocks": blocks}
 
 
-def dictionary_checksum(symbols: Iterable[str]) -> dict[str, int]:
+def dictionary_facts(symbols: Sequence[str]) -> dict[str, int]:
     """Number and CRC-32 of a dictionary's symbols, the specials included."""
-    number, checksum, separator = 0, 0, ""
-    for number, symbol in enumerate(symbols, start=1):  # noqa: B007 (returned)
-        checksum = zlib.crc32(f"{separator}{symbol}".encode(), checksum)
-        separator = "\n"
-    return {"symbols": number, "crc32": checksum}
+    return {"symbols": len(symbols), "crc32": checksum(symbols)}
 
 
 def write_json(output: OutputFile, content: dict[str, Any]) -> None:
     """Write an object, an entry a line."""
     for line in json.dumps(content, indent=1, ensure_ascii=False).split("\n"):
         output.write_line(line)
-
-
-def write_dictionary(output: OutputFile, words: Sequence[str], counts: Sequence[int]) -> None:
-    """Write fairseq's format, "WORD COUNT" a line, without the specials."""
-    for start in range(0, len(words), 10_000):
-        pairs = zip(words[start : start + 10_000], counts[start : start + 10_000], strict=True)
-        output.write("".join(f"{word} {count}\n" for word, count in pairs).encode())

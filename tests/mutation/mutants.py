@@ -1,44 +1,8 @@
-"""Mutation testing of one module at a time: which small changes do the tests not notice?
+"""Modules with one small change."""
 
-    python -m tests.mutate                        # all of SUITES
-    python -m tests.mutate losses/sampled.py samplers/base.py
-
-Every mutant differs from the module in one place (:class:`Mutator` lists the operators) and exists
-in the memory of a forked process only, which runs the tests of ``SUITES`` until one fails. A mutant
-that no test notices survives; tests/README.md explains those that do.
-"""
-
-import argparse
 import ast
 import copy
-import importlib.machinery
-import os
-import signal
-import sys
-import time
-from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional
-
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "fairseq_outlayers"
-SECONDS = 240.0  # that a mutant may run; the slowest suite takes 40
-CONTRACT = ["tests/unit/criterions/test_sampled_softmax.py", "tests/contract/test_samplers.py"]
-# Modules, by a pattern, and the tests that cover them, quick ones first.
-SUITES: Dict[str, List[str]] = {
-    "losses/*.py": [
-        "tests/unit/losses",
-        "tests/unit/criterions/test_full_softmax.py",
-        "tests/unit/optim/test_amp.py",
-        *CONTRACT,
-    ],
-    "samplers/*.py": ["tests/unit/samplers", *CONTRACT],
-    "tables/*.py": [
-        "tests/unit/tables",
-        "tests/unit/optim/test_lazy_adam.py",
-        "tests/contract/test_row_sparse.py",
-        "tests/contract/test_partitions.py",
-    ],
-}
+from typing import Iterator, NamedTuple, Optional
 
 
 class Mutant(NamedTuple):
@@ -54,8 +18,9 @@ COMPARISONS = {
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
 OPERATORS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Add, ast.BitAnd: ast.BitOr,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Add,
+    ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 
@@ -156,18 +121,18 @@ class Mutator(ast.NodeTransformer):
         return self._negated(node)
 
     def _negated(self, node):  # type: ignore[no-untyped-def]
-        if not isinstance(node.test, ast.Compare | ast.UnaryOp):  # those are mutated themselves
-            if self._take(node, "condition negated"):
-                node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+        is_mutated_itself = isinstance(node.test, ast.Compare | ast.UnaryOp)
+        if not is_mutated_itself and self._take(node, "condition negated"):
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         value = node.value
         if isinstance(value, bool) and self._take(node, f"{value} -> {not value}"):
             return ast.copy_location(ast.Constant(not value), node)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if self._take(node, f"{value} -> {value + 1}"):
-                return ast.copy_location(ast.Constant(value + 1), node)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and self._take(node, f"{value} -> {value + 1}"):
+            return ast.copy_location(ast.Constant(value + 1), node)
         return node
 
 
@@ -180,77 +145,3 @@ def mutants(source: str) -> Iterator[Mutant]:
         mutator = Mutator(number)
         changed = ast.fix_missing_locations(mutator.visit(copy.deepcopy(tree)))
         yield Mutant(mutator.line, mutator.change, changed)
-
-
-def survives(path: Path, mutant: Mutant, tests: List[str]) -> bool:
-    """Whether all tests pass in a forked process that imports the mutant."""
-    child = os.fork()
-    if child == 0:
-        _run(path, mutant, tests)
-    stop = time.monotonic() + SECONDS
-    while time.monotonic() < stop:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            return status == 0
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
-
-
-def _run(path: Path, mutant: Mutant, tests: List[str]) -> None:
-    os.setpgid(0, 0)
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    plain = importlib.machinery.SourceFileLoader.get_code
-
-    def get_code(loader, name):  # type: ignore[no-untyped-def]
-        if Path(loader.get_filename(name)) == path:
-            return compile(mutant.tree, str(path), "exec")
-        return plain(loader, name)
-
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-    code = 1
-    try:
-        import pytest
-
-        options = ["-x", "-q", "-m", "not gpu and not system", "-p", "no:cacheprovider"]
-        code = int(pytest.main([*options, *tests]))
-    finally:
-        os._exit(code)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("modules", nargs="*", metavar="FOLDER/FILE.py", help="below the package")
-    asked = parser.parse_args().modules
-    os.chdir(ROOT)
-    # What every process needs, imported once. Not the package: its modules are what changes.
-    import fairseq.models
-    import fairseq.sequence_generator
-    import hypothesis
-    import torch
-
-    torch.set_num_threads(1)
-    assert fairseq and hypothesis and "fairseq_outlayers" not in sys.modules
-    for pattern, tests in SUITES.items():
-        for path in sorted(PACKAGE.glob(pattern)):
-            name = str(path.relative_to(PACKAGE))
-            if (asked and name not in asked) or path.name == "__init__.py":
-                continue
-            total = killed = 0
-            source = path.read_text(encoding="utf-8")
-            if not survives(path, Mutant(0, "none", ast.parse(source)), tests):
-                sys.exit(f"{name}: its tests fail without a change: {' '.join(tests)}")
-            for mutant in mutants(source):
-                total += 1
-                if survives(path, mutant, tests):
-                    print(f"{name}:{mutant.line}: {mutant.change}", flush=True)
-                else:
-                    killed += 1
-            print(f"{name}: {killed} of {total} mutants killed", flush=True)
-
-
-if __name__ == "__main__":
-    main()

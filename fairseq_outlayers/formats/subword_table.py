@@ -1,0 +1,46 @@
+"""The table of the subword units of a dictionary's words, beside the dictionary.
+
+A line is a word, a tab, and its units with single spaces between them. fairseq's specials are not
+in it: they are one unit each.
+"""
+
+from pathlib import Path
+from typing import Dict, List, Union
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import OutputFile
+from fairseq_outlayers.formats.text import read_lines
+
+AGAIN = "build the table again with data_prep/build_subword_table.py"
+SubwordTable = Dict[str, List[str]]
+
+
+def table_path(dictionary_file: Union[str, Path], kind: str) -> Path:
+    """``dict.de.txt -> morphs.de.txt``, in the same folder."""
+    path = Path(dictionary_file)
+    return path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
+
+
+def write_table(output: OutputFile, table: SubwordTable) -> None:
+    """Write a table, in its order."""
+    for word, units in table.items():
+        output.write_line(f"{word}\t{' '.join(units)}")
+
+
+def read_table(path: Path) -> SubwordTable:
+    """What :func:`write_table` wrote.
+
+    Raises:
+        UserError: if a word has no units, or stands there twice, or the file is not UTF-8.
+    """
+    table: SubwordTable = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        word, _, units = line.partition("\t")
+        if not all(units.split(" ")):
+            raise UserError(
+                f"{path}:{number}: the word {word!r} has no units, or an empty one; {AGAIN}"
+            )
+        if word in table:
+            raise UserError(f"{path}:{number}: the word {word!r} was there before; {AGAIN}")
+        table[word] = units.split(" ")
+    return table

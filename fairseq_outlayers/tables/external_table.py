@@ -1,0 +1,101 @@
+"""A table of external vectors, read from disk a batch at a time."""
+
+import mmap
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy as np
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.external_table import open_table, override
+
+VERSION = "external_table_version"
+ROWS_AT_ONCE = 256
+
+
+class ExternalTable:
+    """The vectors of all symbols of a dictionary, in a memory-mapped NumPy file.
+
+    Not a module: neither the optimiser nor a checkpoint nor a device ever holds the table, and
+    copies of a model share it. What a batch asks for is read; the rest stays on disk.
+
+    Args:
+        path: written by ``data_prep/extract_embeddings.py``, its checksums beside it.
+        dictionary: whose symbols the rows belong to.
+        checks_all: whether to read the whole file for its checksum, not only some blocks.
+        option: that names the file, for messages.
+    Raises:
+        UserError: if the file is missing, damaged, or belongs to another dictionary.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        dictionary: Any,
+        checks_all: bool = False,
+        option: str = "external_embeddings",
+    ):
+        self.path = Path(path)
+        self.option = option
+        self._rows, crc32 = open_table(self.path, dictionary, checks_all, option)
+        # Of all words without one; data_prep makes it the mean of all vectors.
+        self.unknown = torch.from_numpy(np.array(self._rows[dictionary.unk()]))
+        # Fits int64, and tells tables of different sizes apart even where checksums are equal.
+        self.version = (len(self._rows) << 32) | crc32
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers in a vector."""
+        return self._rows.shape[1]
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """Vectors of ``ids`` ``(...)`` on their device: ``(..., dimensions)``, as in the file."""
+        wanted = ids.reshape(-1).cpu().numpy()
+        rows = np.empty((len(wanted), self.dimensions), self._rows.dtype)
+        table = np.asarray(self._rows)
+        for start in range(0, len(wanted), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            np.take(table, wanted[part], axis=0, out=rows[part])
+            _release(self._rows)
+        return torch.from_numpy(rows).to(ids.device).view(*ids.shape, -1)
+
+    def is_unknown(self, vectors: Tensor) -> Tensor:
+        """Where ``vectors(ids)`` ``(..., dimensions)`` are the one shared by unknown words."""
+        return (vectors == self.unknown.to(vectors.device)).all(-1)
+
+    def register(self, module: nn.Module) -> None:
+        """Save the table's checksum with ``module``; refuse a checkpoint that has another one."""
+        # An integer named "version" survives half precision and moving averages.
+        module.register_buffer(VERSION, torch.tensor(self.version))
+        module.register_load_state_dict_pre_hook(self._compare_versions)
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "ExternalTable":
+        return self
+
+    def _compare_versions(self, module: Any, state: Dict[str, Any], prefix: str, *_: Any) -> None:
+        # The state of a moving average lacks it: fairseq averages without integers.
+        found = int(state.setdefault(prefix + VERSION, torch.tensor(self.version)))
+        if found != self.version:
+            raise UserError(
+                f"{self.path}: is not the table that the checkpoint was trained with "
+                f"({found >> 32:,} rows with CRC-32 {found & 0xFFFFFFFF:08x} in training; "
+                f"{self.version >> 32:,} rows with {self.version & 0xFFFFFFFF:08x} now): pass "
+                f"that one, {override(self.option)}"
+            )
+
+
+def _release(rows: np.ndarray) -> None:
+    """Give mapped pages back: of every row read, its neighbours in 64 kB are mapped as well.
+
+    They stay in the system's cache, which is not this process's memory.
+    """
+    mapping = getattr(rows, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
