@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 import tempfile
 import zlib
@@ -23,6 +24,10 @@ from fairseq.models import (
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.options import OutputLayerConfig
 from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
+
+# Several tests run at a time, and so do the processes that they start: one thread each.
+os.environ["OMP_NUM_THREADS"] = "1"
+torch.set_num_threads(1)
 
 # A shell's background job ignores Ctrl-C, and all its children would with it, those included that
 # tests interrupt.

@@ -44,9 +44,9 @@ def bleu_intervals(
     counts = np.stack([np.bincount(row, minlength=size) for row in drawn])
     wholes, samples = [], []
     for hypotheses in systems:
-        statistics = _statistics(hypotheses, references, metric)
-        wholes.append(_bleu(statistics.sum(0), metric))
-        samples.append(np.array([_bleu(row, metric) for row in counts @ statistics]))
+        statistics = sentence_statistics(hypotheses, references, metric)
+        wholes.append(bleu_of(statistics.sum(0).tolist(), metric))
+        samples.append(np.array([bleu_of(row, metric) for row in (counts @ statistics).tolist()]))
     found = [_interval(*pair) for pair in zip(wholes, samples, strict=True)]
     if len(systems) != 2:
         return BleuIntervals(found, None)
@@ -59,7 +59,9 @@ def _interval(value: float, resampled: np.ndarray) -> Interval:
     return Interval(float(value), float(low), float(high))
 
 
-def _statistics(hypotheses: Sequence[str], references: Sequence[str], metric: BLEU) -> np.ndarray:
+def sentence_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], metric: BLEU
+) -> np.ndarray:
     """What BLEU adds up: n-gram matches, n-grams and both lengths, ``(sentences, 2 * N + 2)``."""
     rows = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -68,14 +70,14 @@ def _statistics(hypotheses: Sequence[str], references: Sequence[str], metric: BL
     return np.array(rows)
 
 
-def _bleu(sums: np.ndarray, metric: BLEU) -> float:
+def bleu_of(sums: Sequence[int], metric: BLEU) -> float:
+    """Corpus BLEU from summed statistics of sentences."""
     order = metric.max_ngram_order
-    numbers = sums.tolist()
     return metric.compute_bleu(
-        correct=numbers[:order],
-        total=numbers[order : 2 * order],
-        sys_len=numbers[-2],
-        ref_len=numbers[-1],
+        correct=sums[:order],
+        total=sums[order : 2 * order],
+        sys_len=sums[-2],
+        ref_len=sums[-1],
         smooth_method=metric.smooth_method,
         smooth_value=metric.smooth_value,
         effective_order=metric.effective_order,

@@ -11,18 +11,44 @@ from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
 from fairseq_outlayers.output_layers import OutputLayer
 
 
-class AttentionalDecoder(FairseqIncrementalDecoder, ABC):
-    """Embeddings, a recurrence with attention, and an output layer.
+class StatefulDecoder(FairseqIncrementalDecoder):
+    """A recurrence under an output layer.
 
-    A subclass sets ``output_projection``, and keeps what beam search needs as tensors ``(B, ...)``
-    by name under the key ``"state"``.
+    A subclass sets ``output_projection``, and keeps what beam search needs as tensors by name under
+    the key ``"state"``.
+    """
+
+    output_projection: OutputLayer
+    batch_dimension = 0
+    """Of the tensors that beam search reorders."""
+
+    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
+        """Logits ``(..., V)`` from states ``(..., H)``."""
+        return self.output_projection(features)
+
+    def reorder_incremental_state(
+        self, incremental_state: Dict[str, Any], new_order: Tensor
+    ) -> None:
+        """Rows of the cached state in another order, ``(B',)``, for beam search."""
+        cached = self.get_incremental_state(incremental_state, "state")
+        if cached is not None:
+            reordered = {
+                name: value.index_select(self.batch_dimension, new_order)
+                for name, value in cached.items()
+            }
+            self.set_incremental_state(incremental_state, "state", reordered)
+
+    def max_positions(self) -> int:
+        return MAX_POSITIONS
+
+
+class AttentionalDecoder(StatefulDecoder, ABC):
+    """Embeddings, a recurrence with attention, and an output layer.
 
     Args:
         dictionary: the target dictionary.
         embedding: ``(V, d)``.
     """
-
-    output_projection: OutputLayer
 
     def __init__(self, dictionary: Any, embedding: nn.Embedding):
         super().__init__(dictionary)
@@ -50,19 +76,3 @@ class AttentionalDecoder(FairseqIncrementalDecoder, ABC):
         incremental_state: Optional[Dict[str, Any]] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """What the output layer scores, ``(B, T, H)``, and ``{"attn": [(B, T, S)]}``."""
-
-    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """Logits ``(..., V)`` from states ``(..., H)``."""
-        return self.output_projection(features)
-
-    def reorder_incremental_state(
-        self, incremental_state: Dict[str, Any], new_order: Tensor
-    ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
-        cached = self.get_incremental_state(incremental_state, "state")
-        if cached is not None:
-            reordered = {name: value.index_select(0, new_order) for name, value in cached.items()}
-            self.set_incremental_state(incremental_state, "state", reordered)
-
-    def max_positions(self) -> int:
-        return MAX_POSITIONS

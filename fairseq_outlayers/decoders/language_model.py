@@ -3,9 +3,9 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch.nn as nn
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor
 
+from fairseq_outlayers.decoders.base import StatefulDecoder
 from fairseq_outlayers.decoders.carried_state import CarriedState
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayer
@@ -13,7 +13,7 @@ from fairseq_outlayers.output_layers import OutputLayer
 MAX_POSITIONS = 1_000_000  # an LSTM has no limit of its own; fairseq asks for a number
 
 
-class RecurrentDecoder(FairseqIncrementalDecoder):
+class RecurrentDecoder(StatefulDecoder):
     """Embeddings, LSTM layers, an output layer.
 
     Args:
@@ -22,6 +22,8 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         lstm: layers over the vectors.
         output_projection: scores classes from the last layer's states.
     """
+
+    batch_dimension = 2
 
     def __init__(
         self,
@@ -79,19 +81,6 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if carried is not None:
             carried.carry(state, self)
         return features, {"attn": None}
-
-    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """Logits ``(..., V)`` from states ``(..., H)``."""
-        return self.output_projection(features)
-
-    def reorder_incremental_state(
-        self, incremental_state: Dict[str, Any], new_order: Tensor
-    ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
-        cached = self.get_incremental_state(incremental_state, "state")
-        if cached is not None:
-            reordered = {"state": cached["state"].index_select(2, new_order)}
-            self.set_incremental_state(incremental_state, "state", reordered)
 
     def max_positions(self) -> int:
         return MAX_POSITIONS

@@ -5,12 +5,9 @@ each resample draws the seeds as well as the sentences.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics import BLEU
 
 RESAMPLES = 1000
 SEED = 12345  # of the resamples; sacreBLEU's own default
@@ -95,6 +92,8 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
     """Corpus BLEU."""
+    # Not above: it brings PyTorch, which most commands of the recipes do without.
+    from fairseq_outlayers.analysis.bootstrap import bleu_of, sentence_statistics
     from recipes.lab.scoring import bleu_metric
 
     metric = bleu_metric(tokenised, lowercase)
@@ -115,33 +114,3 @@ def of_lengths(metric: Metric, low: int, high: int) -> Metric:
         return metric.statistics(hypotheses, references) * chosen[:, None]
 
     return metric._replace(name=f"{metric.name} of {low} to {high}", statistics=statistics)
-
-
-def sentence_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], metric: "BLEU"
-) -> np.ndarray:
-    """What corpus BLEU is made of, summed: n-gram matches, n-grams, and both lengths.
-
-    Returns:
-        ``(sentences, 2 * orders + 2)``.
-    """
-    rows = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        score = metric.corpus_score([hypothesis], [[reference]])
-        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
-    return np.array(rows)
-
-
-def bleu_of(sums: Sequence[int], metric: "BLEU") -> float:
-    """Corpus BLEU from summed statistics of sentences."""
-    order = metric.max_ngram_order
-    return metric.compute_bleu(
-        correct=sums[:order],
-        total=sums[order : 2 * order],
-        sys_len=sums[-2],
-        ref_len=sums[-1],
-        smooth_method=metric.smooth_method,
-        smooth_value=metric.smooth_value,
-        effective_order=metric.effective_order,
-        max_ngram_order=order,
-    ).score

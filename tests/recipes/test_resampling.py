@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
+from fairseq_outlayers.analysis import bootstrap
 from recipes.lab import resampling, scoring
 
 SENTENCES = 30
@@ -62,10 +63,10 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
     unigrams = resampling.Metric(
         "unigrams",
         "tokenised",
-        lambda hypotheses, references: resampling.sentence_statistics(
+        lambda hypotheses, references: bootstrap.sentence_statistics(
             hypotheses, references, metric
         ),
-        lambda sums: resampling.bleu_of(sums, metric),
+        lambda sums: bootstrap.bleu_of(sums, metric),
     )
     found = resampling.estimate(unigrams.resampled(hypotheses, ["a"] * sentences), 1)
     half = 1.96 * 100 * (right * (1 - right) / sentences) ** 0.5

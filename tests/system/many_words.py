@@ -17,7 +17,7 @@ PARTITIONS = ["--partition-size", 60]
 
 
 def binarize(folder):
-    """Sentences to be copied from one side to the other, binarized; the folder of the data."""
+    """Sentences to be copied from one side to the other, binarized in ``bin``."""
     generator = random.Random(1)
     for split, size in {"train": 500, "valid": 30}.items():
         rows = [
@@ -30,7 +30,6 @@ def binarize(folder):
     prefixes = [f"--{split}pref={folder / split}" for split in ("train", "valid")]
     languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
     succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
-    return folder / "bin"
 
 
 def train(data, save_dir, *options, command=succeed):

@@ -6,7 +6,7 @@ from tests.system.commands import succeed
 
 
 def make_data(folder, test_sentences=13):
-    """Write and binarize 120 sentence pairs for training, 13 for validation; returns the data."""
+    """Write and binarize 120 sentence pairs for training, 13 for validation; in ``bin``."""
     generator = random.Random(1)
     for split, sentences in {"train": 120, "valid": 13, "test": test_sentences}.items():
         for side in ("xx", "yy"):
@@ -21,4 +21,3 @@ def make_data(folder, test_sentences=13):
         folder / "bin",
         *(f"--{split}pref={folder / split}" for split in ("train", "valid", "test")),
     )
-    return folder / "bin"

@@ -6,10 +6,15 @@ import sys
 
 import pytest
 
+from tests.system.backwards import generate, translations
 from tests.system.commands import PLUGIN, ROOT, run, succeed
-from tests.system.test_pipeline import data, generate, trained, translations  # noqa: F401
 
 pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def data(backwards_data):
+    return backwards_data
 
 
 def prepare(script, *options):
@@ -18,14 +23,15 @@ def prepare(script, *options):
 
 
 @pytest.fixture(scope="module")
-def candidates(data):  # noqa: F811
+def candidates(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("candidates")
     sides = ["--source", data / "train.xx", "--target", data / "train.yy"]
-    prepare("build_lexicon", *sides, "--output", data / "lexicon")
+    prepare("build_lexicon", *sides, "--output", folder / "lexicon")
     dictionaries = ["--source-dictionary", data / "bin" / "dict.xx.txt",
                     "--target-dictionary", data / "bin" / "dict.yy.txt"]  # fmt: skip
-    prepare("build_candidates", "--lexicon", data / "lexicon", *dictionaries,
-            "--output", data / "candidates.npz")  # fmt: skip
-    return data / "candidates.npz"
+    prepare("build_candidates", "--lexicon", folder / "lexicon", *dictionaries,
+            "--output", folder / "candidates.npz")  # fmt: skip
+    return folder / "candidates.npz"
 
 
 def lines(output):
@@ -33,7 +39,7 @@ def lines(output):
     return re.findall(r"^[SHDPA]-\d+\t.*$", output, re.MULTILINE)
 
 
-def test_all_words_as_candidates_print_what_fairseq_prints(data, trained, candidates):  # noqa: F811
+def test_all_words_as_candidates_print_what_fairseq_prints(data, trained, candidates):
     search = ["--beam", 3, "--nbest", 3, "--print-alignment", "hard"]
     ours = ["--task", "translation_outlayers", "--candidates", candidates]
     expected = lines(generate(data, trained, *search))
@@ -42,8 +48,8 @@ def test_all_words_as_candidates_print_what_fairseq_prints(data, trained, candid
 
 
 def test_the_translations_of_the_words_suffice_and_do_not_depend_on_the_batch(
-    data,  # noqa: F811
-    trained,  # noqa: F811
+    data,
+    trained,
     candidates,
 ):
     # K = 2 is </s> and <unk>: every letter comes from the lexicon.
@@ -56,7 +62,7 @@ def test_the_translations_of_the_words_suffice_and_do_not_depend_on_the_batch(
     assert right >= 0.9 * len(references)
 
 
-def test_interactive_copies_a_word_that_no_dictionary_has(data, trained, candidates):  # noqa: F811
+def test_interactive_copies_a_word_that_no_dictionary_has(data, trained, candidates):
     # Only <unk> can be produced, so that every word is copied.
     options = ["--user-dir", PLUGIN, "--cpu", "--path", trained, "--beam", 1,
                "--task", "translation_outlayers", "--candidate-frequent", 2,
@@ -67,9 +73,9 @@ def test_interactive_copies_a_word_that_no_dictionary_has(data, trained, candida
     assert "S-0\ta Bonn c" in result.stdout
 
 
-def test_a_candidate_file_for_other_data_is_refused_in_one_line(data, trained, candidates):  # noqa: F811
+def test_a_candidate_file_for_other_data_is_refused_in_one_line(data, trained, candidates):
     result = run("generate", data / "bin", "--user-dir", PLUGIN, "--cpu", "--path", trained,
-                 "--task", "translation_outlayers", "--candidates", data / "lexicon",
+                 "--task", "translation_outlayers", "--candidates", candidates.with_name("lexicon"),
                  "--candidate-frequent", 5)  # fmt: skip
     assert result.returncode == 1
     assert "not a candidate file" in result.stderr.strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Two processes on a CPU, started by torchrun as a user starts them."""
+"""Two processes on a CPU, started by torchrun as a user starts them, or as it starts them."""
 
 import os
 import shutil
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.system.commands import PLUGIN, ROOT, succeed
-from tests.system.random_text import make_data
+from tests.system.commands import PLUGIN, ROOT, on_two_processes, succeed
 
 pytestmark = pytest.mark.system
 
@@ -48,21 +47,21 @@ def parameters(folder):
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("data"))
+def data(random_data):
+    return random_data
 
 
 @pytest.fixture(scope="module")
-def one_process(data):
-    folder = data.parent / "one_process"
+def one_process(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one_process")
     options = [*SAMPLED, "--update-freq", 2, "--save-dir", folder]
     succeed("train", data, *TRAINING, *UPDATES, *options)
     return parameters(folder)
 
 
 @pytest.fixture(scope="module")
-def two_processes(data):
-    folder = data.parent / "two_processes"
+def two_processes(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two_processes")
     torchrun(data, *SAMPLED, *UPDATES, "--save-interval-updates", 5, "--save-dir", folder)
     return folder
 
@@ -82,7 +81,7 @@ def test_a_resumed_run_with_the_other_wrapper_equals_an_unbroken_one(
 ):
     middle = two_processes / "checkpoint_1_5.pt"
     resumed = ["--ddp-backend", "legacy_ddp", "--restore-file", middle, "--save-dir", tmp_path]
-    output = torchrun(data, *SAMPLED, *UPDATES, *resumed)
+    output = on_two_processes("train", data, *TRAINING, *SAMPLED, *UPDATES, *resumed)
     assert f"Loaded checkpoint {middle} (epoch 1 @ 5 updates)" in output
     assert_equal(parameters(tmp_path), one_process)
 
@@ -93,5 +92,5 @@ def test_two_processes_are_in_the_same_partition_and_equal_one(size, data, tmp_p
     options = [*PARTITIONED, "--partition-size", size, "--max-update", 25]
     alone = ["--update-freq", 2, "--save-dir", tmp_path / "one"]
     succeed("train", data, *TRAINING, *options, *alone)
-    torchrun(data, *options, "--save-dir", tmp_path / "two")
+    on_two_processes("train", data, *TRAINING, *options, "--save-dir", tmp_path / "two")
     assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))

@@ -6,10 +6,16 @@ import re
 import pytest
 import torch
 
+from tests.system.backwards import translations
 from tests.system.commands import PLUGIN, run, succeed
-from tests.system.test_pipeline import data, staircase, translations  # noqa: F401  (fixtures)
 
 pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def data(backwards_data):
+    return backwards_data
+
 
 MODEL = [
     "--embed-dim",
@@ -35,7 +41,7 @@ def statistics(log, tag):
 
 
 def test_a_trained_checkpoint_is_slim_logged_reported_and_decodes_alike_in_any_batch(
-    data,  # noqa: F811
+    data,
     tmp_path,
 ):
     options = [*TRAINING, *MODEL, "--arch", "esnmt_lstm", "--dropout", 0, "--store-ema"]
@@ -57,7 +63,7 @@ def test_a_trained_checkpoint_is_slim_logged_reported_and_decodes_alike_in_any_b
     assert translations(together.stdout) == translations(one_by_one.stdout)
 
 
-def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path):  # noqa: F811
+def test_resuming_equals_training_without_a_break_bit_for_bit(staircase, tmp_path):
     options = [*TRAINING, *MODEL, "--arch", "esnmt", "--dropout", 0.2]
     straight, broken = tmp_path / "straight", tmp_path / "broken"
     succeed("train", staircase, *options, "--max-epoch", 2, "--save-dir", straight)

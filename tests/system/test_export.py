@@ -4,8 +4,8 @@ import pytest
 
 from fairseq_outlayers import load
 from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
+from tests.system.backwards import TRAINING, TRANSFORMER
 from tests.system.commands import succeed
-from tests.system.test_pipeline import TRAINING, TRANSFORMER, data  # noqa: F401
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="pip install ctranslate2")
 pytestmark = pytest.mark.system
@@ -13,8 +13,13 @@ LIMIT = 20
 
 
 @pytest.fixture(scope="module")
-def trained_transformer(data):  # noqa: F811
-    save_dir = data / "transformer"
+def data(backwards_data):
+    return backwards_data
+
+
+@pytest.fixture(scope="module")
+def trained_transformer(data, tmp_path_factory):
+    save_dir = tmp_path_factory.mktemp("transformer")
     succeed("train", data / "bin", *TRAINING, *TRANSFORMER, "--output-layer", "deep_residual",
             "--criterion", "full_softmax", "--max-epoch", 6, "--max-tokens", 300, "--lr", 0.002,
             "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 100,
@@ -24,7 +29,7 @@ def trained_transformer(data):  # noqa: F811
 
 @pytest.mark.parametrize("beam", [1, 5])
 def test_ctranslate2_translates_token_for_token_as_fairseq(
-    data,  # noqa: F811
+    data,
     trained_transformer,
     tmp_path,
     beam,

@@ -1,18 +1,14 @@
 """Language models over a continuous text: train, resume in mid-epoch, two workers, evaluate."""
 
-import os
 import random
 import re
 import shutil
-import socket
-import subprocess
-import sys
 
 import pytest
 import torch
 
 from fairseq_outlayers.commands import open_vocabulary, principal_components, transform_gates
-from tests.system.commands import PLUGIN, ROOT, run, succeed
+from tests.system.commands import PLUGIN, on_two_processes, run, succeed
 
 pytestmark = pytest.mark.system
 
@@ -152,31 +148,14 @@ def test_bad_input_ends_training_with_one_line_that_says_what_to_do(
 
 
 def train_on_two(data, *options):
-    """Two processes with one model, as torchrun would start them."""
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "WORLD_SIZE": "2",
-                   "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}  # fmt: skip
-    workers = []
-    for rank in ("0", "1"):
-        command = [sys.executable, "-m", "fairseq_cli.train", data, *options,
-                   "--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo",
-                   "--distributed-world-size", 2, "--distributed-rank", rank, "--device-id", rank,
-                   "--distributed-init-method", "env://", "--distributed-no-spawn",
-                   "--load-checkpoint-on-all-dp-ranks"]  # fmt: skip
-        workers.append(
-            subprocess.Popen(
-                [str(part) for part in command],
-                env={**environment, "RANK": rank, "LOCAL_RANK": rank},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-    outputs = [worker.communicate(timeout=180)[0] for worker in workers]
-    for worker, output in zip(workers, outputs, strict=True):
-        assert worker.returncode == 0, output[-3000:]
+    """Two processes with one model, told of each other by fairseq's own options."""
+    on_two_processes(
+        "train", data, *options,
+        "--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo",
+        "--distributed-world-size", 2, "--distributed-init-method", "env://",
+        "--distributed-no-spawn", "--load-checkpoint-on-all-dp-ranks",
+        each=lambda rank: ["--distributed-rank", rank, "--device-id", rank],
+    )  # fmt: skip
 
 
 def test_two_workers_train_the_model_of_one_which_can_resume_what_they_began(

@@ -9,7 +9,7 @@ import torch
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
 from tests.system.commands import PLUGIN, run, succeed
-from tests.system.many_words import NUM_WORDS, PARTITIONS, binarize, saved, train
+from tests.system.many_words import NUM_WORDS, PARTITIONS, saved, train
 
 pytestmark = pytest.mark.system
 
@@ -18,8 +18,8 @@ ONE_PARTITION = ["--partition-size", NUM_WORDS + 4]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return binarize(tmp_path_factory.mktemp("many_words"))
+def data(many_words_data):
+    return many_words_data
 
 
 @pytest.fixture(scope="module")

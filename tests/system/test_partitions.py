@@ -9,14 +9,14 @@ import torch
 
 from fairseq_outlayers.__main__ import main
 from tests.system.commands import PLUGIN, run, succeed
-from tests.system.many_words import NUM_WORDS, binarize, saved, train
+from tests.system.many_words import NUM_WORDS, saved, train
 
 pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return binarize(tmp_path_factory.mktemp("many_words"))
+def data(many_words_data):
+    return many_words_data
 
 
 def moments(checkpoint):

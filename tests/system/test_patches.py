@@ -34,7 +34,9 @@ def generate(data, checkpoint, **environment):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("data"), test_sentences=TEST_SENTENCES)
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder, test_sentences=TEST_SENTENCES)
+    return folder / "bin"
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,7 @@ def training(data):
         *["--max-epoch", "2", "--eval-bleu", "--eval-bleu-detok", "space", "--eval-bleu-args"],
         '{"beam": 1, "max_len_b": 3}',
         user_dir=Path(kill_at_save.__file__).parent,
+        fresh=True,  # warnings come at imports too
         **{kill_at_save.SWITCH: "1"},
     )
     assert result.returncode == 0, result.stderr

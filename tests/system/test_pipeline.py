@@ -1,10 +1,5 @@
-"""Train, save, reload and decode: the whole way through fairseq's commands, on a toy task.
+"""Train, save, reload and decode: the whole way through fairseq's commands, on a toy task."""
 
-The task is to write a sentence backwards in capital letters, which a translation model can learn
-within seconds and cannot get right without encoder, attention, decoder and output layer.
-"""
-
-import random
 import re
 import shutil
 
@@ -13,62 +8,24 @@ import torch
 
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
+from tests.system.backwards import (
+    LETTERS,
+    LSTM,
+    SAMPLED,
+    SIZES,
+    TRAINING,
+    TRANSFORMER,
+    generate,
+    translations,
+)
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
 
-LETTERS = "abcdefgh"
-SIZES = {"train": 3000, "valid": 53, "test": 53}  # 53 is no multiple of 8
-
-LSTM = ["--arch", "luong_lstm", "--embed-dim", 48, "--hidden-size", 48, "--dropout", 0]
-TRANSFORMER = ["--arch", "transformer_tiny_outlayers", "--dropout", 0]
-SAMPLED = ["sampled_softmax", "--sampler", "unigram", "--num-sampled", 6]
-TRAINING = (
-    f"--user-dir {PLUGIN} --cpu --optimizer adam --lr 0.005 --clip-norm 1 --max-tokens 1500 "
-    "--num-workers 0 --no-epoch-checkpoints --log-format json --log-interval 10"
-).split()
-
-
-def backwards(words):
-    return [word.upper() for word in reversed(words)]
-
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("backwards")
-    generator = random.Random(1)
-    for split, size in SIZES.items():
-        rows = [generator.choices(LETTERS, k=generator.randint(2, 6)) for _ in range(size)]
-        for side, lines in (("xx", rows), ("yy", map(backwards, rows))):
-            text = "".join(" ".join(words) + "\n" for words in lines)
-            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
-    prefixes = [f"--{split}pref={folder / split}" for split in SIZES]
-    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
-    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
-    # For the language models: the target side alone.
-    prefixes = [f"--{split}pref={folder / split}.yy" for split in SIZES]
-    succeed("preprocess", "--only-source", *prefixes, "--destdir", folder / "lm")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def trained(data):
-    """A tied luong_lstm that has learnt the task."""
-    save_dir = data / "trained"
-    succeed("train", data / "bin", *TRAINING, *LSTM, "--output-layer", "tied",
-            "--criterion", "full_softmax", "--max-epoch", 8, "--lr", 0.01, "--max-tokens", 200,
-            "--save-dir", save_dir)  # fmt: skip
-    return save_dir / "checkpoint_last.pt"
-
-
-def translations(output):
-    """Hypotheses by sentence number."""
-    return {int(n): text for n, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", output, re.MULTILINE)}
-
-
-def generate(data, checkpoint, *options):
-    common = ["--user-dir", PLUGIN, "--cpu", "--num-workers", 0, "--path", checkpoint]
-    return succeed("generate", data / "bin", *common, *options).stdout
+def data(backwards_data):
+    return backwards_data
 
 
 def test_a_trained_model_writes_every_test_sentence_backwards(data, trained):
@@ -140,25 +97,6 @@ def test_a_word_added_by_its_description_is_written_in_the_place_of_the_describe
 def final_parameters(save_dir):
     state = torch.load(save_dir / "checkpoint_last.pt", weights_only=False)  # made by this test
     return state["model"]
-
-
-@pytest.fixture(scope="module")
-def staircase(tmp_path_factory):
-    """Sentences of all different lengths.
-
-    fairseq breaks ties in length by a seed that depends on the epoch in which a run was started;
-    without ties, a resumed run sees the batches of the run that it continues.
-    """
-    folder = tmp_path_factory.mktemp("staircase")
-    for side in ("xx", "yy"):
-        for split in ("train", "valid"):
-            words = [letter * (1 + number % 3) for number, letter in enumerate(LETTERS * 5)]
-            lines = [" ".join(words[:length]) for length in range(1, 41)]
-            (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    prefixes = [f"--{split}pref={folder / split}" for split in ("train", "valid")]
-    languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
-    succeed("preprocess", *languages, *prefixes, "--destdir", folder / "bin")
-    return folder / "bin"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tests.system.commands import PLUGIN, succeed
-from tests.system.random_text import make_data
 
 pytestmark = pytest.mark.system
 
@@ -63,17 +62,17 @@ MODES = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("data"))
+def data(random_data):
+    return random_data
 
 
 @pytest.fixture(scope="module")
-def text(data):
+def text(data, tmp_path_factory):
     """The same corpus for language models."""
-    folder = data.parent
-    prefixes = (f"--{split}pref={folder / split}.xx" for split in ("train", "valid"))
-    succeed("preprocess", "--only-source", *prefixes, "--destdir", folder / "text")
-    return folder / "text"
+    folder = tmp_path_factory.mktemp("text")
+    prefixes = (f"--{split}pref={data.parent / split}.xx" for split in ("train", "valid"))
+    succeed("preprocess", "--only-source", *prefixes, "--destdir", folder)
+    return folder
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from tests.system.commands import PLUGIN, ROOT, succeed
-from tests.system.random_text import make_data
 
 pytestmark = pytest.mark.system
 
@@ -27,8 +26,8 @@ TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("data"))
+def data(random_data):
+    return random_data
 
 
 @pytest.fixture

@@ -1,0 +1,165 @@
+"""Modules run as commands in forks of a warm process, which has imported torch and fairseq.
+
+A command would else spend seconds on imports. The fork has a folder, an environment, files and
+arguments of its own and imports ``fairseq_outlayers`` itself, so patches and registries are those
+of a fresh process. What a test says about the process or its imports needs a real one.
+
+``python -m tests.warm_server SOCKET`` serves until its standard input is closed.
+"""
+
+import atexit
+import functools
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, Any, Dict, List, Sequence
+
+ROOT = Path(__file__).parents[1]
+IMPORTED = ("preprocess", "train", "generate", "interactive", "eval_lm")  # of fairseq_cli
+
+
+def run_module(
+    module: str,
+    arguments: Sequence[str],
+    stdin: str = "",
+    timeout: float = 180,
+    cwd: Any = ROOT,
+    environment: Any = os.environ,
+) -> "subprocess.CompletedProcess[str]":
+    """What ``python -m MODULE ARGUMENT ...`` does, by a fork.
+
+    Raises:
+        subprocess.TimeoutExpired: after ``timeout`` seconds, when the fork has been killed.
+    """
+    request = {"module": module, "arguments": list(arguments), "cwd": str(cwd)}
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+        socket.socket(socket.AF_UNIX) as connection,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        connection.connect(_server())
+        data = json.dumps({**request, "environment": dict(environment)}).encode()
+        files = [file.fileno() for file in (given, out, err)]
+        socket.send_fds(connection, [len(data).to_bytes(8, "big")], files)
+        connection.sendall(data)
+        pid = int.from_bytes(connection.recv(8), "big")
+        connection.settimeout(timeout)
+        try:
+            code = int.from_bytes(connection.recv(8), "big", signed=True)
+        except TimeoutError:
+            os.killpg(pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired([module, *arguments], timeout) from None
+        texts = [_text_of(file) for file in (out, err)]
+        return subprocess.CompletedProcess([module, *arguments], code, *texts)
+
+
+def _text_of(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+@functools.cache
+def _server() -> str:
+    """The socket of this process's server."""
+    folder = tempfile.mkdtemp()
+    path = f"{folder}/socket"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.warm_server", path],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+    def end() -> None:
+        assert server.stdin
+        server.stdin.close()
+        server.wait()
+
+    atexit.register(end)
+    assert server.stdout
+    assert server.stdout.readline() == b"ready\n"
+    return path
+
+
+def serve(path: str) -> None:
+    """Fork for every request until the parent goes."""
+    for name in IMPORTED:
+        importlib.import_module(f"fairseq_cli.{name}")
+        del sys.modules[f"fairseq_cli.{name}"]  # a command runs it as __main__
+    assert "fairseq_outlayers" not in sys.modules
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while listener in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _answer(connection)
+                os._exit(0)
+            connection.close()
+
+
+def _answer(connection: socket.socket) -> None:
+    """Run one command in a child, so that its status is known however it ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, files, _, _ = socket.recv_fds(connection, 8, 3)
+    left, data = int.from_bytes(head, "big"), b""
+    while len(data) < left:
+        data += connection.recv(left - len(data))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            connection.close()
+            code = _command(json.loads(data), files)
+        finally:
+            os._exit(code)
+    connection.sendall(child.to_bytes(8, "big"))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    connection.sendall(code.to_bytes(8, "big", signed=True))
+
+
+def _command(request: Dict[str, Any], files: List[int]) -> int:
+    """The exit code of a module, run as its interpreter would."""
+    os.setpgid(0, 0)
+    for target, number in enumerate(files):
+        os.dup2(number, target)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.argv = [request["module"], *request["arguments"]]
+    try:
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+        return 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
