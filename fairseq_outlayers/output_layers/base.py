@@ -41,6 +41,17 @@ class OutputLayer(TableOwner, OwnStart, ABC):
             default=False, metadata={"help": "leave out the bias of each class at the output"}
         )
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Refuse a subclass with scores of its own, which losses and searches would not see."""
+        super().__init_subclass__(**keywords)
+        for method in ("logits", "forward"):
+            if method in cls.__dict__:
+                raise TypeError(
+                    f"{cls.__name__}.{method}: scores are dot products, which losses compute in "
+                    "parts of their own; override project, class_embeddings and class_bias instead "
+                    "(what is no dot product, as a mixture of softmaxes, is no output layer)"
+                )
+
     def __init__(self, num_classes: int, bias: bool = True):
         super().__init__()
         self.num_classes = num_classes
