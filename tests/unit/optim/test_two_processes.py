@@ -1,26 +1,24 @@
 """lazy_adam in two processes equals one process with twice the ``--update-freq``."""
 
-import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from tests.system.commands import ROOT
 from tests.unit.optim.two_processes import WRAPPERS, train
-
-
-def start(rank, folder):
-    command = [sys.executable, "-m", "tests.unit.optim.two_processes", str(rank), str(folder)]
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})
+from tests.warm_server import run_module
 
 
 @pytest.fixture(scope="module")
 def trained_by_two(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two_processes")
-    processes = [start(rank, folder) for rank in range(2)]
-    assert [process.wait(timeout=180) for process in processes] == [0, 0]
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(
+            lambda rank: run_module("tests.unit.optim.two_processes", [str(rank), str(folder)]),
+            range(2),
+        )
+    for process in done:
+        assert process.returncode == 0, process.stderr[-3000:]
     return folder
 
 
