@@ -16,11 +16,12 @@ GPU_PYTHON ?= $(VENV)/bin/python
 CHOICE := $(shell printf '%s' '$(TORCH) $(EXTRAS)' | cksum | cut -d' ' -f1)
 STAMP  := $(VENV)/installed-$(CHOICE)
 BIN    := $(VENV)/bin
-# Two workers on two cores: one thread each, or torch's threads fight each other.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# Two workers on two cores (tests/conftest.py: one thread each). Stealing keeps a long file from
+# being left to one of them at the end; what lies together mostly stays together.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults soak gpu check format system lock clean
+.PHONY: help setup demo test mutation faults soak gpu check format system lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -43,6 +44,9 @@ test: $(STAMP)  ## run every test that needs no GPU
 	$(PYTEST) -m "not gpu" --ignore=tests/faults $(PYTEST_ARGS)
 	@# Apart: these fork their process, which must not have computed on a (pretended) device.
 	$(PYTEST) -m "not gpu" $(PYTEST_ARGS) tests/faults
+
+mutation: $(STAMP)  ## which small changes of losses, samplers and tables do the tests not notice?
+	$(BIN)/python -m tests.mutation
 
 faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; results/reliability.md
 	rm -rf work/faults

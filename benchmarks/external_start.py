@@ -24,10 +24,7 @@ from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 import fairseq_outlayers  # noqa: F401  (registers architectures)
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data_prep"))
-
-import vector_table
+from fairseq_outlayers.formats.external_table_writer import checksums, dictionary_facts
 
 BATCH = (40, 25)  # sentences, tokens
 
@@ -53,8 +50,8 @@ def write_table(work: Path, words: int, trained: int, dimensions: int) -> None:
     facts = {
         "rows": words + 4,
         "dimensions": dimensions,
-        **vector_table.checksums(path),
-        "dictionary": vector_table.dictionary_facts(symbols),
+        **checksums(path),
+        "dictionary": dictionary_facts(symbols),
     }
     Path(f"{path}.json").write_text(json.dumps(facts))
     (work / "done").touch()

@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import common
 from back_off import diagnose, other_forms
 from coverage import NONE, OWN, Coverage
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table_writer import PRECISIONS, TableWriter
 from fairseq_outlayers.formats.output_file import write_together
 
@@ -291,7 +291,7 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
             return list(BinaryVectors(path).blocks())
         return list(TextVectors(path, has_header="vec" in name).blocks())
 
-    with pytest.raises(common.UserError, match=message):
+    with pytest.raises(UserError, match=message):
         read()
 
 
@@ -303,10 +303,10 @@ def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_p
     path = tmp_path / "bomb.vec.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"1 2\n" + b"1 " * 5_000_000)
-    with pytest.raises(common.UserError, match=r"a line of more than 10,128 bytes"):
+    with pytest.raises(UserError, match=r"a line of more than 10,128 bytes"):
         list(TextVectors(path, has_header=True).blocks())
     path = tmp_path / "first.vec.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"1 " * 5_000_000)
-    with pytest.raises(common.UserError, match=r"first.vec.gz:1: "):
+    with pytest.raises(UserError, match=r"first.vec.gz:1: "):
         TextVectors(path, has_header=True)

@@ -26,18 +26,16 @@ def readers(good: Path) -> Iterator[Reader]:
     from fairseq import checkpoint_utils
     from fairseq.data import Dictionary, data_utils
 
-    from fairseq_outlayers.compositions.units import read_table as read_units
     from fairseq_outlayers.decoding.translations import Translations
     from fairseq_outlayers.decoding.unk_replacement import read_translations
-    from fairseq_outlayers.formats.text import lines
+    from fairseq_outlayers.formats import lexicon
+    from fairseq_outlayers.formats.dictionary import DictionaryFile
+    from fairseq_outlayers.formats.subword_table import read_table as read_units
+    from fairseq_outlayers.formats.text import lines, read_lines
     from fairseq_outlayers.samplers.proposal import read_weights
     from fairseq_outlayers.tables.external_table import ExternalTable
 
     sys.path.insert(0, str(DATA_PREP))
-    import lexical_table
-    import text_files
-
-    import candidate_files
     import vector_files
 
     dictionaries = [Dictionary.load(str(good / f"bin/dict.{side}.txt")) for side in ("xx", "yy")]
@@ -71,10 +69,10 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader(
         "checkpoint", "model.pt", lambda path: checkpoint_utils.load_checkpoint_to_cpu(str(path))
     )
-    yield Reader("lexicon", "lexicon", lambda path: lexical_table.read_table(path, "fast_align"))
-    yield Reader("lex.s2t", "lexicon", lambda path: lexical_table.read_table(path, "lex"))
-    yield Reader("words of a dictionary", "bin/dict.yy.txt", candidate_files.Words.read)
-    yield Reader("lines", "train.yy", lambda path: list(text_files.read_lines(path)))
+    yield Reader("lexicon", "lexicon", lambda path: lexicon.read_table(path, "fast_align"))
+    yield Reader("lex.s2t", "lexicon", lambda path: lexicon.read_table(path, "lex"))
+    yield Reader("words of a dictionary", "bin/dict.yy.txt", DictionaryFile.read)
+    yield Reader("lines", "train.yy", lambda path: list(read_lines(path)))
     yield Reader(
         "vec", "words.vec", lambda path: vectors(vector_files.TextVectors(path, has_header=True))
     )
@@ -93,11 +91,10 @@ def _first_ids() -> Any:
 
 
 def refusals() -> tuple:
-    """What a reader may raise: the two errors that are addressed to users."""
-    import common
+    """What a reader may raise: the error that is addressed to users."""
     from fairseq_outlayers.errors import UserError
 
-    return (UserError, common.UserError)
+    return (UserError,)
 
 
 class Damage(NamedTuple):
