@@ -8,6 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy as np
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.text import read_lines
 from fairseq_outlayers.ranges import share
 from fairseq_outlayers.samplers.base import ProposalSampler, check_proposal
 
@@ -97,19 +98,11 @@ def read_weights(path: str) -> Dict[str, float]:
         UserError: if the file cannot be read, or for the first line that is something else.
     """
     table: Dict[str, float] = {}
-    try:
-        with open(path, encoding="utf-8-sig", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                word, weight = _parse(line.rstrip("\r\n"), f"{path}:{number}")
-                if word in table:
-                    raise UserError(
-                        f"{path}:{number}: the word {word!r} was there before; list it once"
-                    )
-                table[word] = weight
-    except OSError as error:
-        raise UserError(f"--proposal-file {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"--proposal-file {path}: not UTF-8 text ({error.reason})") from error
+    for number, line in enumerate(read_lines(path), start=1):
+        word, weight = _parse(line, f"{path}:{number}")
+        if word in table:
+            raise UserError(f"{path}:{number}: the word {word!r} was there before; list it once")
+        table[word] = weight
     return table
 
 

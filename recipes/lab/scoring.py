@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
 # The log-probability of each of its tokens, in the line after it; the end of the sentence counts.
 TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
+
+
+Found = TypeVar("Found")
 
 
 class Incomplete(ValueError):
@@ -53,8 +56,7 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
         if match := HYPOTHESIS.match(line):
             # With --nbest the best comes first.
             best.setdefault(int(match[1]), match[2])
-    _require_all(best, output, expected)
-    return [best[number] for number in range(expected)]
+    return _in_order(best, output, expected)
 
 
 def most_probable(output: Path, expected: int) -> list[str]:
@@ -78,11 +80,11 @@ def most_probable(output: Path, expected: int) -> list[str]:
             number, score = int(match[1]), sum(map(float, match[2].split()))
             if number not in best or score > best[number][0]:
                 best[number] = (score, hypothesis)
-    _require_all(best, output, expected)
-    return [best[number][1] for number in range(expected)]
+    return [text for _, text in _in_order(best, output, expected)]
 
 
-def _require_all(found: Collection[int], output: Path, expected: int) -> None:
+def _in_order(found: Mapping[int, Found], output: Path, expected: int) -> list[Found]:
+    """What was found of each sentence; raises Incomplete unless it is that of all of them."""
     missing = [number for number in range(expected) if number not in found]
     if missing or len(found) != expected:
         examples = ", ".join(map(str, missing[:5])) or "none"
@@ -92,6 +94,7 @@ def _require_all(found: Collection[int], output: Path, expected: int) -> None:
             "Sentences over --max-source-positions are skipped, and without our --user-dir "
             "fairseq drops the last ones where the size is not a multiple of 8."
         )
+    return [found[number] for number in range(expected)]
 
 
 def token_counts(output: Path, expected: int) -> list[int]:
@@ -107,8 +110,7 @@ def token_counts(output: Path, expected: int) -> list[int]:
     for line in read_lines(output):
         if match := TOKEN_SCORES.match(line):
             counts.setdefault(int(match[1]), len(match[2].split()) - 1)
-    _require_all(counts, output, expected)
-    return [counts[number] for number in range(expected)]
+    return _in_order(counts, output, expected)
 
 
 def detokenize(lines: Sequence[str], language: str) -> list[str]:
