@@ -86,7 +86,7 @@ def test_what_an_editor_adds_to_lines_belongs_to_no_unit(dictionary, tmp_path, s
 
 def test_a_table_in_another_encoding_is_named(dictionary, tmp_path):
     (tmp_path / "morphs.en.txt").write_bytes("größe\tgröß e\n".encode("latin-1"))
-    with pytest.raises(UserError, match=r"morphs\.en\.txt: not UTF-8 text"):
+    with pytest.raises(UserError, match=r"morphs\.en\.txt:1: not UTF-8"):
         units_of_dictionary(dictionary, "morphs")
 
 

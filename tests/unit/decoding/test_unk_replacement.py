@@ -126,7 +126,7 @@ def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, deco
     [
         ({"unk_replacement": "dictionary"}, "dictionary needs an --unk-dictionary"),
         ({"unk_replacement": "copy", "unk_dictionary": "x"}, "takes no --unk-dictionary"),
-        ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: No such file"),
+        ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: no such file"),
         ({"unk_dictionary": "x"}, "--unk-dictionary x changes nothing without --unk-replacement"),
         ({"source_text": "x"}, "--source-text x changes nothing without --unk-replacement"),
     ],
