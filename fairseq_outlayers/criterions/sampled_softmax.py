@@ -100,7 +100,8 @@ class SampledSoftmax(SoftmaxCriterion):
         return Loss(loss, nll, counts)
 
     def _warn_of_size(self, size: int) -> None:
-        if size > self.sampler.num_sampled and not self._warned:
+        needed = self.sampler.includes_targets  # or the size is only that of a draw
+        if needed and size > self.sampler.num_sampled and not self._warned:
             self._warned = True
             share, asked = size / self.sampler.num_classes, self.sampler.num_sampled
             logger.warning(

@@ -18,7 +18,7 @@ from tests.conftest import (
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 # fairseq's Transformer computes its attention in float32, whatever the model is in.
-TOLERANCE = {"transformer_outlayers": 1e-5}
+TOLERANCE = {"transformer_outlayers": 1e-5, "transformer_lm_outlayers": 1e-5}
 each_layer = pytest.mark.parametrize("output_layer", OUTPUT_LAYERS)
 each_translator = pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 
@@ -82,6 +82,24 @@ def test_reordered_states_continue_the_reordered_sentences(task, arch, output_la
     logits, _ = model.decoder(previous[order, :2], encoder_out=reordered, incremental_state=state)
     full, _ = model.decoder(previous, encoder_out=encoder_out)
     torch.testing.assert_close(logits[:, -1], full[order, 1], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("arch", LANGUAGE_MODEL_ARCHITECTURES)
+def test_a_language_model_goes_on_with_reordered_beginnings(task, arch):
+    task.source_dictionary = task.target_dictionary
+    model = make_model(arch, task, output_layer="linear").eval()
+    words = make_language_batch(task, [5, 5, 5])["net_input"]["src_tokens"]
+    full, _ = model(words)
+    order = torch.tensor([2, 0, 0, 1])
+    state: dict = {}
+    model.decoder(words[:, :1], incremental_state=state)
+    model.decoder.reorder_incremental_state_scripting(state, order)
+    tolerance = TOLERANCE.get(arch, 1e-10)
+    for step in (1, 2, 3):
+        logits, _ = model.decoder(words[order, : step + 1], incremental_state=state)
+        torch.testing.assert_close(
+            logits[:, -1], full[order, step], rtol=tolerance, atol=tolerance
+        )
 
 
 @each_layer

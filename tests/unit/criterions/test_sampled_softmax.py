@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes
+from fairseq_outlayers.samplers import ClassSample, Sampler
 from tests.conftest import make_batch, make_model, make_task
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -138,6 +140,26 @@ def test_a_sample_smaller_than_the_batch_warns_once_with_the_realised_share(
     assert f"{distinct} classes" in warning
     assert f"{distinct / 21:.1%}" in warning
     assert "2 were asked for" in warning
+
+
+class EveryOther(Sampler):
+    """A sample whose size does not depend on what was asked for, nor on the batch."""
+
+    build = None
+
+    def sample(self, targets, generator):
+        ids = torch.arange(0, self.num_classes, 2)
+        return ClassSample(ids, torch.full(ids.shape, math.log(0.5), dtype=torch.float64))
+
+
+def test_a_sampler_that_draws_more_than_was_asked_for_is_not_warned_of_its_batches(
+    task, model, caplog
+):
+    criterion = sampled_softmax(task, num_sampled=3)
+    criterion.sampler = EveryOther(21, 3)
+    with caplog.at_level(logging.WARNING):
+        loss_at(criterion, model, make_batch(task, LENGTHS))
+    assert not caplog.records
 
 
 def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, model):

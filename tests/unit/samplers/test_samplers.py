@@ -15,6 +15,7 @@ from fairseq_outlayers.samplers.batch_negatives import skip
 from tests.conftest import make_dictionary, needed_sampler_options
 
 each_sampler = pytest.mark.parametrize("name", SAMPLERS)
+PROPOSALS = [name for name, kind in SAMPLERS.items() if issubclass(kind, ProposalSampler)]
 TARGETS = torch.tensor([7, 2, 7, 12, 2])
 
 
@@ -91,8 +92,14 @@ def test_ids_are_ascending_without_repetition_and_within_the_dictionary(name):
         assert ids == sorted(set(ids))
         assert ids[0] >= 0
         assert ids[-1] < len(dictionary)
-        assert len(ids) <= 30
         assert sample.log_expected_count.shape == sample.ids.shape
+
+
+@pytest.mark.parametrize("name", ["uniform", *PROPOSALS])
+def test_no_more_classes_come_than_were_drawn(name):
+    sampler = make(name, make_dictionary(40), 30)
+    for seed in range(20):
+        assert len(sampler.sample(TARGETS, generator(seed)).ids) <= 30
 
 
 def test_uniform_draws_all_classes_when_asked_for_as_many():
