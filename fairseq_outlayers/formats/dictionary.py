@@ -1,4 +1,4 @@
-"""What identifies a dictionary: the checksum of its words, and the file that it was read from."""
+"""Identity of a dictionary: the checksum of its words, and its file."""
 
 import re
 import zlib

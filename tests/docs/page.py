@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,7 @@ class Shell:
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         assert self.server.stdout.readline() == b"ready\n"
 
@@ -88,7 +90,7 @@ class Shell:
         return done.stdout
 
     def close(self) -> None:
-        """End the warm process."""
+        """End the warm process and what it still runs."""
         self.server.stdin.close()
-        self.server.terminate()
+        os.killpg(self.server.pid, signal.SIGTERM)
         self.server.wait()

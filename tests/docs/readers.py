@@ -44,6 +44,8 @@ python data_prep/build_lexicon.py --source tokenized/train.de --target tokenized
 python data_prep/build_candidates.py --lexicon lexicon.de-en --output candidates.npz \
     --source-dictionary data-bin/dict.de.txt --target-dictionary data-bin/dict.en.txt
 """
+# What a reader had before.
+BEFORE = {"text": "raw", "words": "raw", "trained": "words", "research": "words"}
 
 
 class Readers:
@@ -56,11 +58,15 @@ class Readers:
     def copy(self, name: str, folder: Path) -> Path:
         """A folder of its own for a reader who has ``raw`` text, ``words`` binarized, and so on."""
         if name not in self.made:
-            self.made[name] = self.folder / name
-            self.made[name].mkdir()
-            for link in LINKS:
-                (self.made[name] / link).symlink_to(ROOT / link)
-            getattr(self, f"_make_{name}")(self.made[name])
+            new = self.folder / name
+            if name in BEFORE:
+                self.copy(BEFORE[name], new)
+            else:
+                new.mkdir()
+                for link in LINKS:
+                    (new / link).symlink_to(ROOT / link)
+            getattr(self, f"_make_{name}")(new)
+            self.made[name] = new
         return Path(shutil.copytree(self.made[name], folder, symlinks=True))
 
     def _make_nothing(self, folder: Path) -> None:
@@ -85,23 +91,17 @@ class Readers:
         shutil.rmtree(folder / "toy")
 
     def _make_text(self, folder: Path) -> None:
-        raw = self.copy("raw", self.folder / "raw_for_text") / "raw"
         for part in PARTS:
-            shutil.copy(raw / f"{part}.en", folder / f"{part}.txt")
+            shutil.copy(folder / "raw" / f"{part}.en", folder / f"{part}.txt")
 
     def _make_words(self, folder: Path) -> None:
-        raw = self.copy("raw", self.folder / "raw_for_words") / "raw"
-        for name in ("raw", "tokenized"):
-            shutil.copytree(raw, folder / name)
-        shutil.copy(raw / "train.de", folder / "tokenized" / "mono.de")
-        for part in PARTS:
-            shutil.copy(raw / f"{part}.en", folder / f"{part}.txt")
+        self._make_text(folder)
+        shutil.copytree(folder / "raw", folder / "tokenized")
+        shutil.copy(folder / "raw" / "train.de", folder / "tokenized" / "mono.de")
         self.shell.run(f"{WORDS}\n{TEXT}", folder)
 
     def _make_trained(self, folder: Path) -> None:
         """Words, models trained for an epoch, and candidate lists."""
-        words = self.copy("words", self.folder / "words_for_trained")
-        shutil.copytree(words, folder, symlinks=True, dirs_exist_ok=True)
         script = [CANDIDATES]
         for path, command in MODELS.items():
             script += [f"fairseq-{command} --save-dir new", f"mkdir -p {Path(path).parent}"]
@@ -110,8 +110,6 @@ class Readers:
 
     def _make_research(self, folder: Path) -> None:
         """What the commands of README.md's table read."""
-        words = self.copy("words", self.folder / "words_for_research")
-        shutil.copytree(words, folder, symlinks=True, dirs_exist_ok=True)
         found = sorted({*(folder / "raw" / "train.de").read_text().split()})
         rows = [f"{word} {number} 1 0.5" for number, word in enumerate(found)]
         (folder / "vectors.vec").write_text(f"{len(rows)} 3\n" + "\n".join(rows) + "\n")

@@ -93,6 +93,12 @@ def _without_repetitions(script):
     return "".join(kept)
 
 
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "contents.md").read_text(encoding="utf-8")
+    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"contents.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
 def test_every_page_with_code_is_run_or_says_why_not():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
     with_code = {
