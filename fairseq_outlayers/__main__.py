@@ -1,4 +1,4 @@
-"""``python -m fairseq_outlayers``: the path for ``--user-dir``, and what the package can tell.
+"""``python -m fairseq_outlayers``: the path for ``--user-dir``, and the commands.
 
 PyTorch and fairseq are imported by the commands alone, so that the path and the help are quick.
 """

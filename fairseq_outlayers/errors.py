@@ -1,4 +1,4 @@
-"""The one exception of this package that is addressed to its users."""
+"""The exception for users' mistakes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ranges of options: stated once, in the field of a ``Config``, and checked in one place.
+"""Ranges of options: declared in the field of a ``Config``, checked in one place.
 
 :func:`ranged` makes a field whose metadata hold the range and whose help ends with it, so that
 ``--help`` and ``docs/options.md`` print it. :func:`check_ranges` compares a configuration with the

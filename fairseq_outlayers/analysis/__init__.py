@@ -1,1 +1,1 @@
-"""What is measured of texts and of trained models, which it only reads; ``commands/`` prints it."""
+"""Read-only measurements of texts and trained models; ``commands/`` prints them."""

@@ -1,4 +1,4 @@
-"""Which words of a translation match which of its reference, in as few chunks as possible."""
+"""Word alignment of a translation with its reference, in as few chunks as possible."""
 
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set

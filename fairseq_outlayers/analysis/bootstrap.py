@@ -1,4 +1,4 @@
-"""How sure a BLEU score is: test sets resampled with replacement (Koehn 2004)."""
+"""Confidence intervals of BLEU by bootstrap resampling of the test set (Koehn 2004)."""
 
 from typing import List, NamedTuple, Optional, Sequence
 

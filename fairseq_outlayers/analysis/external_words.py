@@ -1,4 +1,4 @@
-"""What a model with external vectors knows of a text, and what it makes of words known to one side.
+"""Words of a text that a model with external vectors knows, and their translations.
 
 Di Gangi & Federico (2017), tables 3 to 5: words unknown to the internal vocabulary, to the external
 table, to both; unknown symbols in translations; sentences with a word that one side alone knows.

@@ -1,4 +1,4 @@
-"""What trained models make of a test set, as plain data for a page or a program.
+"""Translations of a test set with their details, as plain data for a page or a program.
 
 The data are dictionaries, lists, texts and numbers alone; :func:`inspect_test_set` says which.
 """

@@ -1,4 +1,4 @@
-"""Perplexity of a text with words that training has not seen, each scored as itself.
+"""Perplexity of a text whose unseen words are scored as themselves, not as ``<unk>``.
 
 A model that composes its class embeddings has a vector for every word whose units it knows. The
 unseen words of the text become classes beside those of the dictionary; each gets the mean bias of

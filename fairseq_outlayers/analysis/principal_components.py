@@ -1,4 +1,4 @@
-"""How many dimensions the input and the output vectors of words really use.
+"""Principal components of the input and output vectors of words.
 
 Principal component analysis of the vectors of all words: the number of components that keep a share
 of the variance (Assylbekov & Takhanov 2018, Sec. 6).

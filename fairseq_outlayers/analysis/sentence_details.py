@@ -1,4 +1,4 @@
-"""What a page shows of single sentences and words: attention, candidates, neighbours.
+"""Details of sentences and words for a page: attention, candidates, neighbours.
 
 All of it is plain data: dictionaries, lists, texts and numbers.
 """

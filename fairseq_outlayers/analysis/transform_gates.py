@@ -1,4 +1,4 @@
-"""How much the highway layers of a composed word vector transform, and how much they let pass.
+"""Statistics of the transform gates of the highway layers that compose word vectors.
 
 The transform gates over all words of the dictionary and all dimensions, for the layers at the input
 and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.

@@ -1,1 +1,1 @@
-"""Checkpoint files and the folder that they lie in: room, integrity, and who may write there."""
+"""Checkpoint files and their folder: free space, integrity, locking."""

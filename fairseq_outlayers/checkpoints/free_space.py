@@ -1,4 +1,4 @@
-"""Compare what a checkpoint needs with the room that its disk has, before writing gigabytes."""
+"""Check that the disk has room for a checkpoint before writing it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Find out whether a checkpoint still is what was written, by the checksums that it carries.
+"""Verify a checkpoint by the checksums stored in it.
 
 ``torch.save`` writes a zip file with a CRC-32 of every tensor, which ``torch.load`` does not
 compare: a flipped bit, or a block of zeros where a disk failed, becomes other weights without a

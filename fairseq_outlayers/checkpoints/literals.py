@@ -1,4 +1,4 @@
-"""Options that are Python expressions: literals and arithmetic are computed, nothing else."""
+"""Options that are Python expressions: only literals and arithmetic are evaluated."""
 
 import ast
 import operator

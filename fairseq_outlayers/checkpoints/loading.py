@@ -1,4 +1,4 @@
-"""Trained models of this package, loaded to be looked into."""
+"""Load trained models of this package for analysis."""
 
 import os
 from pathlib import Path

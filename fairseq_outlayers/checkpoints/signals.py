@@ -1,4 +1,4 @@
-"""Note signals that ask training to end, instead of dying of them.
+"""Handle signals that ask training to stop.
 
 The interpreter runs handlers between two of its own instructions only, and not while the process
 waits for another one inside PyTorch. So signals are read by a thread, from the pipe that

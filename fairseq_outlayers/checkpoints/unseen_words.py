@@ -1,4 +1,4 @@
-"""Words that a model was never trained on, added from a description.
+"""Add words to a trained model from a description.
 
 The structure-aware output layers compute a class from its row of the decoder's input embeddings
 (Pappas et al. 2018, eqs. 4-15). A new row therefore is a new class: no other parameter is its own

@@ -1,1 +1,1 @@
-"""What ``python -m fairseq_outlayers NAME`` runs: options, and what is printed; one a file."""
+"""The commands of ``python -m fairseq_outlayers NAME``, one a file: options and printing."""

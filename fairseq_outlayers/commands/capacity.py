@@ -1,4 +1,4 @@
-"""How many parameters an output layer has, and how many of them the output has to itself.
+"""Parameters of output layers, and how many of them serve the output alone.
 
 The effective capacity is that of Pappas et al. (2018), eqs. 8-10 and 16: parameters that serve
 the output alone, without the inner biases of a projection. The counts beside it are those of real

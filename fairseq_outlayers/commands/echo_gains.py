@@ -1,4 +1,4 @@
-"""The command that prints what frozen layers do to the size of their inputs."""
+"""Print the gain of frozen layers."""
 
 import argparse
 from typing import Any, Dict, Tuple

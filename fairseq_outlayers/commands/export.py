@@ -1,4 +1,4 @@
-"""Write a trained model for programs that know nothing of this package."""
+"""Export a trained model for programs without this package."""
 
 import argparse
 from pathlib import Path

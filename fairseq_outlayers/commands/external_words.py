@@ -1,4 +1,4 @@
-"""Print what a model with external vectors knows of a text."""
+"""Print how many words of a text a model with external vectors knows."""
 
 import argparse
 from typing import Dict, Iterator, List, Sequence

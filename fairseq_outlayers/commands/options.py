@@ -1,4 +1,4 @@
-"""The page of all options, read from what is registered with fairseq.
+"""The page of all options, generated from the registries.
 
 ``fairseq-train --arch NAME --help`` never shows a plugin's options. ``docs/options.md`` does; it is
 the output of this module.

@@ -1,4 +1,4 @@
-"""How a corpus falls into partitions, before anything is trained."""
+"""Print how a corpus is divided into partitions, before training."""
 
 import argparse
 import time

@@ -1,4 +1,4 @@
-"""Print how many dimensions the vectors of words really use."""
+"""Print the principal components of word vectors."""
 
 from fairseq_outlayers.analysis.principal_components import study
 from fairseq_outlayers.commands.study import study_command

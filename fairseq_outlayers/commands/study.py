@@ -1,4 +1,4 @@
-"""What commands share that measure the word vectors of checkpoints."""
+"""Shared by commands that measure the word vectors of checkpoints."""
 
 import argparse
 import json

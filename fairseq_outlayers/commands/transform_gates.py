@@ -1,4 +1,4 @@
-"""Print how far the transform gates of composed word vectors are open."""
+"""Print statistics of the transform gates of composed word vectors."""
 
 from fairseq_outlayers.analysis.transform_gates import study
 from fairseq_outlayers.commands.study import study_command

@@ -1,4 +1,4 @@
-"""The distinct stretches of characters that words consist of.
+"""The distinct character windows of a vocabulary.
 
 A filter answers to a window alike wherever it stands: the 7,692 words of 6,000 sentences of the
 Penn Treebank have 123,000 windows of six characters, padding included, of which 25,000 differ.

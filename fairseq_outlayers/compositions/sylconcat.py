@@ -1,4 +1,4 @@
-"""Syllables side by side."""
+"""Concatenated syllables."""
 
 from dataclasses import dataclass
 from typing import Any

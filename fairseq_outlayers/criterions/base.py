@@ -1,4 +1,4 @@
-"""A criterion over an output layer: a loss of its own in training, the exact one in validation."""
+"""A criterion over an output layer: its own loss in training, the exact one in validation."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a criterion takes from a model: decoder states, targets, and the output layer."""
+"""Inputs of a criterion: decoder states, targets and the output layer."""
 
 from typing import Any, Dict, Tuple
 

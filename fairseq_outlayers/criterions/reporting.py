@@ -1,4 +1,4 @@
-"""What every criterion of ours logs, and how it is averaged over batches and workers."""
+"""Statistics that our criterions log, averaged over batches and workers."""
 
 import math
 from typing import Any, Dict, List

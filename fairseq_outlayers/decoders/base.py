@@ -1,4 +1,4 @@
-"""What recurrent decoders with attention have in common, whatever their recurrence is."""
+"""Base class of recurrent decoders with attention."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Dict, Optional, Tuple

@@ -1,4 +1,4 @@
-"""What a recurrent language model carries from one window of text into the next."""
+"""The state that a recurrent language model carries from one window of text to the next."""
 
 from typing import Any, Dict, Optional
 

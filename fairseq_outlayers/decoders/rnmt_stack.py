@@ -1,4 +1,4 @@
-"""The recurrent layers of the RNMT+ decoder with their attention, whatever they are."""
+"""The stack of recurrent layers of the RNMT+ decoder, with attention; any kind of layer."""
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 

@@ -1,1 +1,1 @@
-"""Beam search over candidate classes, and what is done to its hypotheses afterwards."""
+"""Beam search over candidate classes, and post-processing of its hypotheses."""

@@ -1,4 +1,4 @@
-"""A step of beam search with fewer passes over its table of rows by classes.
+"""A step of beam search with fewer passes over the score tensor.
 
 fairseq divides the table by the temperature, copies it for the log-softmax, compares it with itself
 for what is no number, adds the scores of the hypotheses to a copy, and looks for the best in that.

@@ -1,4 +1,4 @@
-"""An output layer that scores some classes only, gathered once for a whole search."""
+"""An output layer restricted to candidates, gathered once for a whole search."""
 
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional

@@ -1,4 +1,4 @@
-"""The recurrent layers of the RNMT+ encoder, whatever they are."""
+"""The stack of recurrent layers of the RNMT+ encoder; any kind of layer."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 

@@ -1,4 +1,4 @@
-"""Any output layer whose map of the contexts is affine, as one class matrix and bias.
+"""Write any output layer with an affine map of contexts as one class matrix and bias.
 
 ``<A h + c, e_y> + b_y = <h, A^T e_y> + (<c, e_y> + b_y)``: what was computed of embeddings, units
 or projections becomes a row for every class. A nonlinear map of the contexts (``joint``,

@@ -1,4 +1,4 @@
-"""Checkpoints of fairseq's own architectures, or with the plain output layer of ours."""
+"""Export to fairseq's own architectures, or to our plain output layer."""
 
 import argparse
 from dataclasses import fields

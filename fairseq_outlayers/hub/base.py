@@ -1,4 +1,4 @@
-"""What translation and language models from Python have in common."""
+"""Base class of translation and language models from Python."""
 
 import copy
 import difflib

@@ -1,4 +1,4 @@
-"""Checkpoints to objects that translate or score text."""
+"""Load checkpoints as objects that translate or score text."""
 
 import os
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""Text to the units of a dictionary and back, by the settings that a checkpoint stores."""
+"""Convert text to units of a dictionary and back, by the settings stored in the checkpoint."""
 
 import logging
 from typing import Any, Optional

@@ -1,1 +1,1 @@
-"""Layers that the models share; nothing here knows of output layers."""
+"""Layers that models share; nothing here imports output layers."""

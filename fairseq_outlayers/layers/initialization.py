@@ -1,4 +1,4 @@
-"""How the parameters of a model start, and modules that decide it for themselves."""
+"""Parameter initialization, and modules that initialize themselves."""
 
 from abc import ABC, abstractmethod
 from typing import Set, Tuple, Type

@@ -1,4 +1,4 @@
-"""How far from zero weights start, by the width of the model."""
+"""Initialization ranges by the width of the model."""
 
 import math
 from typing import NamedTuple

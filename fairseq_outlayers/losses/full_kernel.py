@@ -1,4 +1,4 @@
-"""The arithmetic of an exact softmax, a chunk of positions at a time.
+"""Exact softmax loss and gradients, a chunk of positions at a time.
 
 Sizes: ``N`` positions, ``V`` classes, ``D`` dimensions.
 """

@@ -1,4 +1,4 @@
-"""Products of a loss's gradients, in the type of its inputs, with sums in float32 at least.
+"""Gradient products in the dtype of the inputs, accumulated in float32 or better.
 
 A sum over all positions in bfloat16 errs by more than a hundredth: what a chunk adds is rounded
 to the eight bits of what is there already. float16 has eleven bits, but numbers below 6e-8 are

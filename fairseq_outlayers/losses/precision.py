@@ -1,4 +1,4 @@
-"""Choices that every loss makes alike: the type to compute in, and the positions in a chunk."""
+"""Shared by all losses: the compute dtype and the number of positions in a chunk."""
 
 from typing import Any, Optional
 

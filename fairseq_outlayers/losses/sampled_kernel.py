@@ -1,4 +1,4 @@
-"""The arithmetic of a sampled softmax, a chunk of positions at a time.
+"""Sampled softmax loss and gradients, a chunk of positions at a time.
 
 Sizes: ``N`` positions, ``S`` sampled classes, ``R >= S`` classes that are scored, ``D`` dimensions.
 """

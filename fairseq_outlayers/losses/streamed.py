@@ -1,4 +1,4 @@
-"""The negative log-likelihood over classes that come a block at a time."""
+"""The negative log-likelihood over classes that are loaded block by block."""
 
 from typing import Iterable, NamedTuple, Optional, Tuple
 

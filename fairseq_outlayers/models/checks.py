@@ -1,4 +1,4 @@
-"""What every model checks before it is built: ranges of its options, and its least size."""
+"""Checks before a model is built: ranges of its options, and its minimum size."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Word-level LSTM language models that look inside words (Assylbekov & Takhanov 2018)."""
+"""LSTM language models over words composed of subword units (Assylbekov & Takhanov 2018)."""
 
 from dataclasses import dataclass, field
 from typing import Any

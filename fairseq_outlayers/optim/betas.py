@@ -1,4 +1,4 @@
-"""The option that Adam and its like read two numbers from."""
+"""The option ``--adam-betas``."""
 
 import ast
 from typing import Tuple

@@ -1,4 +1,4 @@
-"""Ways to train on several devices that keep every parameter whole on each."""
+"""Data-parallel back ends that keep every parameter whole on each device."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``--optimizer lazy_adam``: updates that cost the same whatever the size of the vocabulary."""
+"""``--optimizer lazy_adam``: updates whose cost does not depend on the size of the vocabulary."""
 
 import logging
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a trainer does to gradients, for gradients that may be row-sparse.
+"""Clipping, scaling and averaging of gradients that may be row-sparse.
 
 fairseq's functions of the same names leave sparse gradients unscaled without a word
 (``multiply_grads``) or raise (``clip_grad_norm_``, ``LegacyDistributedDataParallel``).

@@ -1,4 +1,4 @@
-"""The switch of a model's tables to row-sparse gradients."""
+"""Switch a model's tables to row-sparse gradients."""
 
 from typing import List
 

@@ -1,4 +1,4 @@
-"""How one class is scored. To add a layer: write its file, add its line to ``OUTPUT_LAYERS``."""
+"""Output layers. To add one: write its file, add its line to ``OUTPUT_LAYERS``."""
 
 from typing import Any, Dict, Type
 

@@ -1,4 +1,4 @@
-"""Class embeddings that are computed, and kept as long as nothing can have changed them."""
+"""Computed class embeddings, cached until a parameter may have changed."""
 
 from abc import abstractmethod
 from typing import Optional

@@ -1,4 +1,4 @@
-"""The joint output layer over word vectors that were trained elsewhere."""
+"""The joint output layer over external word vectors."""
 
 from dataclasses import dataclass, field
 from typing import Any, Optional

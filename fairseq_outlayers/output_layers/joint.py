@@ -1,4 +1,4 @@
-"""Embeddings and decoder states meet in a joint space of any size."""
+"""The joint output layer: embeddings and decoder states are projected into a joint space."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional

@@ -1,4 +1,4 @@
-"""What the structure-aware output layers of Pappas et al. (2018) share."""
+"""Shared by the structure-aware output layers of Pappas et al. (2018)."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict

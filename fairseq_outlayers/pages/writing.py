@@ -1,4 +1,4 @@
-"""Put a page into a file."""
+"""Write a page to a file."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Batches of which each belongs to one partition of the corpus, partition after partition."""
+"""Batches partition by partition."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 

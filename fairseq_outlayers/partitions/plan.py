@@ -1,4 +1,4 @@
-"""Cutting a corpus into stretches that use few words (Jean et al. 2015, Sec. 3.1)."""
+"""Divide a corpus into partitions with few distinct words (Jean et al. 2015, Sec. 3.1)."""
 
 from typing import NamedTuple, Sequence
 

@@ -1,4 +1,4 @@
-"""How much of the training text is trained with each word among the classes scored."""
+"""For each word, the share of the training text whose partitions contain it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Training on one partition of the corpus after the other (Jean et al. 2015, Sec. 3.1)."""
+"""Training partition by partition (Jean et al. 2015, Sec. 3.1)."""
 
 import logging
 from typing import Any, Dict, List, Optional

@@ -1,4 +1,4 @@
-"""The tables of a translation model, of which only the rows that a partition uses are trained."""
+"""The working set: rows of a translation model's tables that the present partition uses."""
 
 from functools import partial
 from typing import Any, Dict, Iterator, List, Optional

@@ -1,4 +1,4 @@
-"""What a frozen layer does to the size of what it reads, measured at the start."""
+"""The gain of a frozen layer, measured at initialization."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the options of the echo state models mean: what is trained, and where scales start."""
+"""Options of the echo state models: which parts are trained, and initial scales."""
 
 import math
 from typing import Any, Dict, NamedTuple, Optional, Tuple

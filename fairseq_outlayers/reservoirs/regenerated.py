@@ -1,4 +1,4 @@
-"""Frozen weights that a checkpoint does not hold, because a seed brings them back.
+"""Frozen weights that are regenerated from a seed instead of saved in checkpoints.
 
 A module's frozen weights are buffers that are not saved. What is saved is a :class:`Version`: the
 seed and a checksum, compared when a checkpoint is loaded. It is an integer buffer whose name

@@ -1,4 +1,4 @@
-"""Frozen random recurrent weights that a seed brings back, and their spectral radius."""
+"""Frozen random recurrent weights, regenerated from a seed, and their spectral radius."""
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 

@@ -1,4 +1,4 @@
-"""Which classes stand in for all. To add one: write its file, add its line to ``SAMPLERS``."""
+"""Samplers of classes for training. To add one: write its file, add its line to ``SAMPLERS``."""
 
 from typing import Any, Dict, Type
 

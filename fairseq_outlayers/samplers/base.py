@@ -1,4 +1,4 @@
-"""The interface of a sampler: which classes stand in for all of them, and with what correction."""
+"""The interface of a sampler: which classes are scored in training, and their correction."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

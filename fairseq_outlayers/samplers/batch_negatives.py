@@ -1,4 +1,4 @@
-"""The targets of the batch are each other's negatives, and uniform ones fill up to a size."""
+"""The batch's targets as negatives, filled up with uniform draws."""
 
 import math
 from typing import Any

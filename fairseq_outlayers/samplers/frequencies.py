@@ -1,4 +1,4 @@
-"""What a dictionary tells of how frequent its classes are."""
+"""Class frequencies from a dictionary."""
 
 from typing import Any
 

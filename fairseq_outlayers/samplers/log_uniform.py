@@ -1,4 +1,4 @@
-"""Probability falls with the rank in the dictionary, as Zipf's law has it."""
+"""Log-uniform (Zipfian) draws by rank in the dictionary."""
 
 from typing import Any
 

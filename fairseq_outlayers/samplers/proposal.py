@@ -1,4 +1,4 @@
-"""Classes as likely as a file says: importance sampling with a proposal of the user's."""
+"""Importance sampling with a proposal distribution from a file."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Every class is as likely as any other."""
+"""Uniform draws."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Classes as frequent as in the training data."""
+"""Draws by frequency in the training data."""
 
 from dataclasses import dataclass
 from typing import Any

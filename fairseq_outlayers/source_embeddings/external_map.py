@@ -1,4 +1,4 @@
-"""From external vectors to the space of the model's embeddings."""
+"""Map external vectors to the space of the model's embeddings."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, NamedTuple, Optional

@@ -1,4 +1,4 @@
-"""Embeddings that the model learns, as in every translation model."""
+"""Learned embeddings, the default."""
 
 from typing import Any, Optional
 

@@ -1,4 +1,4 @@
-"""External vectors alone."""
+"""Mapped external vectors only."""
 
 from typing import Any
 

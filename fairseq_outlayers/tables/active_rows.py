@@ -1,4 +1,4 @@
-"""A large table of which only the rows in use are trained: an active-row working set.
+"""A large table of which only the rows in use are trained (active-row working set).
 
 The table and its moments (whatever an optimizer keeps for every number of a parameter) are plain
 tensors, on any device. The parameter that the model, the optimizer, gradient clipping and data

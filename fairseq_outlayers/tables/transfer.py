@@ -1,4 +1,4 @@
-"""Rows of a table in host memory, on their way to a device.
+"""Transfer of a table's rows between host memory and device.
 
 A GPU copies from pinned memory at two to five times the speed, and while the host goes on.
 """

@@ -1,4 +1,4 @@
-"""A text as columns that are read side by side, window after window, with a state carried along."""
+"""A text as parallel columns, read window by window with a carried state."""
 
 from typing import Any, Dict, Iterator, List, Optional, cast
 

@@ -1,4 +1,4 @@
-"""What the layers of a recurrent stack have in common: one direction, time first."""
+"""Interface of the layers of a recurrent stack: one direction, time first."""
 
 from abc import ABC, abstractmethod
 from typing import Callable, List, Optional, Tuple

@@ -1,4 +1,4 @@
-"""Full float32 where a forward pass is computed again in another way."""
+"""Disable TF32 where a backward pass recomputes the forward pass."""
 
 from contextlib import contextmanager
 from typing import Iterator

@@ -1,0 +1,109 @@
+"""Every block of code of the pages runs as it stands, in the order in which a reader runs them."""
+
+import re
+
+import pytest
+
+from tests.docs.page import ROOT, SHELL, SHOWN, Shell, blocks, is_fragment
+from tests.docs.readers import Readers
+
+pytestmark = pytest.mark.system
+
+PAGES = {  # and what the reader has before the first block
+    "README.md": "words",
+    "docs/decoding.md": "trained",
+    "docs/echo_states.md": "words",
+    "docs/export.md": "trained",
+    "docs/external_vectors.md": "words",
+    "docs/first_steps.md": "raw",
+    "docs/hydra.md": "words",
+    "docs/inspect.md": "trained",
+    "docs/language_models.md": "text",
+    "docs/large_vocabularies.md": "trained",
+    "docs/python.md": "trained",
+    "docs/unseen_words.md": "demo",
+    "docs/using.md": "words",
+    "docs/without_fairseq.md": "nothing",
+}
+NOT_RUN = {
+    "docs/installing.md": "downloads from PyPI",
+    "CONTRIBUTING.md": "tests/system/test_walkthrough.py follows it",
+}
+NEEDS = {"docs/export.md": "ctranslate2", "docs/external_vectors.md": "gensim",
+         "docs/language_models.md": "morfessor"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """Readers, in whose home the checkout lies."""
+    home = tmp_path_factory.mktemp("home")
+    checkout = home / "fairseq_outlayers"
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "activate").write_text("")  # it is active already
+    for name in ("data_prep", "fairseq_outlayers", "recipes", "docs"):
+        (checkout / name).symlink_to(ROOT / name)
+    shell = Shell(tmp_path_factory.mktemp("shell"), HOME=str(home))
+    yield Readers(shell, tmp_path_factory.mktemp("readers"))
+    shell.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_a_page_runs_as_it_stands(page, readers, tmp_path):
+    if page in NEEDS:
+        pytest.importorskip(NEEDS[page])
+    folder = readers.copy(PAGES[page], tmp_path / "reader")
+    script = []  # one shell for the page: a variable that it sets stays
+    for number, block in enumerate(blocks(ROOT / page)):
+        if block.language == "python":
+            name = re.search(r"`(\w+\.py)`", block.before)
+            file = folder / (name[1] if name else "page.py")
+            with file.open("a", encoding="utf-8") as code:
+                code.write(block.code)
+            if not name:  # what Python has, stays as well: all blocks so far run again
+                script.append(f"python page.py > python.{number}.log\n")
+        elif block.language in SHELL and not is_fragment(block):
+            script.append(block.code)
+    readers.shell.run(_without_repetitions(script), folder)
+
+
+def research():
+    """The common part of the commands in README.md's table, and each of them."""
+    page = ROOT / "README.md"
+    (common,) = [each.code for each in blocks(page) if each.code.startswith("train=")]
+    return common, re.findall(r"\| `([^`]*train [^`]*)` \|", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_path):
+    pytest.importorskip("morfessor")
+    common, commands = research()
+    assert len(commands) == 5
+    folder = readers.copy("research", tmp_path / "reader")
+    readers.shell.run(f"{common}{commands[number]}", folder)
+    assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
+
+
+def _without_repetitions(script):
+    """Python blocks in a row are one program."""
+    kept = [
+        code
+        for code, after in zip(script, [*script[1:], ""], strict=True)
+        if not (code.startswith("python page.py") and after.startswith("python page.py"))
+    ]
+    return "".join(kept)
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "contents.md").read_text(encoding="utf-8")
+    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"contents.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_every_page_with_code_is_run_or_says_why_not():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    with_code = {
+        str(page.relative_to(ROOT))
+        for page in pages
+        if any(block.language not in SHOWN for block in blocks(page))
+    }
+    assert with_code == {*PAGES, *NOT_RUN}
