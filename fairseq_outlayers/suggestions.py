@@ -38,19 +38,21 @@ def explain_choice(parser: argparse.ArgumentParser, message: str) -> str:
     return listed + did_you_mean(given.strip("'\""), known)
 
 
-def explain_unknown(parsers: Iterable[argparse.ArgumentParser], message: str) -> str:
-    """argparse's message about unrecognized arguments, with the options that were meant.
+def explain_unknown(
+    parsers: Iterable[argparse.ArgumentParser], given: Iterable[str], message: str
+) -> str:
+    """argparse's message about unrecognized or missing arguments, with the options that were meant.
 
     Args:
         parsers: whose options were read.
+        given: the words of the command line.
         message: of any error; others come back as they are.
     """
-    head, unrecognized, unknown = message.partition("unrecognized arguments: ")
-    if head or not unrecognized:
+    if not message.startswith(("unrecognized arguments: ", "the following arguments are required")):
         return message
     known = [name for parser in parsers for name in parser._option_string_actions]
-    words = [word.partition("=")[0] for word in unknown.split() if word.startswith("--")]
-    near = [(word, closest(word, known)) for word in words]
+    words = [word.partition("=")[0] for word in given if word.startswith("--")]
+    near = [(word, closest(word, known)) for word in words if word not in known]
     return "".join([message, *(f"; instead of {w}, did you mean {n}?" for w, n in near if n)])
 
 
