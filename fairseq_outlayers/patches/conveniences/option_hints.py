@@ -24,8 +24,10 @@ ALIKE = 0.75  # stricter than for choices: there are two hundred options
 
 
 def apply() -> None:
-    """Replace ``parse_args_and_arch``, which the commands look up in its module."""
+    """Replace functions of fairseq's options, which the commands look up in their module."""
     replace_once(options, "parse_args_and_arch", _explain)
+    # fairseq-preprocess parses by itself, after this.
+    replace_once(options, "add_preprocess_args", _explain_preprocessing)
 
 
 def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,13 +38,7 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any,
         **keywords: Any,
     ) -> Any:
-        def error(message: str) -> NoReturn:
-            head, _, unknown = message.partition("unrecognized arguments: ")
-            hints = _hints(parser, unknown.split(), input_args) if head == "" else []
-            said = "; ".join([explain_choice(parser, message), *hints])
-            parser.exit(2, f"{parser.prog}: error: {said}\n")
-
-        parser.error = error  # type: ignore[method-assign]
+        _replace_error(parser, input_args)
         try:
             parsed = stock(parser, input_args, *arguments, **keywords)
         except KeyError as unnamed:
@@ -54,6 +50,27 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
         return parsed
 
     return parse_args_and_arch
+
+
+def _explain_preprocessing(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def add_preprocess_args(parser: argparse.ArgumentParser) -> Any:
+        _replace_error(parser, None)
+        return stock(parser)
+
+    return add_preprocess_args
+
+
+def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[str]]) -> None:
+    """Let a parser's errors be one line, with hints."""
+
+    def error(message: str) -> NoReturn:
+        head, _, unknown = message.partition("unrecognized arguments: ")
+        hints = _hints(parser, unknown.split(), input_args) if head == "" else []
+        said = "; ".join([explain_choice(parser, message), *hints])
+        parser.exit(2, f"{parser.prog}: error: {said}\n")
+
+    parser.error = error  # type: ignore[method-assign]
 
 
 def _hints(

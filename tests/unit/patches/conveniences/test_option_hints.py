@@ -102,3 +102,16 @@ def test_choices_are_listed_where_they_are_few(capsys):
 def test_any_other_mistake_is_told_as_fairseq_does(capsys):
     printed = refused(capsys, options.get_training_parser(), ["data-bin", "--arch"])
     assert printed.endswith("error: argument --arch/-a: expected one argument\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("--trainprf text", "--trainpref"), ("--bpe subword_nnt", "subword_nmt")],
+)
+def test_preprocessing_answers_alike(capsys, given, meant):
+    with pytest.raises(SystemExit) as stopped:
+        options.get_preprocessing_parser().parse_args(given.split())
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert printed.endswith(f"did you mean {meant}?\n")
