@@ -20,8 +20,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import ctranslate2
 import torch
 import turns
 
@@ -74,6 +74,8 @@ def prepare(folder: Path, settings: argparse.Namespace) -> None:
 
 def make_arms(folder: Path, settings: argparse.Namespace) -> Iterator[tuple[str, Translate]]:
     """Functions that translate a list of sentences as one batch, by name."""
+    import ctranslate2  # an extra
+
     path = folder / "model" / "checkpoint_last.pt"
     lists = {
         "candidates": folder / "candidates.npz",
@@ -89,7 +91,7 @@ def make_arms(folder: Path, settings: argparse.Namespace) -> Iterator[tuple[str,
     yield "CTranslate2, vmap", theirs(translator, settings, use_vmap=True)
 
 
-def ours(model: object, settings: argparse.Namespace) -> Translate:
+def ours(model: Any, settings: argparse.Namespace) -> Translate:
     """A model of this package."""
     search = {"beam": settings.beam, "max_len_a": 0, "max_len_b": settings.longest}
     return lambda texts: [
@@ -97,9 +99,7 @@ def ours(model: object, settings: argparse.Namespace) -> Translate:
     ]
 
 
-def theirs(
-    translator: ctranslate2.Translator, settings: argparse.Namespace, use_vmap: bool
-) -> Translate:
+def theirs(translator: Any, settings: argparse.Namespace, use_vmap: bool) -> Translate:
     """The exported model."""
     return lambda texts: [
         found.hypotheses[0]
