@@ -23,6 +23,7 @@ OUTPUT, SOURCE, WORDS = "decoder.output_projection.", "encoder.embed_tokens.", "
 TIED_TO = f"decoder.{WORDS}"
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
 FINGERPRINT = "_dictionary_version"
+SIDES = {"encoder": "source", "decoder": "target"}
 
 
 @dataclass
@@ -74,16 +75,17 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     rows = rows_of_sides(path, state, model, task)
     given = _renamed(dict(state["model"]), model)
     model.upgrade_state_dict(given)
-    own = {name: value.detach() for name, value in model.state_dict().items()}
+    in_place = model.state_dict()
+    own = {name: value.detach().cpu() for name, value in in_place.items()}
     _untie(given, own)
     _refuse_units(path, rows["decoder"], model)
     tables = _table_names(model)
-    done = Adapted({}, lost={p: r.lost for p, r in rows.items() if r is not None})
+    done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
     for name, start in own.items():
         row_map = rows[name.partition(".")[0]] if name in tables else None
         _load(done, name, start, given.get(name), row_map)
     _refuse_misfits(path, arch_of(state), done, own, given)
-    _refuse_two_for_one(path, own, done.state)
+    _refuse_two_for_one(path, in_place, done.state)
     for name in sorted(given.keys() - set(done.loaded) - {m[0] for m in done.mapped}):
         tied = name == f"{OUTPUT}weight" and torch.equal(
             given[name], given.get(TIED_TO, given[name])
@@ -168,10 +170,10 @@ def _refuse_misfits(
         )
 
 
-def _refuse_two_for_one(path: str, own: Dict[str, Tensor], state: Dict[str, Tensor]) -> None:
+def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Tensor]) -> None:
     """Refuse two different tables of the checkpoint for one that the model has for both sides."""
     first: Dict[int, str] = {}
-    for name, value in own.items():
+    for name, value in in_place.items():
         if value.numel() == 0:
             continue
         other = first.setdefault(value.data_ptr(), name)

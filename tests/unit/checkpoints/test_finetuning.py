@@ -143,9 +143,10 @@ def test_rows_go_to_the_same_word_and_new_words_keep_their_start(tmp_path, arch,
     assert {name: (rows, of) for name, rows, of in done.mapped} == {
         name: (6, 7) if name.startswith("encoder") else (7, 10) for name in tables
     }
-    assert done.lost == {"encoder": 1, "decoder": 1}
+    assert done.lost == {"source": 1, "target": 1}
     said = "\n".join(done.lines("model.pt", arch))
     assert "mapped by word: decoder.embed_tokens.weight: 7 of 10 rows" in said
+    assert "1 words of its target dictionary are in this one no more" in said
 
 
 def test_a_short_list_grows_into_a_larger_vocabulary_of_ours(tmp_path):
