@@ -19,8 +19,8 @@ from fairseq_outlayers.models.stock_lstm import our_name
 from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 from fairseq_outlayers.tables.table import declared_tables
 
-OUTPUT, SOURCE, WORDS = "decoder.output_projection.", "encoder.embed_tokens.", "embed_tokens.weight"
-TIED_TO = f"decoder.{WORDS}"
+OUTPUT, SOURCE = "decoder.output_projection.", "encoder.embed_tokens."
+TIED_TO = "decoder.embed_tokens.weight"
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
 FINGERPRINT = "_dictionary_version"
 SIDES = {"encoder": "source", "decoder": "target"}
@@ -86,11 +86,9 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
         _load(done, name, start, given.get(name), row_map)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
-    for name in sorted(given.keys() - set(done.loaded) - {m[0] for m in done.mapped}):
-        tied = name == f"{OUTPUT}weight" and torch.equal(
-            given[name], given.get(TIED_TO, given[name])
-        )
-        if not name.endswith(FINGERPRINT) and not (tied and TIED_TO in given):
+    used = {*done.loaded, *(name for name, *_ in done.mapped)}
+    for name in sorted(given.keys() - used):
+        if not name.endswith("_version") and not _is_tied(name, given):
             done.unused.append(f"{name} ({_size(given[name])})")
     return done
 
@@ -127,6 +125,11 @@ def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
     if is_tied and name in own and TIED_TO in given:
         fits = own[name].shape[1:] == given[TIED_TO].shape[1:]
         given.update({name: given[TIED_TO]} if fits else {})
+
+
+def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
+    """Whether a parameter is the input embeddings, which fairseq's tied models list twice."""
+    return name == f"{OUTPUT}weight" and torch.equal(given[name], given[TIED_TO])
 
 
 def _table_names(model: Any) -> List[str]:
