@@ -129,7 +129,8 @@ def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
 
 def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
     """Whether a parameter is the input embeddings, which fairseq's tied models list twice."""
-    return name == f"{OUTPUT}weight" and torch.equal(given[name], given[TIED_TO])
+    other = given.get(TIED_TO)
+    return name == f"{OUTPUT}weight" and other is not None and torch.equal(given[name], other)
 
 
 def _table_names(model: Any) -> List[str]:
