@@ -36,7 +36,7 @@ setup(
     ],
     extras_require={
         "align": ["eflomal"],
-        "embed": ["gensim"],
+        "embed": ["gensim", "safetensors"],
         "export": ["ctranslate2"],
         "subword": ["pyphen", "morfessor"],
         "report": ["matplotlib"],

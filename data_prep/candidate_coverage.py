@@ -12,7 +12,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Coverage(NamedTuple):
-    """What the lists of one choice of K and K' allow."""
+    """What the lists of one choice of K and K' allow, without copies or with them."""
 
     frequent: int  # K
     per_word: int  # K'
@@ -21,8 +21,18 @@ class Coverage(NamedTuple):
     mean_size: float  # of the lists, with </s> and <unk>
 
 
+class Counts:
+    """Sums over sentences, for every choice of K and K'."""
+
+    def __init__(self, number: int):
+        self.tokens, self.sentences, self.sizes = np.zeros((3, number))
+
+
 class CoverageReport:
     """Counts target tokens by how frequent a word must be listed to allow them.
+
+    Everything is counted twice: without copies, and with them (``--candidate-copies``: each word of
+    the source that the target dictionary has too is a candidate).
 
     Args:
         translations: of the source words.
@@ -46,9 +56,8 @@ class CoverageReport:
         self.frequency_rank[frequent] = np.arange(len(frequent))
         self.num_frequent = len(frequent)
         self.num_sentences = self.num_tokens = self.num_unknown = 0
-        self.covered = np.zeros(len(choices))
-        self.covered_sentences = np.zeros(len(choices))
-        self.sizes = np.zeros(len(choices))
+        self.counts = Counts(len(choices))
+        self.counts_with_copies = Counts(len(choices))
 
     def add(self, source: str, target: str) -> None:
         """Count a sentence pair."""
@@ -59,16 +68,30 @@ class CoverageReport:
         if len(listed):
             place = np.searchsorted(listed, known).clip(max=len(listed) - 1)
             by_translation = np.where(listed[place] == known, ranks[place], NEVER)
+        copies = np.setdiff1d(self._copies(source), self.translations.blocked)
         self.num_sentences += 1
         self.num_tokens += len(words)
         self.num_unknown += len(words) - len(known)
+        is_copy, no_copy = np.isin(known, copies), np.zeros(len(known), dtype=bool)
         for number, (frequent, per_word) in enumerate(self.choices):
             limit = frequent - 2  # </s> and <unk> count
             covered = (self.frequency_rank[known] < limit) | (by_translation < per_word)
-            self.covered[number] += covered.sum()
-            self.covered_sentences[number] += covered.sum() == len(words)
-            added = (self.frequency_rank[listed] >= limit) & (ranks < per_word)
-            self.sizes[number] += min(limit, self.num_frequent) + 2 + added.sum()
+            added = listed[(self.frequency_rank[listed] >= limit) & (ranks < per_word)]
+            copied = np.setdiff1d(copies[self.frequency_rank[copies] >= limit], added)
+            for counts, by_copy, more in (
+                (self.counts, no_copy, 0),
+                (self.counts_with_copies, is_copy, len(copied)),
+            ):
+                allowed = (covered | by_copy).sum()
+                counts.tokens[number] += allowed
+                counts.sentences[number] += allowed == len(words)
+                counts.sizes[number] += min(limit, self.num_frequent) + 2 + len(added) + more
+
+    def _copies(self, source: str) -> np.ndarray:
+        """Target words that are spelled like a word of the sentence, both in their dictionary."""
+        known, same = self.indices
+        found = {same[word] for word in source.split() if word in known and word in same}
+        return np.array(sorted(found), dtype=np.int64)
 
     def _translation_ranks(self, source: str) -> tuple[np.ndarray, np.ndarray]:
         """RankedTranslations of a sentence's words, ascending, and the best rank that each has."""
@@ -80,15 +103,16 @@ class CoverageReport:
         listed, first = np.unique(targets[order], return_index=True)
         return listed, ranks[order][first]
 
-    def rows(self) -> Iterator[Coverage]:
+    def rows(self, with_copies: bool = False) -> Iterator[Coverage]:
         """The result for each choice."""
+        counts = self.counts_with_copies if with_copies else self.counts
         for number, (frequent, per_word) in enumerate(self.choices):
             yield Coverage(
                 frequent,
                 per_word,
-                self.covered[number] / max(self.num_tokens, 1),
-                self.covered_sentences[number] / self.num_sentences,
-                self.sizes[number] / self.num_sentences,
+                counts.tokens[number] / max(self.num_tokens, 1),
+                counts.sentences[number] / self.num_sentences,
+                counts.sizes[number] / self.num_sentences,
             )
 
     def lines(self) -> Iterator[str]:
@@ -98,8 +122,13 @@ class CoverageReport:
             f"{self.num_tokens:,} target tokens of {self.num_sentences:,} sentences; "
             f"{ceiling:.3f} of them are in the dictionary"
         )
-        yield "| K | K' | tokens covered | sentences covered | mean list size |"
-        yield "|---|---|---|---|---|"
-        for row in self.rows():
-            shares = f"{row.tokens:.3f} | {row.sentences:.3f}"
-            yield f"| {row.frequent} | {row.per_word} | {shares} | {row.mean_size:,.0f} |"
+        yield (
+            "| K | K' | tokens covered | sentences covered | mean list size "
+            "| tokens with copies | sentences with copies | mean size with copies |"
+        )
+        yield "|---|---|---|---|---|---|---|---|"
+        for row, copied in zip(self.rows(), self.rows(with_copies=True), strict=True):
+            columns = [f"{row.frequent}", f"{row.per_word}"]
+            for part in (row, copied):
+                columns += [f"{part.tokens:.3f}", f"{part.sentences:.3f}", f"{part.mean_size:,.0f}"]
+            yield f"| {' | '.join(columns)} |"

@@ -8,8 +8,8 @@ vectors' file, so that a word first met in testing has its own vector too. Write
     PREFIX.dict.txt   for fairseq-preprocess --srcdict
 
 A word that the vectors do not know under its own form gets the vector of a case variant, else that
-of the form with '#' for digits, else one from subwords (fastText's .bin), else the mean of all
-vectors. </s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
+of the form with '#' for digits, else one from subwords (fastText's .bin, model2vec), else the mean
+of all vectors. </s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
 """
 
 import argparse
@@ -112,7 +112,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = CommandParser(
         description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--vectors", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "--vectors",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help=".vec, GloVe, word2vec's or fastText's .bin, or a folder of model2vec",
+    )
     parser.add_argument(
         "--format", choices=("auto", *FORMATS), default="auto", help="default: %(default)s"
     )

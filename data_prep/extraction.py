@@ -50,6 +50,7 @@ class Extraction:
             ):
                 self.table.write_rows([rows[position] for position in chosen], vectors[chosen])
             self._count(vectors[used])
+        self.skipped.update(getattr(self.vectors, "skipped", {}))
         if not self.count:
             raise UserError("the file of vectors has no usable word; check --vectors and --format")
 

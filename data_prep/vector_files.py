@@ -88,7 +88,7 @@ class TextVectors(ListedVectors):
             )
         else:
             dimensions = len(first.split()) - 1
-        _check_dimensions(dimensions, f"{path}:1")
+        check_dimensions(dimensions, f"{path}:1")
         super().__init__(path, dimensions)
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
@@ -154,7 +154,7 @@ class BinaryVectors(ListedVectors):
                 "word2vec binary: check --format"
             )
         self.count, dimensions = header
-        _check_dimensions(dimensions, str(path))
+        check_dimensions(dimensions, str(path))
         super().__init__(path, dimensions)
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
@@ -199,7 +199,8 @@ def _damages_named(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: no compressed file, or a damaged one ({error})") from None
 
 
-def _check_dimensions(dimensions: int, place: str) -> None:
+def check_dimensions(dimensions: int, place: str) -> None:
+    """Raise a UserError for numbers of dimensions that no word vectors have."""
     if not 1 <= dimensions <= MOST_DIMENSIONS:
         raise UserError(
             f"{place}: vectors of {dimensions:,} numbers, expected 1 to {MOST_DIMENSIONS:,}; is "

@@ -4,6 +4,7 @@
     glove       text without a header
     word2vec    binary with the same header
     fasttext    fastText's binary model, through gensim; has vectors for unknown words too
+    model2vec   a folder with model.safetensors and tokenizer.json, or the first of these
 
 The first three are read as a stream; text may be compressed (.gz).
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_outlayers.errors import UserError
+from model2vec_files import Model2VecVectors
 from vector_files import (
     BLOCK_WORDS,
     LONGEST_WORD,
@@ -62,11 +64,14 @@ FORMATS: dict[str, Callable[[Path], VectorFile]] = {
     "glove": lambda path: TextVectors(path, has_header=False),
     "word2vec": BinaryVectors,
     "fasttext": FastTextVectors,
+    "model2vec": Model2VecVectors,
 }
 
 
 def detect_format(path: Path) -> str:
     """The format that a file seems to have, by its first bytes and its name."""
+    if path.is_dir() or path.suffix == ".safetensors":
+        return "model2vec"
     with open_vectors(path) as file:
         first = file.readline(LONGEST_WORD)
     if first.startswith(FASTTEXT_MAGIC):

@@ -7,7 +7,9 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional
+
+from fairseq_outlayers.suggestions import explain_choice, explain_unknown
 
 if TYPE_CHECKING:
     from fairseq_outlayers.commands.base import Command
@@ -102,10 +104,26 @@ class Commands(Mapping[str, "Command"]):
 COMMANDS: Mapping[str, "Command"] = Commands()
 
 
+class HelpfulParser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, with what was probably meant."""
+
+    given: List[str] = []  # noqa: RUF012 (set before it is read)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        subparsers = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        parsers = [self, *(parser for named in subparsers for parser in named.values())]
+        said = explain_unknown(parsers, self.given, explain_choice(self, message))
+        self.exit(2, f"{self.prog}: error: {said}\n")
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; without one, print the path for ``--user-dir``."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
+    parser = HelpfulParser(
         prog="python -m fairseq_outlayers",
         description="Without a command: print the path to pass to fairseq as --user-dir.",
         epilog="example: fairseq-train data-bin --user-dir $(python -m fairseq_outlayers) "

@@ -10,6 +10,7 @@ from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tup
 
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.ranges import check_ranges
+from fairseq_outlayers.suggestions import did_you_mean
 
 
 def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
@@ -20,7 +21,8 @@ def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
     """
     if name not in registry:
         known = ", ".join(sorted(registry))
-        raise UserError(f"{option} {name}: no such choice. Known: {known}")
+        hint = did_you_mean(str(name), registry)
+        raise UserError(f"{option} {name}: no such choice. Known: {known}{hint}")
     return registry[name]
 
 

@@ -85,12 +85,11 @@ def known_units(translator: Translator, units: Sequence[str]) -> List[str]:
 
 
 def translations_of(translator: Translator, unit: str) -> List[str]:
-    """What the file of candidates has for a source unit."""
+    """What a source unit adds to the candidates: its translations, and its copy if asked for."""
     lists, target = translator.task.candidate_lists, translator.task.target_dictionary
     ids = torch.tensor([[translator.task.source_dictionary.index(unit)]])
-    ids = ids.to(lists.translations.offsets.device)
-    found = lists.translations.of(ids, lists.per_word, target.pad()).flatten().tolist()
-    return [target[k] for k in found if k != target.pad()]
+    found = lists.of_words(ids.to(lists.by_frequency.device)).flatten().tolist()
+    return [target[k] for k in dict.fromkeys(found) if k != target.eos()]
 
 
 def words_by_frequency(views: Sequence[Sequence[Dict[str, Any]]]) -> List[str]:

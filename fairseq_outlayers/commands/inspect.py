@@ -81,6 +81,12 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--candidate-scope", choices=CANDIDATE_SCOPES)
     parser.add_argument(
+        "--candidate-copies",
+        action="store_true",
+        default=None,
+        help="source words that the target dictionary spells alike are candidates",
+    )
+    parser.add_argument(
         "--unk-replacement",
         choices=("copy", "dictionary", "lower_case"),
         help="what to put in the place of <unk>",
@@ -95,6 +101,7 @@ DECODING = (
     "candidate_frequent",
     "candidate_per_word",
     "candidate_scope",
+    "candidate_copies",
     "unk_replacement",
     "unk_dictionary",
 )

@@ -7,6 +7,7 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
+from fairseq_outlayers.decoding.copies import copies_of
 from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.ranges import check_ranges, ranged
@@ -34,6 +35,8 @@ class BatchCandidates(NamedTuple):
 class CandidateLists:
     """The K most frequent words, and K' translations of each source word, for each sentence.
 
+    With copies, also each word of the sentence that the target dictionary spells alike.
+
     Hypotheses do not depend on the other sentences of a batch.
 
     Args:
@@ -42,15 +45,25 @@ class CandidateLists:
         frequent: K; it counts ``</s>`` and ``<unk>``. From the size of the dictionary on, every
             class is a candidate, ``<s>`` included, as without lists.
         per_word: K'.
+        copies: the class spelled as each source word, ``(V_source,)``, which is a candidate too,
+            as of :func:`copies_of`; None for no copies.
     """
 
-    def __init__(self, dictionary: Any, translations: Translations, frequent: int, per_word: int):
+    def __init__(
+        self,
+        dictionary: Any,
+        translations: Translations,
+        frequent: int,
+        per_word: int,
+        copies: Optional[Tensor] = None,
+    ):
         self.num_classes = len(dictionary)
         self.num_specials = dictionary.nspecial
         self.pad, self.eos, self.unk = dictionary.pad(), dictionary.eos(), dictionary.unk()
         self.bos = dictionary.bos()
         self.translations = translations
         self.frequent, self.per_word = frequent, per_word
+        self.copies = copies
         counts = torch.tensor(dictionary.count[self.num_specials :])
         order = counts.argsort(descending=True, stable=True) + self.num_specials
         self.by_frequency = order[~torch.isin(order, translations.blocked)]
@@ -66,10 +79,8 @@ class CandidateLists:
                 candidates as well.
             factor: multiplies K.
         """
-        self._move(source_tokens.device)
         frequent = factor * self.frequent
-        listed = self.translations.of(source_tokens, self.per_word, self.eos).flatten(1)
-        listed = listed.masked_fill(torch.isin(listed, self.translations.blocked), self.eos)
+        listed = self.of_words(source_tokens).flatten(1)
         if prefix_tokens is not None:
             listed = torch.cat([listed, prefix_tokens], dim=1)
         common = self._common(listed, frequent)
@@ -83,6 +94,22 @@ class CandidateLists:
             closed.remove(self.bos)  # forced: it must be a candidate
         inputs = torch.tensor(closed, dtype=torch.long)
         return BatchCandidates(ids, self._allowed(ids, common, listed), inputs.to(ids.device))
+
+    def of_words(self, source_tokens: Tensor) -> Tensor:
+        """What each source word adds to the list of its sentence.
+
+        Args:
+            source_tokens: ``(B, S)``.
+        Returns:
+            Class ids, ``(B, S, K')``, or ``(B, S, K' + 1)`` with copies; ``</s>`` for none.
+        """
+        self._move(source_tokens.device)
+        added = self.translations.of(source_tokens, self.per_word, self.eos)
+        if self.copies is not None:
+            known = source_tokens < len(self.copies)  # words that a dictionary learnt later are not
+            copied = self.copies[source_tokens.masked_fill(~known, 0)].masked_fill(~known, self.eos)
+            added = torch.cat([added, copied.unsqueeze(-1)], dim=-1)
+        return added.masked_fill(torch.isin(added, self.translations.blocked), self.eos)
 
     def most_frequent(self, frequent: int) -> Tensor:
         """``(V,)``, true for ``</s>``, ``<unk>`` and the ``frequent - 2`` most frequent words."""
@@ -107,6 +134,7 @@ class CandidateLists:
         if self.by_frequency.device != device:
             self.by_frequency = self.by_frequency.to(device)
             self.translations = self.translations.to(device)
+            self.copies = None if self.copies is None else self.copies.to(device)
 
 
 class BatchLists(CandidateLists):
@@ -186,6 +214,13 @@ class CandidateConfig(FairseqDataclass):
             "batches; only the first makes hypotheses independent of the batch"
         },
     )
+    candidate_copies: bool = field(
+        default=False,
+        metadata={
+            "help": "words of a source sentence that the target dictionary spells alike, such as "
+            "names and numbers, are candidates for it"
+        },
+    )
 
 
 def build_lists(
@@ -199,7 +234,8 @@ def build_lists(
     check_ranges(config, CandidateConfig)
     frequent, per_word = config.candidate_frequent, config.candidate_per_word
     if frequent == 0 and config.candidates is None:
-        refuse_idle(config, CandidateConfig(), "candidate_scope", "--candidate-frequent")
+        for name in ("candidate_scope", "candidate_copies"):
+            refuse_idle(config, CandidateConfig(), name, "--candidate-frequent")
         refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
         return None
     if frequent < 2:
@@ -219,4 +255,5 @@ def build_lists(
             f"what {config.candidates} was made with (build_candidates.py --per-word)"
         )
     scope = lookup(SCOPES, str(config.candidate_scope), "--candidate-scope")
-    return scope(target_dictionary, translations, frequent, per_word)
+    copies = copies_of(source_dictionary, target_dictionary) if config.candidate_copies else None
+    return scope(target_dictionary, translations, frequent, per_word, copies)

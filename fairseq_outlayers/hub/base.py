@@ -1,7 +1,6 @@
 """Base class of translation and language models from Python."""
 
 import copy
-import difflib
 from typing import Any, Dict, List
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.text import TextProcessor
+from fairseq_outlayers.suggestions import did_you_mean
 
 
 class TrainedModels:
@@ -38,8 +38,7 @@ class TrainedModels:
         arguments = copy.deepcopy(self.config.generation)
         for name in options:
             if name not in arguments:
-                close = difflib.get_close_matches(name, map(str, arguments), 1)
-                hint = f"; did you mean {close[0]}?" if close else ""
+                hint = did_you_mean(name, map(str, arguments))
                 raise UserError(f"{name}: no such option of the search{hint}")
         with open_dict(arguments):
             arguments.update(options)

@@ -14,6 +14,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.language_model import LanguageModel
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
+from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
 # Options of the task that decide how is searched; the others belong to training.
@@ -21,6 +22,7 @@ DECODING_OPTIONS = (
     "candidate_frequent",
     "candidate_per_word",
     "candidate_scope",
+    "candidate_copies",
     "ensemble_average",
     "min_len_a",
     "unk_replacement",
@@ -56,8 +58,8 @@ def load(
         bpe_codes: its file of codes, or its model.
         options: how to decode, as the options of ``--task translation_outlayers``:
             ``candidate_frequent=2000`` (the default with ``candidates``), ``candidate_per_word``,
-            ``candidate_scope``, ``unk_replacement``, ``unk_dictionary``, ``ensemble_average``,
-            ``min_len_a``.
+            ``candidate_scope``, ``candidate_copies=True``, ``unk_replacement``,
+            ``unk_dictionary``, ``ensemble_average``, ``min_len_a``.
     Returns:
         A :class:`Translator`, or for language models a :class:`LanguageModel`.
     Raises:
@@ -120,7 +122,10 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
     known = (*DECODING_OPTIONS, "candidates")
     for name in options:
         if name not in known:
-            raise UserError(f"{name}: no such option. Known: {', '.join(DECODING_OPTIONS)}")
+            raise UserError(
+                f"{name}: no such option. Known: {', '.join(DECODING_OPTIONS)}"
+                f"{did_you_mean(name, known)}"
+            )
     defaults = TranslationOutlayersConfig()
     with open_dict(config):
         for option in fields(defaults):

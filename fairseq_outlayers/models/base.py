@@ -32,6 +32,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Start, reset_parameters
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
+from fairseq_outlayers.output_layers.compiled import NotCompiled
 from fairseq_outlayers.registry import class_of
 from fairseq_outlayers.source_embeddings import (
     InternalSourceEmbedding,
@@ -41,7 +42,7 @@ from fairseq_outlayers.source_embeddings import (
 )
 
 
-class AttentionalModel(FairseqEncoderDecoderModel):
+class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
     """An encoder, and an ``AttentionalDecoder`` that reads what it returns.
 
     A subclass says how both are built and how parameters start; what it builds them of comes from

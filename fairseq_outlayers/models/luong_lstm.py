@@ -18,6 +18,7 @@ from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
+from fairseq_outlayers.models.stock_lstm import stock_lstm
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import depth, ranged, share, width
@@ -98,6 +99,10 @@ class LuongLSTM(AttentionalModel):
         recurrence = InputFeedingDecoder(cfg.embed_dim, size, cfg.decoder_layers, cfg.dropout)
         output_layer = build_output_layer(cfg, embedding, size, dictionary)
         return LuongDecoder(dictionary, embedding, recurrence, output_layer, cfg.embedding_dropout)
+
+    def __prepare_scriptable__(self) -> nn.Module:
+        """fairseq's model with the same parameters, which ``torch.jit.script`` can compile."""
+        return stock_lstm(self)
 
     @classmethod
     def start(cls, cfg: Any) -> Uniform:

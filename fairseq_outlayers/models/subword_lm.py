@@ -18,6 +18,7 @@ from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.compiled import NotCompiled
 from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import class_of
@@ -57,7 +58,7 @@ class SubwordLMConfig(Defaults):
 
 
 @register_model("subword_lm", dataclass=SubwordLMConfig)
-class SubwordLM(FairseqLanguageModel):
+class SubwordLM(NotCompiled, FairseqLanguageModel):
     """LSTM language model over words whose vectors are composed from subword units.
 
     Reads and predicts words. `--composition` says how vectors are made at the input,

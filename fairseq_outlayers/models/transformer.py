@@ -25,10 +25,11 @@ from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, add_selection
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.compiled import CompilesOutputLayer
 from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_layers
 
 
-class WithOutputLayer:
+class WithOutputLayer(CompilesOutputLayer):
     """Mix-in, in front of a stock model: builds that model, then gives it its output layer."""
 
     @classmethod

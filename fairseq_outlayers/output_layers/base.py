@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -34,6 +34,9 @@ class OutputLayer(TableOwner, OwnStart, ABC):
 
     depends_on_words = False
     """Whether sizes alone do not say what the layer is, because it looks at the words."""
+
+    context_modules: Tuple[str, ...] = ()
+    """Names of the modules that :meth:`project` calls, all that a compiled layer keeps of it."""
 
     @dataclass
     class Config:

@@ -28,6 +28,7 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
     """
 
     depends_on_words = True
+    context_modules = ("context_encoder",)
 
     @dataclass
     class Config(JointOutputLayer.Config):

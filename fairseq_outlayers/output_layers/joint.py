@@ -46,10 +46,9 @@ class AdditiveEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``(..., input_size) -> (..., output_size)``."""
-        first, *others = self.projections
-        x = self.nonlinearity(first(x))
-        for projection in others:
-            x = x + self.nonlinearity(projection(x))
+        for number, projection in enumerate(self.projections):  # as TorchScript can compile it
+            step = self.nonlinearity(projection(x))
+            x = step if number == 0 else x + step
         return x
 
 
@@ -84,6 +83,8 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
     class Config(StructureConfig):
         joint_dim: int = width(512, "size of the space where embeddings and decoder states meet")
         joint_layers: int = depth(1, "consecutive additive transformations into the joint space")
+
+    context_modules = ("context_encoder",)
 
     def __init__(
         self,

@@ -10,11 +10,17 @@ from torch import Tensor
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.registry import lookup
 
+
+def identity(x: Tensor) -> Tensor:
+    """No nonlinearity; a function that TorchScript can compile, as a lambda is not."""
+    return x
+
+
 ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "relu": torch.relu,
-    "none": lambda x: x,
+    "none": identity,
 }
 
 

@@ -95,7 +95,7 @@ def translate(options: argparse.Namespace) -> Picture:
     """Run the model on the sentence."""
     # Imported here: --help needs no models.
     from fairseq_outlayers import load
-    from fairseq_outlayers.formats.candidate_file import Translations
+    from fairseq_outlayers.decoding.translations import Translations
 
     model = load(
         options.path, options.data, options.candidates, unk_replacement=options.unk_replacement,

@@ -64,8 +64,12 @@ def test_words_are_ordered_by_count_and_ties_by_place(files):
     assert [target.symbols[n] for n in target.by_frequency()] == ["x", "w", "y", "z", "v"]
 
 
-def naive_coverage(pairs, table, frequent, blocked, choice):
-    """Sets of words, as the list of a sentence is defined."""
+def naive_coverage(pairs, table, frequent, blocked, choice, copied=()):
+    """Sets of words, as the list of a sentence is defined.
+
+    Args:
+        copied: words that both dictionaries have.
+    """
     top_k, per_word = choice
     common = [word for word in frequent if word not in blocked][: top_k - 2]
     tokens = covered = whole = size = 0
@@ -74,6 +78,7 @@ def naive_coverage(pairs, table, frequent, blocked, choice):
         for word in source:
             best = sorted(table.get(word, {}).items(), key=lambda entry: -entry[1])
             allowed |= {t for t, _ in [e for e in best if e[0] not in blocked][:per_word]}
+            allowed |= {word} & set(copied) - set(blocked)
         hits = sum(word in allowed for word in target)
         tokens, covered = tokens + len(target), covered + hits
         whole, size = whole + (hits == len(target)), size + len(allowed) + 2
@@ -107,6 +112,45 @@ def test_coverage_equals_counting_with_sets(tmp_path):
     for row, choice in zip(report.rows(), choices, strict=True):
         expected = naive_coverage(pairs, table, list(counts), blocked, choice)
         assert row[2:] == pytest.approx(expected), choice
+
+
+def test_coverage_with_copies_equals_counting_with_sets(tmp_path):
+    random.seed(4)
+    both = [f"w{n}" for n in range(12)]  # names and numbers; the dictionaries lack one each
+    table = {s: {t: random.random() for t in random.sample(both[:-1], 3)} for s in both[1:8]}
+    lines = [f"{s}\t{t}\t{np.log(p):.17g}" for s, row in table.items() for t, p in row.items()]
+    (tmp_path / "lexicon").write_text("\n".join(lines) + "\n")
+    (tmp_path / "dict.s").write_text("".join(f"{w} 1\n" for w in both[1:]))
+    frequent = both[:-1]
+    (tmp_path / "dict.t").write_text("".join(f"{w} {50 - n}\n" for n, w in enumerate(frequent)))
+    pairs = [(random.choices(both, k=3), random.choices(both, k=4)) for _ in range(40)]
+    source, target = words_of(tmp_path)
+    blocked = [both[5]]
+    lexicon = read_table(tmp_path / "lexicon", "fast_align")
+    ids = np.array([target.symbols.index(word) for word in blocked])
+    choices = [(2, 0), (5, 0), (5, 2), (99, 3)]
+    report = CoverageReport(
+        Translations.select(lexicon, source, target, 3, ids), source, target, choices
+    )
+    for left, right in pairs:
+        report.add(" ".join(left), " ".join(right))
+    copied = both[1:-1]
+    for row, choice in zip(report.rows(with_copies=True), choices, strict=True):
+        expected = naive_coverage(pairs, table, frequent, blocked, choice, copied)
+        assert row[2:] == pytest.approx(expected), choice
+    for row, choice in zip(report.rows(), choices, strict=True):
+        assert row[2:] == pytest.approx(naive_coverage(pairs, table, frequent, blocked, choice))
+
+
+def test_the_table_says_what_copies_add(files, command):
+    (files / "dict.s").write_text("b 9\na 8\nv 1\n")
+    (files / "dev.s").write_text("a b\nv\nb b oov\n")
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--dev-source", "dev.s",
+                   "--dev-target", "dev.t", "--report-frequent", 3,
+                   "--report-per-word", 0)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # x of six tokens; with copies also v, which is then a sentence of candidates alone.
+    assert "| 3 | 0 | 0.167 | 0.000 | 3 | 0.333 | 0.333 | 3 |" in done.stdout
 
 
 def test_the_command_reports_coverage_and_writes_three_files(files, command):

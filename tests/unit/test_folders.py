@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fairseq_outlayers"
 # Each may import those before it. Folders on one line do not import each other.
 ORDER = [
-    ["errors"],
+    ["errors", "suggestions"],
     ["choices", "ranges"],
     ["registry"],
     ["formats"],

@@ -4,11 +4,11 @@
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
 error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
 option of ours which architecture, criterion or task takes it, for any other the known option most
-like it. Numbers that are out of their range are refused as soon as they are parsed.
+like it, and for a mistyped choice the known one. Numbers that are out of their range are refused
+as soon as they are parsed.
 """
 
 import argparse
-import difflib
 import functools
 from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
@@ -17,13 +17,17 @@ from fairseq import options
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.suggestions import closest, explain_choice
 
 NAMED = 4  # of the parts that take an option, the first so many
+ALIKE = 0.75  # stricter than for choices: there are two hundred options
 
 
 def apply() -> None:
-    """Replace ``parse_args_and_arch``, which the commands look up in its module."""
+    """Replace functions of fairseq's options, which the commands look up in their module."""
     replace_once(options, "parse_args_and_arch", _explain)
+    # fairseq-preprocess parses by itself, after this.
+    replace_once(options, "add_preprocess_args", _explain_preprocessing)
 
 
 def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,12 +38,7 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any,
         **keywords: Any,
     ) -> Any:
-        def error(message: str) -> NoReturn:
-            head, _, unknown = message.partition("unrecognized arguments: ")
-            hints = _hints(parser, unknown.split(), input_args) if head == "" else []
-            parser.exit(2, f"{parser.prog}: error: {'; '.join([message, *hints])}\n")
-
-        parser.error = error  # type: ignore[method-assign]
+        _replace_error(parser, input_args)
         try:
             parsed = stock(parser, input_args, *arguments, **keywords)
         except KeyError as unnamed:
@@ -53,6 +52,27 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
     return parse_args_and_arch
 
 
+def _explain_preprocessing(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def add_preprocess_args(parser: argparse.ArgumentParser) -> Any:
+        _replace_error(parser, None)
+        return stock(parser)
+
+    return add_preprocess_args
+
+
+def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[str]]) -> None:
+    """Let a parser's errors be one line, with hints."""
+
+    def error(message: str) -> NoReturn:
+        head, _, unknown = message.partition("unrecognized arguments: ")
+        hints = _hints(parser, unknown.split(), input_args) if head == "" else []
+        said = "; ".join([explain_choice(parser, message), *hints])
+        parser.exit(2, f"{parser.prog}: error: {said}\n")
+
+    parser.error = error  # type: ignore[method-assign]
+
+
 def _hints(
     parser: argparse.ArgumentParser, unknown: List[str], input_args: Optional[List[str]]
 ) -> Iterator[str]:
@@ -64,7 +84,7 @@ def _hints(
         if not option.startswith("--"):
             continue
         owners = _owners(option)
-        similar = difflib.get_close_matches(option, known, n=1, cutoff=0.8)
+        similar = closest(option, known, ALIKE)
         if any(owner.startswith("--arch") for owner in owners) and "--arch" not in known:
             yield f"{option} is known from the checkpoint: leave it out"
         elif f"--arch {arch}_outlayers" in owners:
@@ -73,7 +93,7 @@ def _hints(
             more = ", ... (docs/options.md)" if len(owners) > NAMED else ""
             yield f"{option} is an option of {', '.join(owners[:NAMED])}{more}"
         elif similar:
-            yield f"instead of {option}, is {similar[0]} meant?"
+            yield f"instead of {option}, did you mean {similar}?"
 
 
 def _owners(option: str) -> List[str]:

@@ -38,9 +38,11 @@ def test_attention_is_kept_to_one_percent():
     assert (rows.T - weights).abs().max() <= 0.01 + 1e-6
 
 
+@pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("scope", ["sentence", "batch"])
-def test_candidates_are_those_that_the_search_could_choose(tmp_path, scope):
+def test_candidates_are_those_that_the_search_could_choose(tmp_path, scope, copies):
     options = {
+        "candidate_copies": copies,
         "candidates": write_candidates(tmp_path),
         "candidate_frequent": 6,
         "candidate_per_word": 3,

@@ -37,6 +37,16 @@ def test_how_to_decode_is_passed_on(tmp_path):
     assert all(set(s["models"][0].get("target", [])) <= words for s in page.data["sentences"])
 
 
+def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
+    options = ["--candidate-frequent", "5", "--candidate-copies", "--beam", "2"]
+    assert main(command(tmp_path, *options, models=1)) == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    added = page.data["candidates"][0]["translations"]
+    assert {word: [page.data["words"][k] for k in ids] for word, ids in added.items()} == {
+        f"w{n}": [f"w{n}"] for n in range(11)
+    }
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -45,6 +55,7 @@ def test_how_to_decode_is_passed_on(tmp_path):
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
         (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
+        (["--candidate-copies"], "--candidate-copies changes nothing without --candidate-frequent"),
         (["--unk-dictionary", "x"], "--unk-dictionary x changes nothing without --unk-replacement"),
     ],
 )

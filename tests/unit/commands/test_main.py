@@ -39,10 +39,23 @@ def test_the_commands_are_listed_with_what_they_do(capsys):
         assert f"{name} {command.summary}" in help_text
 
 
-def test_an_unknown_command_is_refused_with_the_known_ones(capsys):
-    with pytest.raises(SystemExit):
-        main(["neighbors"])
-    assert "neighbours" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["neighbors"], "neighbours"),
+        (["capacity", "--num-clases", "100"], "--num-classes"),
+        (["export", "c.pt", "--to", "ctranslate", "--output", "o"], "ctranslate2"),
+        (["inspect", "--path", "c.pt", "--source", "s", "--reference", "r", "--output", "o",
+          "--candidates-frequent", "5"], "--candidate-frequent"),
+    ],
+)  # fmt: skip
+def test_what_is_mistyped_is_refused_in_one_line_with_what_was_meant(capsys, arguments, meant):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.endswith(f"did you mean {meant}?\n")
+    assert printed.count("\n") == 1
 
 
 @each_command

@@ -13,6 +13,7 @@ SEARCHES = {
     "sentence": (LISTS, {}),
     "batch": ({**LISTS, "candidate_scope": "batch"}, {}),
     "common": ({**LISTS, "candidate_frequent": 24, "candidate_scope": "common"}, {}),
+    "copies": ({**LISTS, "candidate_copies": True}, {}),
     "prefix": (LISTS, {"prefix_size": 2}),
     "minimum length": ({**LISTS, "min_len_a": 0.5}, {}),
     "replaced unknowns": ({**LISTS, "unk_replacement": "copy"}, {}),

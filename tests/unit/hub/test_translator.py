@@ -100,7 +100,10 @@ def test_unknown_source_words_are_copied_where_attention_points(tmp_path):
     ("options", "message"),
     [
         ({"data": "/nowhere"}, "/nowhere, the data of .*, has no dictionaries"),
-        ({"candidate_frequant": 5}, "candidate_frequant: no such option.*candidate_frequent"),
+        (
+            {"candidate_frequant": 5},
+            "candidate_frequant: no such option.*did you mean candidate_frequent",
+        ),
         ({"bpe_codes": "codes"}, "bpe_codes=codes needs bpe"),
         ({"candidates": "no.npz"}, "no.npz"),
     ],

@@ -36,7 +36,11 @@ def refused(capsys, parser, arguments):
         ),
         (
             "--arch luong_lstm --output-layr joint",
-            "instead of --output-layr, is --output-layer meant?",
+            "instead of --output-layr, did you mean --output-layer?",
+        ),
+        (
+            "--arch luong_lstm --max-epochs 3 --learning-rate 2",
+            "instead of --max-epochs, did you mean --max-epoch?",
         ),
     ],
 )
@@ -67,8 +71,47 @@ def test_an_option_unlike_any_other_gets_no_hint(capsys):
     assert printed.endswith("error: unrecognized arguments: --xyzzy word\n")
 
 
-def test_any_other_mistake_is_told_as_fairseq_does(capsys):
-    given = [*TRAIN, "--arch", "luong_lstm", "--output-layer", "jiont"]
-    printed = refused(capsys, options.get_training_parser(), given)
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--arch luong_lstm --output-layer jiont", "joint"),
+        ("--arch luong_lstm --criterion ful_softmax", "full_softmax"),
+        ("--arch loung_lstm", "luong_lstm"),
+        ("--arch transformer_iwslt_de_en_outlayer", "transformer_iwslt_de_en_outlayers"),
+        ("--arch luong_lstm --task translation_outlayer", "translation_outlayers"),
+        ("--arch luong_lstm --optimizer lazyadam", "lazy_adam"),
+        ("--arch transformer_outlayers --joint-activation tahn", "tanh"),
+    ],
+)
+def test_a_mistyped_choice_is_refused_in_one_line_with_the_one_meant(capsys, given, meant):
+    printed = refused(capsys, options.get_training_parser(), [*TRAIN[:1], *given.split()])
     assert printed.count("\n") == 1
-    assert "argument --output-layer: invalid choice: 'jiont' (choose from 'linear'," in printed
+    assert "invalid choice: " in printed
+    assert printed.endswith(f"; did you mean {meant}?\n")
+    assert len(printed) < 600
+
+
+def test_choices_are_listed_where_they_are_few(capsys):
+    given = [*TRAIN, "--arch", "luong_lstm", "--output-layer", "xyzzy"]
+    printed = refused(capsys, options.get_training_parser(), given)
+    assert "argument --output-layer: invalid choice: 'xyzzy' (choose from " in printed
+    assert "linear" in printed
+    assert "did you mean" not in printed
+
+
+def test_any_other_mistake_is_told_as_fairseq_does(capsys):
+    printed = refused(capsys, options.get_training_parser(), ["data-bin", "--arch"])
+    assert printed.endswith("error: argument --arch/-a: expected one argument\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("--trainprf text", "--trainpref"), ("--bpe subword_nnt", "subword_nmt")],
+)
+def test_preprocessing_answers_alike(capsys, given, meant):
+    with pytest.raises(SystemExit) as stopped:
+        options.get_preprocessing_parser().parse_args(given.split())
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert printed.endswith(f"did you mean {meant}?\n")

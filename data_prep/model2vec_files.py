@@ -1,0 +1,235 @@
+"""model2vec's static vectors: a folder with ``model.safetensors`` and ``tokenizer.json``.
+
+The tensor ``embeddings`` has a row for every token of the tokenizer, or, with a tensor ``mapping``,
+``mapping[token]`` is its row; a tensor ``weights`` has a factor for each token. Tokens that are
+whole words are words with vectors. A word that is none gets the mean of its pieces' vectors, which
+is what model2vec gives it, where the tokenizer is a WordPiece.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_outlayers.errors import UserError
+from vector_files import BLOCK_WORDS, Block, check_dimensions, checked_block
+
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+MOST_JSON = 1 << 28  # bytes; tokenizers of half a million tokens have 40 MB
+# NumPy has no bfloat16.
+NUMBERS = ("F64", "F32", "F16", "I8")
+REMEDY = "give a folder that model2vec has saved"
+SPACE = "▁"  # of SentencePiece: the token begins a word
+
+
+class Model2VecVectors:
+    """The vectors of a model2vec folder, or of the ``model.safetensors`` in it.
+
+    Raises:
+        UserError: if a file is missing, damaged or says something else.
+    """
+
+    def __init__(self, path: Path):
+        folder = path if path.is_dir() else path.parent
+        self.path = folder / WEIGHTS if path.is_dir() else path
+        self.tokens = Tokens(folder / TOKENIZER)
+        self.skipped: Counter[str] = Counter()
+        self.tensors = _open(self.path)
+        self.embeddings = self._tensor("embeddings", 2, NUMBERS)
+        size, self.dimensions = self.embeddings.get_shape()
+        check_dimensions(self.dimensions, str(self.path))
+        last = max(self.tokens.ids.values(), default=-1)
+        mapping, weights = (
+            self._numbers("mapping", last, ("I64", "I32")),
+            self._numbers("weights", last, NUMBERS),
+        )
+        largest = last if mapping is None else int(mapping[: last + 1].max(initial=-1))
+        # Before any array is made: a hostile file may ask for 10^15 rows.
+        if largest >= size or (mapping is not None and mapping.min(initial=0) < 0):
+            raise UserError(
+                f"{self.path}: embeddings of {size:,} rows, and {TOKENIZER} asks for row "
+                f"{largest:,}: they are of two models; {REMEDY}"
+            )
+        self.rows = np.arange(last + 1) if mapping is None else mapping[: last + 1]
+        self.factors = np.ones(last + 1) if weights is None else weights[: last + 1]
+
+    def blocks(self) -> Iterator[Block]:
+        words, ids = [], []
+        for token, number in sorted(self.tokens.ids.items(), key=lambda item: item[1]):
+            word = self.tokens.word(token)
+            if word is None:
+                self.skipped["tokens that are no whole words"] += 1
+                continue
+            words.append(word)
+            ids.append(number)
+        for start in range(0, len(words), BLOCK_WORDS):
+            part, numbers = words[start : start + BLOCK_WORDS], ids[start : start + BLOCK_WORDS]
+            places = [f"{self.path}: word {word!r}" for word in part]
+            yield checked_block(places, part, self._vectors(numbers))
+
+    def compose(self, word: str) -> np.ndarray | None:
+        pieces = self.tokens.pieces(word)
+        return self._vectors(pieces).mean(0) if pieces else None
+
+    def _vectors(self, tokens: list[int]) -> np.ndarray:
+        """``(tokens, dimensions)``, float32; rows that follow each other are read as one."""
+        rows = self.rows[tokens]
+        low, high = int(rows.min()), int(rows.max())
+        if high - low < 4 * len(rows) + BLOCK_WORDS:
+            found = self.embeddings[low : high + 1][rows - low]
+        else:
+            found = np.stack([self.embeddings[int(row) : int(row) + 1][0] for row in rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (found.astype(np.float64) * self.factors[tokens][:, None]).astype(np.float32)
+
+    def _tensor(self, name: str, rank: int, kinds: tuple[str, ...]) -> Any:
+        if name not in self.tensors.keys():  # noqa: SIM118 (no dictionary)
+            raise UserError(f"{self.path}: no tensor {name!r} in it; {REMEDY}")
+        tensor = self.tensors.get_slice(name)
+        if len(tensor.get_shape()) != rank or tensor.get_dtype() not in kinds:
+            raise UserError(
+                f"{self.path}: {name} is {tensor.get_dtype()} of {len(tensor.get_shape())} "
+                f"dimensions, expected {rank} and one of {', '.join(kinds)}"
+            )
+        return tensor
+
+    def _numbers(self, name: str, last: int, kinds: tuple[str, ...]) -> np.ndarray | None:
+        """A number for each token, if the file has this tensor."""
+        if name not in self.tensors.keys():  # noqa: SIM118 (no dictionary)
+            return None
+        (length,) = self._tensor(name, 1, kinds).get_shape()
+        if length <= last:
+            raise UserError(
+                f"{self.path}: {name} of {length:,} numbers, and the tokenizer has {last + 1:,} "
+                f"tokens: they are of two models; {REMEDY}"
+            )
+        return self.tensors.get_tensor(name)
+
+
+class Tokens:
+    """The vocabulary of a ``tokenizer.json``.
+
+    Args:
+        path: of the file.
+    Raises:
+        UserError: if it is no tokenizer of a kind that is known.
+    """
+
+    def __init__(self, path: Path):
+        content = _read_json(path)
+        try:
+            model = content["model"]
+            self.kind = model.get("type") or _kind_of(model)
+            vocabulary = model["vocab"]
+            if isinstance(vocabulary, list):  # Unigram: [token, score]
+                vocabulary = {token: number for number, (token, *_) in enumerate(vocabulary)}
+            self.ids = {str(token): int(number) for token, number in vocabulary.items()}
+            special = [added for added in content.get("added_tokens") or () if added["special"]]
+            self.special = {str(added["content"]) for added in special}
+            self.prefix = str(model.get("continuing_subword_prefix") or "")
+            self.suffix = str(model.get("end_of_word_suffix") or "")
+            self.lower = bool((content.get("normalizer") or {}).get("lowercase"))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise UserError(
+                f"{path}: no tokenizer, or a damaged one ({type(error).__name__}: {error}); "
+                f"{REMEDY}"
+            ) from None
+        if self.kind not in READERS:
+            raise UserError(
+                f"{path}: a tokenizer of type {self.kind!r}; known are {', '.join(READERS)}"
+            )
+        if min(self.ids.values(), default=0) < 0:
+            raise UserError(f"{path}: a token has the number {min(self.ids.values())}; {REMEDY}")
+
+    def word(self, token: str) -> str | None:
+        """The word that a token is, or None for a piece of one or for a special token."""
+        return None if token in self.special else READERS[self.kind](self, token)
+
+    def pieces(self, word: str) -> list[int]:
+        """Tokens of a word, the longest first from the left; none where they do not suffice."""
+        if self.kind != "WordPiece":
+            return []
+        rest, found = word.lower() if self.lower else word, []
+        while rest:
+            start = self.prefix if found else ""
+            end = next((n for n in range(len(rest), 0, -1) if start + rest[:n] in self.ids), 0)
+            if not end:
+                return []
+            found.append(self.ids[start + rest[:end]])
+            rest = rest[end:]
+        return found
+
+
+def _whole(tokens: Tokens, token: str) -> str | None:
+    return token
+
+
+def _without_prefix(tokens: Tokens, token: str) -> str | None:
+    return None if tokens.prefix and token.startswith(tokens.prefix) else token
+
+
+def _after_space(tokens: Tokens, token: str) -> str | None:
+    return (token[1:] or None) if token.startswith(SPACE) else None
+
+
+def _of_bytes(tokens: Tokens, token: str) -> str | None:
+    """A BPE token: with the mark of a word's end, or bytes after that of a space."""
+    if tokens.suffix:
+        return token.removesuffix(tokens.suffix) if token.endswith(tokens.suffix) else None
+    if token.startswith(SPACE):
+        return token[1:] or None
+    data = [BYTES.get(letter) for letter in token]
+    if len(data) < 2 or data[0] != ord(" ") or None in data:
+        return None
+    return bytes(data[1:]).decode("utf-8", "replace")  # type: ignore[arg-type]
+
+
+def _bytes_by_letter() -> dict[str, int]:
+    """Byte-level BPE: printable Latin-1 as it is, other bytes from U+0100 on, in order."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + n): b for n, b in enumerate(others)}
+
+
+BYTES = _bytes_by_letter()
+READERS = {
+    "WordPiece": _without_prefix,
+    "WordLevel": _whole,
+    "Unigram": _after_space,
+    "BPE": _of_bytes,
+}
+
+
+def _kind_of(model: Any) -> str:
+    """The type, which old files do not name."""
+    if isinstance(model["vocab"], list):
+        return "Unigram"
+    return "BPE" if "merges" in model else "WordPiece"
+
+
+def _read_json(path: Path) -> Any:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; {REMEDY}")
+    if path.stat().st_size > MOST_JSON:
+        raise UserError(f"{path}: {path.stat().st_size:,} bytes, more than a tokenizer has")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: no JSON, or a damaged one ({error}); {REMEDY}") from None
+
+
+def _open(path: Path) -> Any:
+    """The tensors of a file, which stay on disk."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; {REMEDY}")
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise UserError(f"{path}: this format needs safetensors: pip install safetensors") from None
+    try:
+        return safe_open(str(path), framework="np")
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: no safetensors, or damaged ones ({error}); {REMEDY}") from None

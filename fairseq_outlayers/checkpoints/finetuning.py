@@ -1,0 +1,201 @@
+"""A trained model's parameters for another model: another output layer, other dictionaries.
+
+``--finetune-from-model`` of fairseq wants the same architecture and the same words. Here parameters
+are loaded by name, tables with a row for every word by word, and what the checkpoint does not have
+starts as the new model starts it. Everything that is left over on either side is said; what is
+neither in the output layer nor in the source vectors must fit.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.stock_lstm import our_name
+from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
+from fairseq_outlayers.tables.table import declared_tables
+
+OUTPUT, SOURCE = "decoder.output_projection.", "encoder.embed_tokens."
+TIED_TO = "decoder.embed_tokens.weight"
+EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
+FINGERPRINT = "_dictionary_version"
+SIDES = {"encoder": "source", "decoder": "target"}
+
+
+@dataclass
+class Adapted:
+    """Parameters for the model, and where they come from.
+
+    Attributes:
+        state: what the model loads.
+        loaded: names of what is as in the checkpoint.
+        mapped: name of each table that was mapped, how many of its rows, of how many.
+        new: names of what has the model's own start.
+        unused: names in the checkpoint, with their sizes.
+        lost: by side, how many words the model's dictionary lacks.
+    """
+
+    state: Dict[str, Tensor]
+    loaded: List[str] = field(default_factory=list)
+    mapped: List[Tuple[str, int, int]] = field(default_factory=list)
+    new: List[str] = field(default_factory=list)
+    unused: List[str] = field(default_factory=list)
+    lost: Dict[str, int] = field(default_factory=dict)
+
+    def lines(self, path: str, arch: str) -> List[str]:
+        """What was done, to be printed."""
+        numbers = sum(self.state[name].numel() for name in self.loaded)
+        said = [f"fine-tuning from {path} (--arch {arch})"]
+        said.append(f"  loaded: {len(self.loaded)} tensors of {numbers:,} numbers")
+        for name, found, rows in self.mapped:
+            said.append(f"  mapped by word: {name}: {found:,} of {rows:,} rows; others are new")
+        said += [f"  {n:,} words of its {side} dictionary are in this one no more"
+                 for side, n in self.lost.items() if n]  # fmt: skip
+        said += [f"  new: {', '.join(self.new)}"] if self.new else []
+        said += [f"  not used: {', '.join(self.unused)}"] if self.unused else []
+        return said
+
+
+def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
+    """Make a checkpoint's parameters those of a model of this package.
+
+    Args:
+        path: of the checkpoint.
+        state: what is in it; it is left as it is.
+        model: with its parameters at their start.
+        task: has the dictionaries.
+    Raises:
+        UserError: if parameters outside the output layer and the source vectors do not fit, or a
+            dictionary is missing.
+    """
+    rows = rows_of_sides(path, state, model, task)
+    given = _renamed(dict(state["model"]), model)
+    model.upgrade_state_dict(given)
+    in_place = model.state_dict()
+    own = {name: value.detach().cpu() for name, value in in_place.items()}
+    _untie(given, own)
+    _refuse_units(path, rows["decoder"], model)
+    tables = _table_names(model)
+    done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
+    for name, start in own.items():
+        row_map = rows[name.partition(".")[0]] if name in tables else None
+        _load(done, name, start, given.get(name), row_map)
+    _refuse_misfits(path, arch_of(state), done, own, given)
+    _refuse_two_for_one(path, in_place, done.state)
+    used = {*done.loaded, *(name for name, *_ in done.mapped)}
+    for name in sorted(given.keys() - used):
+        if not name.endswith("_version") and not _is_tied(name, given):
+            done.unused.append(f"{name} ({_size(given[name])})")
+    return done
+
+
+def _load(
+    done: Adapted, name: str, start: Tensor, given: Optional[Tensor], rows: Optional[WordRows]
+) -> None:
+    """One parameter: as it is in the checkpoint, by words, or at its start."""
+    is_version = name.endswith("_version") and name.startswith((OUTPUT, SOURCE))
+    if name.endswith(FINGERPRINT) or is_version:
+        done.state[name] = start
+    elif given is not None and rows is not None and given.shape[1:] == start.shape[1:]:
+        done.state[name] = start.clone()
+        done.mapped.append((name, rows.fill(done.state[name], given), len(start)))
+    elif given is not None and rows is None and given.shape == start.shape:
+        done.state[name] = given
+        done.loaded.append(name)
+    else:
+        done.state[name] = start
+        done.new.append(name)
+
+
+def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
+    """fairseq's LSTM in the names of ours, where that is what is wanted."""
+    if not hasattr(getattr(model, "decoder", None), "recurrence"):
+        return given
+    return {our_name(name): value for name, value in given.items()}
+
+
+def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
+    """Give a layer with class vectors of its own those of a tied one, the input embeddings."""
+    name = f"{OUTPUT}weight"
+    is_tied = all(n == f"{OUTPUT}bias" for n in given if n.startswith(OUTPUT))
+    if is_tied and name in own and TIED_TO in given:
+        fits = own[name].shape[1:] == given[TIED_TO].shape[1:]
+        given.update({name: given[TIED_TO]} if fits else {})
+
+
+def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
+    """Whether a parameter is the input embeddings, which fairseq's tied models list twice."""
+    other = given.get(TIED_TO)
+    return name == f"{OUTPUT}weight" and other is not None and torch.equal(given[name], other)
+
+
+def _table_names(model: Any) -> List[str]:
+    """Parameters with a row for every word of a side."""
+    names = [f"{OUTPUT}{name}" for name in declared_tables(model.decoder.output_projection)]
+    for part in ("encoder", "decoder"):
+        prefix = f"{part}.embed_tokens"
+        for name, module in getattr(model, part, nn.Module()).named_modules():
+            inside = f"{part}.{name}".startswith(prefix)
+            plain = f"{part}.{name}" == prefix and isinstance(module, nn.Embedding)
+            if plain or (inside and isinstance(module, InternalSourceEmbedding)):
+                names.append(f"{part}.{name}.weight")
+    return names
+
+
+def _refuse_units(path: str, rows: Optional[WordRows], model: Any) -> None:
+    """Refuse other words where they are composed of units, whose numbers change with them."""
+    composed = [model.decoder.embed_tokens, model.decoder.output_projection]
+    if rows is not None and any(hasattr(module, "words") for module in composed):
+        raise UserError(
+            f"--finetune-from-model {path}: words composed of units cannot be mapped to another "
+            "dictionary: binarize the data with the checkpoint's"
+        )
+
+
+def _refuse_misfits(
+    path: str, arch: str, done: Adapted, own: Dict[str, Tensor], given: Dict[str, Tensor]
+) -> None:
+    """Refuse what does not fit outside the output layer and the source vectors."""
+    missing = [name for name in done.new if not name.startswith(EXCHANGED)]
+    extra = [n for n in given if n not in own and not n.startswith(EXCHANGED)]
+    extra = [n for n in extra if not n.endswith(FINGERPRINT)]
+    for name in [*missing, *extra]:
+        there = _size(given[name]) if name in given else "no such parameter"
+        here = _size(own[name]) if name in own else "none"
+        raise UserError(
+            f"--finetune-from-model {path}: {name}: the checkpoint (--arch {arch}) has {there}, "
+            f"the model {here} ({len(missing) + len(extra)} such): give the checkpoint's sizes "
+            "and numbers of layers; only the output layer, the source vectors and the words may "
+            "differ"
+        )
+
+
+def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Tensor]) -> None:
+    """Refuse two different tables of the checkpoint for one that the model has for both sides."""
+    first: Dict[int, str] = {}
+    for name, value in in_place.items():
+        if value.numel() == 0:
+            continue
+        other = first.setdefault(value.data_ptr(), name)
+        if other != name and not torch.equal(state[name], state[other]):
+            raise UserError(
+                f"--finetune-from-model {path}: {other} and {name} are one table in the model and "
+                "two in the checkpoint: leave out --share-all-embeddings"
+            )
+
+
+def arch_of(state: Dict[str, Any]) -> str:
+    """The architecture of a checkpoint."""
+    if state.get("args") is not None:
+        return str(getattr(state["args"], "arch", "?"))
+    options = state["cfg"]["model"]
+    get = options.get if hasattr(options, "get") else lambda name: getattr(options, name, None)
+    return str(get("arch") or get("_name") or "?")
+
+
+def _size(value: Tensor) -> str:
+    return " x ".join(f"{n:,}" for n in value.shape) or "one number"

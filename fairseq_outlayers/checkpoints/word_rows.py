@@ -1,0 +1,102 @@
+"""Which row of a checkpoint's tables is which word of the model's dictionaries."""
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from fairseq_outlayers.checkpoints.loading import task_options
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import fingerprint, is_padding_word
+
+
+class WordRows(NamedTuple):
+    """Rows of the words that two dictionaries have in common."""
+
+    old: Tensor  # in the checkpoint
+    new: Tensor  # in the model
+    lost: int  # how many words of the checkpoint the model's dictionary lacks
+
+    @classmethod
+    def between(cls, old: Any, new: Any) -> "Optional[WordRows]":
+        """By spelling; None if the dictionaries are equal."""
+        if old.symbols == new.symbols:
+            return None
+        words = {w: n for n, w in enumerate(old.symbols) if not is_padding_word(w)}
+        pairs = [(words[w], n) for n, w in enumerate(new.symbols) if w in words]
+        rows = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2)
+        return cls(rows[:, 0], rows[:, 1], len(words) - len(pairs))
+
+    def fill(self, table: Tensor, trained: Tensor) -> int:
+        """Copy the rows of common words into a table, in place; says how many.
+
+        Args:
+            table: ``(V, ...)``, with the start of new words.
+            trained: ``(V', ...)``, of the checkpoint.
+        """
+        known = (self.old < len(trained)) & (self.new < len(table))
+        table[self.new[known]] = trained[self.old[known]].to(table)
+        return int(known.sum())
+
+
+def rows_of_sides(path: str, state: Dict[str, Any], model: Any, task: Any) -> Dict[str, Any]:
+    """For each side that a model has: how the checkpoint's rows are its own, or None if they are.
+
+    Args:
+        path: of the checkpoint.
+        state: what is in it.
+        model: that is to be trained on.
+        task: has its dictionaries.
+    Raises:
+        UserError: if a dictionary of the checkpoint is needed and cannot be found.
+    """
+    sides = {"target": ("decoder", task.target_dictionary)}
+    if hasattr(model, "encoder"):
+        sides["source"] = ("encoder", task.source_dictionary)
+    rows: Dict[str, Any] = {}
+    for side, (part, new) in sides.items():
+        old = _trained_dictionary(path, state, side, part, new, task)
+        rows[part] = None if old is None else WordRows.between(old, new)
+    return rows
+
+
+def _trained_dictionary(
+    path: str, state: Dict[str, Any], side: str, part: str, new: Any, task: Any
+) -> Optional[Any]:
+    """The dictionary of a checkpoint, or None where it is the model's own."""
+    stored = state["model"].get(f"{part}.{side}_dictionary_version")
+    table = state["model"].get(f"{part}.embed_tokens.weight")
+    size = len(new) if table is None else len(table)
+
+    def is_it(dictionary: Any) -> bool:
+        if stored is None:
+            return len(dictionary) == size
+        return fingerprint(dictionary) == int(stored)
+
+    if stored is not None and is_it(new):
+        return None
+    files = _files(path, state, side, task)
+    for file in files:
+        if file.is_file():
+            found = Dictionary.load(str(file))
+            if is_it(found):
+                return found
+    if stored is None and is_it(new):
+        return None  # as fairseq takes it; loading warns
+    raise UserError(
+        f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
+        f"{size if stored is None else int(stored) >> 32:,} symbols, is neither {files[0]} nor "
+        f"{files[-1]}: put the {files[0].name} that it was trained with beside it"
+    )
+
+
+def _files(path: str, state: Dict[str, Any], side: str, task: Any) -> List[Path]:
+    """Where the dictionary may be: beside the checkpoint, or in the data that it was trained on."""
+    options = task_options(state)
+    language = options.get(f"{side}_lang") or getattr(task.cfg, f"{side}_lang", None)
+    name = f"dict.{language}.txt" if language else "dict.txt"
+    data = str(options.get("data") or ".").split(os.pathsep)[0]
+    return [Path(path).parent / name, Path(data) / name]

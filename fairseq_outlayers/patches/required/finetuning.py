@@ -1,0 +1,80 @@
+"""Let ``--finetune-from-model`` change the output layer and the words.
+
+fairseq's loads a checkpoint into the same architecture with the same words only. The patch lets a
+model of this package begin from one of fairseq's or of its own with another output layer or other
+dictionaries (:mod:`fairseq_outlayers.checkpoints.finetuning`), and says what is loaded, mapped, new
+and not used.
+"""
+
+import functools
+import logging
+import os
+from typing import Any, Callable
+
+from fairseq import checkpoint_utils
+from fairseq.file_io import PathManager
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+logger = logging.getLogger(__name__)
+
+
+class _Begun:
+    path: str = ""
+    trainer: Any = None
+
+
+def apply() -> None:
+    """Wrap what begins a training, and what reads checkpoints."""
+    replace_once(checkpoint_utils, "load_checkpoint", _noting)
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _adapting)
+
+
+def _noting(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+        if not _begins(cfg, trainer):
+            return stock(cfg, trainer, **passthrough)
+        _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
+        try:
+            return stock(cfg, trainer, **passthrough)
+        finally:
+            _Begun.path, _Begun.trainer = "", None
+
+    return load_checkpoint
+
+
+def _begins(cfg: Any, trainer: Any) -> bool:
+    """Whether fairseq is going to begin from another model, and into one of ours."""
+    from fairseq_outlayers.output_layers import OutputLayer
+
+    if not cfg.finetune_from_model or cfg.restore_file != "checkpoint_last.pt":
+        return False
+    last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
+    if PathManager.exists(last) or getattr(cfg, "continue_once", None) is not None:
+        return False
+    decoder = getattr(trainer.get_model(), "decoder", None)
+    return isinstance(getattr(decoder, "output_projection", None), OutputLayer)
+
+
+def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        state = stock(path, *args, **kwargs)
+        if _Begun.trainer is None or path != _Begun.path:
+            return state
+        # Not above: patches are in place before the parts of the package are imported.
+        from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
+
+        trainer = _Begun.trainer
+        adapted = adapt(path, state, trainer.get_model(), trainer.task)
+        for line in adapted.lines(path, arch_of(state)):
+            logger.info(line)
+        state["model"] = adapted.state
+        extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
+        if trainer.cfg.ema.store_ema:  # the moving average begins with the model
+            extra["ema"] = dict(adapted.state)
+        state["extra_state"] = extra
+        return state
+
+    return load_checkpoint_to_cpu

@@ -1,0 +1,65 @@
+"""What a mistyped option, choice or command was probably meant to be."""
+
+import argparse
+import difflib
+import re
+from typing import Iterable, List, Optional
+
+LIKE = 0.6  # difflib's measure from which words are alike
+MOST_LISTED = 20  # of more choices none is listed: fairseq has hundreds of architectures
+INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: (.+?) \(choose from (.+)\)$", re.S)
+
+
+def closest(word: str, known: Iterable[str], like: float = LIKE) -> Optional[str]:
+    """The known word most like one that is unknown, or None if none is."""
+    found = difflib.get_close_matches(word, [str(each) for each in known], 1, like)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean joint?``, or nothing, for the end of a message."""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""
+
+
+def explain_choice(parser: argparse.ArgumentParser, message: str) -> str:
+    """argparse's message about an invalid choice, with the choice that was probably meant.
+
+    Args:
+        parser: that has refused it.
+        message: of any error; others come back as they are.
+    """
+    found = INVALID_CHOICE.match(message)
+    if found is None:
+        return message
+    name, given, _ = found.groups()
+    known = _choices(parser, name)
+    listed = message if len(known) <= MOST_LISTED else message.partition(" (choose from ")[0]
+    return listed + did_you_mean(given.strip("'\""), known)
+
+
+def explain_unknown(
+    parsers: Iterable[argparse.ArgumentParser], given: Iterable[str], message: str
+) -> str:
+    """argparse's message about unrecognized or missing arguments, with the options that were meant.
+
+    Args:
+        parsers: whose options were read.
+        given: the words of the command line.
+        message: of any error; others come back as they are.
+    """
+    if not message.startswith(("unrecognized arguments: ", "the following arguments are required")):
+        return message
+    known = [name for parser in parsers for name in parser._option_string_actions]
+    words = [word.partition("=")[0] for word in given if word.startswith("--")]
+    near = [(word, closest(word, known)) for word in words if word not in known]
+    return "".join([message, *(f"; instead of {w}, did you mean {n}?" for w, n in near if n)])
+
+
+def _choices(parser: argparse.ArgumentParser, name: str) -> List[str]:
+    """The choices of an argument by the name that argparse has for it in messages."""
+    for action in parser._actions:
+        names = {"/".join(action.option_strings), str(action.metavar), action.dest}
+        if name in names and action.choices is not None:
+            return [str(choice) for choice in action.choices]
+    return []

@@ -1,0 +1,216 @@
+"""Another model's parameters for ours: by name, by word, and everything that is left over said."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_REGISTRY
+
+from fairseq_outlayers.checkpoints.finetuning import adapt
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from tests.conftest import make_batch, make_dictionary, make_model, make_task, small_sizes
+
+LENGTHS = [(6, 5), (4, 3), (2, 2)]
+LSTM = {
+    "encoder_embed_dim": 8,
+    "encoder_hidden_size": 8,
+    "encoder_layers": 2,
+    "decoder_embed_dim": 8,
+    "decoder_hidden_size": 8,
+    "decoder_layers": 2,
+    "decoder_out_embed_dim": 8,
+    "criterion": "cross_entropy",
+}
+
+
+def stock_model(arch, task, **options):
+    """One of fairseq's own, with parameters far from their start."""
+    sizes = LSTM if arch == "lstm" else small_sizes("transformer_outlayers")
+    args = SimpleNamespace(**{**sizes, **options})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(3)
+    return MODEL_REGISTRY[arch].build_model(args, task).double().eval()
+
+
+def words_of(*words):
+    dictionary = Dictionary()
+    for word in words:
+        dictionary.add_symbol(word)
+    return dictionary
+
+
+def as_task(source, target):
+    languages = SimpleNamespace(source_lang="src", target_lang="tgt")
+    return SimpleNamespace(
+        source_dictionary=source, target_dictionary=target, src_dict=source, tgt_dict=target,
+        cfg=languages,
+    )  # fmt: skip
+
+
+def checkpoint(model, folder, arch="transformer"):
+    """What is in a file, trained on the data in a folder."""
+    task = {"data": str(folder), "source_lang": "src", "target_lang": "tgt"}
+    config = {"task": task, "model": {"_name": arch, "arch": arch}}
+    return {"model": model.state_dict(), "cfg": config, "args": None}
+
+
+def finetune(model, state, task, path="/nowhere/model.pt"):
+    done = adapt(str(path), state, model, task)
+    model.load_state_dict(done.state, strict=True)
+    return done
+
+
+def own_task():
+    return as_task(make_dictionary(13), make_dictionary(17))
+
+
+@pytest.mark.parametrize(
+    ("arch", "ours", "tied", "layer"),
+    [
+        ("transformer", "transformer_outlayers", False, "linear"),
+        ("transformer", "transformer_outlayers", True, "tied"),
+        ("transformer", "transformer_outlayers", True, "linear"),
+        ("lstm", "luong_lstm", False, "linear"),
+        ("lstm", "luong_lstm", True, "tied"),
+        ("lstm", "luong_lstm", True, "linear"),
+    ],
+)
+def test_the_same_layer_scores_as_fairseqs_own_model(tmp_path, arch, ours, tied, layer):
+    task = own_task()
+    stock = stock_model(arch, task, share_decoder_input_output_embed=tied)
+    options = {"embedding_dropout": 0.0} if ours == "luong_lstm" else {}
+    if ours == "luong_lstm":
+        # A tied LSTM of fairseq's has no bias, and ours starts at random.
+        options |= {"encoder_layers": 2, "decoder_layers": 2, "no_class_bias": tied}
+    model = make_model(ours, task, output_layer=layer, **options).eval()
+    done = finetune(model, checkpoint(stock, tmp_path, arch), task)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    torch.testing.assert_close(model(**batch)[0], stock(**batch)[0])
+    assert done.new == ([] if arch == "lstm" else ["decoder.output_projection.bias"])
+    assert done.mapped == done.unused == []
+
+
+@pytest.mark.parametrize("layer", [name for name in OUTPUT_LAYERS if name != "linear"])
+def test_what_another_layer_has_not_is_new_and_what_it_does_not_use_is_said(tmp_path, layer):
+    task = own_task()
+    stock = stock_model("transformer", task)
+    model = make_model("transformer_outlayers", task, output_layer=layer)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    done = finetune(model, checkpoint(stock, tmp_path), task)
+    given, prefix = stock.state_dict(), "decoder.output_projection."
+    for name, value in model.state_dict().items():
+        if name.startswith(prefix) or name.endswith("dictionary_version"):
+            torch.testing.assert_close(value, start[name], rtol=0, atol=0)
+        else:
+            torch.testing.assert_close(value, given[name], rtol=0, atol=0)
+    assert all(name.startswith(prefix) for name in done.new)
+    assert f"{prefix}bias" in done.new
+    assert done.unused == [f"{prefix}weight (21 x 8)"]
+    assert set(done.loaded) == given.keys() - {f"{prefix}weight"}
+
+
+@pytest.mark.parametrize("arch", ["transformer", "lstm"])
+@pytest.mark.parametrize("layer", ["linear", "tied", "joint"])
+def test_rows_go_to_the_same_word_and_new_words_keep_their_start(tmp_path, arch, layer):
+    old = as_task(words_of("a", "b", "c"), words_of("x", "y", "z", "gone"))
+    new = as_task(words_of("c", "new", "a"), words_of("fresh", "z", "x", "more", "y", "words"))
+    old.source_dictionary.save(str(tmp_path / "dict.src.txt"))
+    old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    stock = stock_model(arch, old)
+    ours = "luong_lstm" if arch == "lstm" else "transformer_outlayers"
+    sizes = {"encoder_layers": 2, "decoder_layers": 2} if arch == "lstm" else {}
+    model = make_model(ours, new, output_layer=layer, **sizes)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    done = finetune(model, checkpoint(stock, tmp_path, arch), new)
+    given, found = stock.state_dict(), model.state_dict()
+    tables = {
+        "encoder.embed_tokens.weight": ("encoder.embed_tokens.weight", "source_dictionary"),
+        "decoder.embed_tokens.weight": ("decoder.embed_tokens.weight", "target_dictionary"),
+    }
+    projection = "decoder.fc_out" if arch == "lstm" else "decoder.output_projection"
+    for name in ("weight", "bias"):
+        if f"{projection}.{name}" in given and f"decoder.output_projection.{name}" in found:
+            ours = f"decoder.output_projection.{name}"
+            tables[ours] = (f"{projection}.{name}", "target_dictionary")
+    for name, (theirs, side) in tables.items():
+        before, after = getattr(old, side), getattr(new, side)
+        for row, word in enumerate(after.symbols):
+            known = word in before.indices
+            expected = given[theirs][before.indices[word]] if known else start[name][row]
+            torch.testing.assert_close(found[name][row], expected, rtol=0, atol=0, msg=word)
+    assert {name: (rows, of) for name, rows, of in done.mapped} == {
+        name: (6, 7) if name.startswith("encoder") else (7, 10) for name in tables
+    }
+    assert done.lost == {"source": 1, "target": 1}
+    said = "\n".join(done.lines("model.pt", arch))
+    assert "mapped by word: decoder.embed_tokens.weight: 7 of 10 rows" in said
+    assert "1 words of its target dictionary are in this one no more" in said
+
+
+def test_a_short_list_grows_into_a_larger_vocabulary_of_ours(tmp_path):
+    old, new = as_task(make_dictionary(9), make_dictionary(9)), own_task()
+    for side in ("source", "target"):
+        getattr(old, f"{side}_dictionary").save(str(tmp_path / f"dict.{side[:1]}.txt"))
+    (tmp_path / "dict.s.txt").rename(tmp_path / "dict.src.txt")
+    (tmp_path / "dict.t.txt").rename(tmp_path / "dict.tgt.txt")
+    trained = make_model("luong_lstm", old, seed=5, output_layer="joint").eval()
+    model = make_model("luong_lstm", new, output_layer="joint").eval()
+    done = finetune(model, checkpoint(trained, tmp_path, "luong_lstm"), new)
+    batch = make_batch(old, LENGTHS)["net_input"]
+    shared = len(old.target_dictionary)
+    scores = model(**batch)[0][..., :shared]
+    torch.testing.assert_close(scores, trained(**batch)[0])
+    assert done.new == done.unused == []
+    assert ("decoder.output_projection.bias", 13, 21) in done.mapped
+
+
+def test_a_dictionary_beside_the_checkpoint_is_found_first(tmp_path):
+    old, new = as_task(words_of("a"), words_of("x", "y")), as_task(words_of("a"), words_of("y"))
+    (tmp_path / "here").mkdir()
+    old.source_dictionary.save(str(tmp_path / "here" / "dict.src.txt"))
+    old.target_dictionary.save(str(tmp_path / "here" / "dict.tgt.txt"))
+    words_of("y", "x").save(str(tmp_path / "dict.tgt.txt"))
+    stock = stock_model("transformer", old)
+    model = make_model("transformer_outlayers", new)
+    done = finetune(model, checkpoint(stock, tmp_path), new, tmp_path / "here" / "model.pt")
+    row = stock.state_dict()["decoder.embed_tokens.weight"][old.target_dictionary.index("y")]
+    torch.testing.assert_close(done.state["decoder.embed_tokens.weight"][4], row)
+
+
+def test_a_dictionary_that_is_not_the_trained_one_is_refused(tmp_path):
+    stock = stock_model("transformer", as_task(make_dictionary(13), make_dictionary(9)))
+    task = own_task()
+    task.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    model = make_model("transformer_outlayers", task)
+    with pytest.raises(UserError, match="target dictionary, of 13 symbols, is neither /nowhere/di"):
+        finetune(model, checkpoint(stock, tmp_path), task)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder_layers": 2}, r"encoder.layers.1.*the checkpoint .* has no such parameter"),
+        ({"encoder_ffn_embed_dim": 4}, r"has 16 x 8, the model 4 x 8"),
+        ({"decoder_layers": 0}, r"has 8 x 8, the model none"),
+        ({"share_all_embeddings": True, "output_layer": "tied"}, "leave out --share-all-embed"),
+    ],
+)
+def test_what_does_not_fit_elsewhere_is_refused(tmp_path, options, message):
+    dictionary = make_dictionary(13)
+    task = as_task(dictionary, dictionary)
+    stock = stock_model("transformer", task)
+    model = make_model("transformer_outlayers", task, **options)
+    with pytest.raises(UserError, match=message):
+        finetune(model, checkpoint(stock, tmp_path), task)
+
+
+def test_units_of_words_are_not_mapped_to_other_words(tmp_path):
+    old, new = make_task(13, 9), own_task()
+    old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    options = {"output_layer": "subword", "composition": "charcnn"}
+    stock = stock_model("transformer", old)
+    model = make_model("transformer_outlayers", new, **options)
+    with pytest.raises(UserError, match="composed of units cannot be mapped"):
+        finetune(model, checkpoint(stock, tmp_path), new)
