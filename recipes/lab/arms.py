@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from recipes.lab import schedules
 from recipes.lab.settings import SHARED, Declared, Settings, UserError
 
 
@@ -106,12 +107,14 @@ class Recipe:
     Attributes:
         declared: default and meaning of each setting of its own.
         folder: in results/, where it is not called like the recipe.
+        schedule: options that arms which are compared have in common.
     """
 
     declared: ClassVar[Declared] = {}
     folder = ""
     title = ""
     speed_file = "speed.json"
+    schedule: ClassVar[tuple[str, ...]] = schedules.OPTIONS
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         environment = os.environ if environment is None else environment

@@ -54,7 +54,7 @@ def write(recipe: Recipe) -> list[Path]:
     if importlib.util.find_spec(f"recipes.{recipe.name}.claims"):
         print("\n== claims")
         module = importlib.import_module(f"recipes.{recipe.name}.claims")
-        files += write_findings(module.find(recipe, Runs(entries, module.FORM)), recipe)
+        files += write_findings(module.find(recipe, Runs(entries, module.FORM, recipe.schedule)), recipe)
     print("\n".join(map(str, files)))
     return files
 
