@@ -47,6 +47,7 @@ class Decoding:
 
     Attributes:
         of: arms trained before; several are an ensemble.
+        seeds: of these arms, an ensemble as well; that of the run if none.
         checkpoints: pattern of each arm's.
         files: that decide what is decoded, beside the models.
     """
@@ -54,6 +55,7 @@ class Decoding:
     of: tuple[str, ...]
     checkpoints: str = "checkpoint_best.pt"
     files: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

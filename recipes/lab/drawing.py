@@ -76,7 +76,7 @@ def _height(panels: Sequence[Panel | Rows]) -> float:
 
 
 def _draw_panel(panel: Panel, axes: Any) -> None:
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import NullFormatter, NullLocator
 
     for series, colour in _coloured(panel):
         _draw_series(series, colour, axes)
@@ -85,10 +85,15 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
     if panel.ticks:
         axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
         axes.xaxis.set_minor_locator(NullLocator())
+    if panel.y_scale == "log":
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y")
     if panel.zero:
         axes.axhline(0, color=style.INK, linewidth=1)
     axes.margins(x=0.06, y=0.12)
+    if panel.from_zero:
+        axes.set_xlim(left=0)
 
 
 def _coloured(panel: Panel) -> list[tuple[Series, str]]:

@@ -40,6 +40,7 @@ class Panel:
     Attributes:
         ticks: of x, written as they are.
         zero: whether differences are shown, so that the line of none must be seen.
+        from_zero: whether x begins at 0.
     """
 
     x: str
@@ -50,6 +51,7 @@ class Panel:
     y_scale: str = "linear"
     ticks: Sequence[float] = ()
     zero: bool = False
+    from_zero: bool = False
 
     @property
     def empty(self) -> bool:

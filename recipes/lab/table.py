@@ -163,9 +163,9 @@ COLUMNS: dict[str, Cell] = {
     "commit": lambda runs, row, _: ", ".join(sorted({e["commit"] for e in runs.entries(row)})),
 }
 NOTES = {
-    "difference": "difference: in BLEU from the first row (where it was run with several settings, from"
-    " that trained and decoded alike), with the 95% interval of 1,000 resamples of the test set and"
-    " of the seeds that both have.",
+    "difference": "difference: in BLEU from the first row (of several settings, from that trained"
+    " and decoded alike), with the 95% interval of 1,000 resamples of the test set and of the seeds"
+    " that both have.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",

@@ -9,7 +9,9 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 from recipes.lab import drawing, figures
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 
-TITLE = "A finding that takes a whole sentence, with its number of 12.3 points of BLEU, and so wraps"
+TITLE = (
+    "A finding that takes a whole sentence, with its number of 12.3 points of BLEU, and so wraps"
+)
 NOTE = "Bars: 95% of 1,000 resamples of the test set; 1 seed. " * 3
 CLOSE = [Series(f"system number {n}", (1, 2, 3), (20 + n / 50, 25, 30 + n / 100)) for n in range(6)]
 NAMED = Series(
@@ -17,7 +19,9 @@ NAMED = Series(
     ["German, 5 thousand", "French, 5 thousand", "English, 5 thousand", "at the right edge"],
 )  # fmt: skip
 LINES = [Row(f"a system with a long name, {n}", n, n - 1.5, n + 0.5) for n in range(12)]
-TWICE = [Row(row.label, row.value + s, series=f"length penalty {s}") for row in LINES for s in (0, 1)]
+TWICE = [
+    Row(row.label, row.value + s, series=f"length penalty {s}") for row in LINES for s in (0, 1)
+]
 CHARTS = {
     "curves": Chart(TITLE, [Panel("updates", "BLEU", CLOSE)], NOTE),
     "logarithmic": Chart(TITLE, [Panel("K", "BLEU", CLOSE, "", "log", "log", (1, 2, 3))], NOTE),
@@ -47,8 +51,8 @@ def test_no_text_covers_another_or_leaves_the_frame(name):
     texts = list(texts_of(figure))
     frame = figure.bbox
     for text, box in texts:
-        assert frame.x0 <= box.x0 and box.x1 <= frame.x1, text
-        assert frame.y0 <= box.y0 and box.y1 <= frame.y1, text
+        assert frame.x0 <= box.x0 < box.x1 <= frame.x1, text
+        assert frame.y0 <= box.y0 < box.y1 <= frame.y1, text
     for (one, box), (other, other_box) in itertools.combinations(texts, 2):
         width = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
         height = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
@@ -72,7 +76,9 @@ def test_differences_have_the_line_of_none(name, there):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_figure_is_two_small_files_and_always_the_same(name, tmp_path):
-    written = figures.draw({name: CHARTS[name], "nothing": Chart("", [Panel("", "", [])])}, tmp_path)
+    written = figures.draw(
+        {name: CHARTS[name], "nothing": Chart("", [Panel("", "", [])])}, tmp_path
+    )
     assert [path.name for path in written] == [f"{name}.svg", f"{name}.png"]
     before = [path.read_bytes() for path in written]
     assert len(before[0].splitlines()) < 1500
