@@ -162,7 +162,7 @@ def bleu_by_size(arms: Arms) -> Chart:
     title = "BLEU by number of sentence pairs"
     if last:
         best = max(last, key=last.__getitem__)
-        title = f"With the most sentence pairs {best} is best, {last[best]:.1f} BLEU"
+        title = f"Best with the most sentence pairs: {best}, {last[best]:.1f} BLEU"
     below = chart_parts.note(arms.runs, arms.runs.arms)
     return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
 

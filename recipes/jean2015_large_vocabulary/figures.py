@@ -12,6 +12,7 @@ from recipes.lab.resampling import Metric, bleu
 from recipes.lab.runs import Runs
 
 Y = "BLEU, test set"
+MOST = 4  # systems that can be told apart in a line
 MODELS = {
     "shortlist": "short list",
     "lv": "partitions",
@@ -58,7 +59,7 @@ def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str
         "bleu_by_time": chart_parts.by_time(runs, timed, "Large vocabularies"),
         "bleu_by_k": by_frequent(runs, per_word),
         "bleu_by_k_prime": by_per_word(runs, frequent),
-        "rare_words": of_rare_words(runs, systems, bins),
+        **of_rare_words(runs, systems, bins),
     }
 
 
@@ -150,37 +151,41 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
     return Chart(best_of(series, "K'"), [panel], chart_parts.note(runs, list(map(str, lists))))
 
 
-def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> Chart:
+def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict[str, Chart]:
     """Recall of the references' words by their count in training, and BLEU by the rarest word."""
-    wanted = [name for name in systems if name.split(".")[0] in ("shortlist", "lv", "lv_corrected")]
-    view = runs.alike(["shortlist", *wanted], least=2) or runs
     if bins is None:
+        return {}
+    kinds = {
+        "rare_words": ("recall, %", "words", rare_words.recall(bins)),
+        "bleu_by_rarest_word": (
+            "BLEU (tokenised)",
+            "sentences whose rarest word is",
+            rare_words.of_rarest(bleu(tokenised=True), bins),
+        ),
+    }
+    wanted = [name for name in systems if name.split(".")[0] in ("shortlist", "lv", "lv_corrected")]
+    return {name: by_count(runs, wanted, *kind) for name, kind in kinds.items()}
+
+
+def by_count(
+    runs: Runs, systems: Sequence[str], unit: str, what: str, metrics: Sequence[Metric]
+) -> Chart:
+    """A line for each count in training, a dot for each system."""
+    view = runs.alike(["shortlist", *systems], least=2) or runs
+    shown, rows = [name for name in systems if name in view][:MOST], []
+    for metric, count in zip(metrics, rare_words.NAMES, strict=True):
+        for arm in shown:
+            found = view.estimate([arm], lambda score, a=arm, m=metric: score(a, m))
+            if found:
+                seen = "never seen" if count == "never" else f"seen {count} times"
+                rows.append(Row.of(seen, found, plain(arm)))
+    rare = [row for row in rows if row.label == f"seen {rare_words.NAMES[2]} times"]
+    if not rare:
         return Chart("", [])
-    panels, first = [], {}
-    kinds: tuple[tuple[str, list[Metric]], ...] = (
-        ("recall, %", rare_words.recall(bins)),
-        ("BLEU (tokenised)", rare_words.of_rarest(bleu(tokenised=True), bins)),
+    best, worst = (choose(rare, key=lambda row: row.value) for choose in (max, min))
+    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times: {best.series} {best.value:.0f}"
+    sign = "%" if unit.endswith("%") else " BLEU"
+    title += f"{sign}, {worst.series} {worst.value:.0f}{sign}"
+    return Chart(
+        title, [Rows(unit, rows, form="")], chart_parts.note(view, shown, "seen: in training")
     )
-    for unit, metrics in kinds:
-        rows = []
-        for group, name in enumerate(rare_words.NAMES):
-            for arm in wanted[:4]:
-                metric = metrics[group]
-                found = view.estimate([arm], lambda score, a=arm, m=metric: score(a, m))
-                if found:
-                    rows.append(Row.of(f"seen {name}" + ("" if name == "never" else " times"),
-                                       found, plain(arm)))  # fmt: skip
-                    first[unit, name, plain(arm)] = found.value
-        title = "words" if unit.startswith("recall") else "sentences, by their rarest word"
-        panels.append(Rows(unit, rows, title, form=""))
-    rare = {arm: value for (unit, name, arm), value in first.items()
-            if unit.startswith("recall") and name == NAMES_RARE}  # fmt: skip
-    words = "Recall and BLEU by how often training has seen a word"
-    if rare:
-        best, worst = max(rare, key=rare.__getitem__), min(rare, key=rare.__getitem__)
-        words = (f"Of words seen 1 to 9 times, {best} finds {rare[best]:.0f}%, "
-                 f"{worst} {rare[worst]:.0f}%")  # fmt: skip
-    return Chart(words, panels, chart_parts.note(view, wanted), shared=True)
-
-
-NAMES_RARE = rare_words.NAMES[2]

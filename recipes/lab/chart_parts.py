@@ -38,7 +38,8 @@ def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
 def note(runs: Runs, arms: Sequence[str], more: str = "") -> str:
     """What the bars are, how many seeds, and the schedule."""
     here = [arm for arm in arms if arm in runs]
-    words = schedules.in_words(runs.entry(here[0])) if here else ""
+    found = {schedules.in_words(runs.entry(arm)) for arm in here}
+    words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
     parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds",
              seeds_of(runs, here), words, more]  # fmt: skip
     return "; ".join(part for part in parts if part) + "."

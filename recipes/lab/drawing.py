@@ -10,6 +10,8 @@ from recipes.lab import style
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 
 GAP = 3  # pixels between labels
+ROOM = 0.2  # of the width, for names right of the last points
+LEGEND = 80  # letters that fit into one line of a legend
 MARKS = {"curve": "o-", "points": "o", "line": "-"}
 # Where a name may stand beside its point, in points: the first place that is free.
 PLACES = tuple(
@@ -42,7 +44,7 @@ def draw(chart: Chart) -> Any:
     matplotlib.rcParams.update(style.PARAMETERS)
     panels = [panel for panel in chart.panels if not panel.empty]
     width = style.WIDTH if len(panels) == 1 else style.PANEL * len(panels)
-    title = style.wrapped(chart.title, width, style.TITLE)
+    title = style.wrapped(chart.title, width, style.TITLE, bold=True)
     note = style.wrapped(chart.note, width, style.SMALL)
     height = 0.2 * (title.count("\n") + 1) + 0.14 * (note.count("\n") + 1) + _height(panels)
     figure = Figure(figsize=(width, height), layout="constrained", dpi=style.PIXELS)
@@ -67,7 +69,11 @@ def draw(chart: Chart) -> Any:
 
 
 def _height(panels: Sequence[Panel | Rows]) -> float:
-    lines = [len(panel.lines) for panel in panels if isinstance(panel, Rows)]
+    lines = []
+    for panel in panels:
+        if isinstance(panel, Rows):
+            dots = len({row.series for row in panel.rows})
+            lines.append(len(panel.lines) * (0.5 + 0.5 * dots))
     rows = 0.75 + style.ROW * max(lines, default=0)
     return rows if len(lines) == len(panels) else max(rows, style.HEIGHT)
 
@@ -81,7 +87,9 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
     for series, colour in _coloured(panel):
         _draw_series(series, colour, axes)
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
-    axes.set(xscale=panel.x_scale, yscale=panel.y_scale)
+    if panel.x_scale != "linear":  # which would take the words off an axis of words
+        axes.set_xscale(panel.x_scale)
+    axes.set_yscale(panel.y_scale)
     if panel.ticks:
         axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
         axes.xaxis.set_minor_locator(NullLocator())
@@ -94,6 +102,9 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
     axes.margins(x=0.06, y=0.12)
     if panel.from_zero:
         axes.set_xlim(left=0)
+    if any(series.names for series in panel.series):
+        left, right = axes.get_xlim()
+        axes.set_xlim(right=right + ROOM * (right - left))
 
 
 def _coloured(panel: Panel) -> list[tuple[Series, str]]:
@@ -113,8 +124,10 @@ def _draw_series(series: Series, colour: str, axes: Any) -> None:
         below = [max(y - low, 0) for y, low in zip(series.y, series.low, strict=True)]
         above = [max(high - y, 0) for y, high in zip(series.y, series.high, strict=True)]
         bars = [below, above]
+    # Hollow without an interval.
+    face = "white" if series.style == "points" and not bars else colour
     axes.errorbar(series.x, series.y, yerr=bars, fmt=marks, capsize=0, color=colour,
-                  elinewidth=1.2)  # fmt: skip
+                  elinewidth=1.2, markerfacecolor=face)  # fmt: skip
 
 
 def _label_ends(panel: Panel, axes: Any) -> None:
@@ -159,15 +172,20 @@ def spread(wanted: Sequence[float], size: float, low: float, high: float) -> lis
 
 def _name_points(panel: Panel, axes: Any) -> None:
     """The name of each point, where it covers neither another one nor a point."""
+    if not any(series.names for series in panel.series):
+        return
     figure = axes.figure
     renderer = figure.canvas.get_renderer()
     frame = axes.get_window_extent()
     taken = []
+    if panel.zero:
+        left, right = axes.get_xlim()
+        taken.append(_around(axes.transData.transform([(left, 0), (right, 0)]), 1))
     for series, _ in _coloured(panel):
         if series.style == "level":
             continue
         ends = list(zip(series.low, series.high, strict=True)) or [(y, y) for y in series.y]
-        for x, (low, high) in zip(series.x, ends, strict=True):
+        for x, (low, high) in zip(axes.convert_xunits(series.x), ends, strict=True):
             taken.append(_around(axes.transData.transform([(x, low), (x, high)]), 4))
     for series, colour in _coloured(panel):
         for name, x, y in zip(series.names, series.x, series.y, strict=False):
@@ -211,7 +229,8 @@ def _draw_rows(panel: Rows, axes: Any) -> None:
     axes.set(title=panel.title, xlabel=panel.x)
     axes.margins(x=0.08)
     if len(series) > 1:
-        legend = axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(series),
+        columns = 2 if sum(map(len, series)) > LEGEND else len(series)
+        legend = axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns,
                              frameon=False, fontsize=style.SMALL, handletextpad=0.2,
                              borderaxespad=0)  # fmt: skip
         legend.set_in_layout(True)
@@ -221,7 +240,7 @@ def _draw_rows(panel: Rows, axes: Any) -> None:
 
 def _draw_row(row: Row, line: int, series: Sequence[str], axes: Any) -> None:
     number = series.index(row.series)
-    offset = (number - (len(series) - 1) / 2) * 0.26
+    offset = (number - (len(series) - 1) / 2) * min(0.26, 0.66 / len(series))
     colour = style.colour(number)
     y = line + offset
     if not math.isnan(row.low):

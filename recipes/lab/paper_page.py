@@ -75,9 +75,9 @@ def verdicts(claims: Sequence[Claim]) -> list[str]:
 
 
 def counts(claim: Claim) -> str:
-    """``3 hold, 1 undecided``."""
+    """``holds 3, undecided 1``."""
     found = [part.verdict for part in claim.parts]
-    return ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
+    return ", ".join(f"{one} {found.count(one)}" for one in dict.fromkeys(found))
 
 
 def since(entries: Sequence[dict]) -> list[str]:

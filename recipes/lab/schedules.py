@@ -29,5 +29,8 @@ def in_words(entry: dict) -> str:
         parts.append(f"ended by {patience} without a lower validation loss")
     if limit:
         none = limit == length_limits.NONE
-        parts.append("decoded without a length limit" if none else f"at most {limit} tokens")
+        tokens = f"translations of at most {limit} tokens" + (
+            ", S the source's" if "S" in limit else ""
+        )
+        parts.append("decoded without a length limit" if none else tokens)
     return ", ".join(parts)

@@ -46,10 +46,11 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def wrapped(text: str, inches: float, points: float) -> str:
+def wrapped(text: str, inches: float, points: float, bold: bool = False) -> str:
     """A text in lines that a figure so wide holds."""
-    # A letter of this font is a little over half as wide as high.
-    return "\n".join(textwrap.wrap(text, int(inches * 72 / (0.58 * points))))
+    # A letter of this font is a little over half as wide as high; bold ones are wider.
+    width = (0.68 if bold else 0.58) * points
+    return "\n".join(textwrap.wrap(text, int(inches * 72 / width)))
 
 
 def quiet() -> None:

@@ -38,16 +38,23 @@ class Compared:
     def verdict(self) -> str:
         return WORDS[judge(self.found, margin=self.margin)]
 
+    @property
+    def numbers(self) -> str:
+        """With the interval; figures without sentences have none of one seed."""
+        found = self.found
+        value = f"{found.value:{self.form}}" if found.low == found.high else ""
+        return f"{value or found.interval(self.form)} {self.measure}"
+
     def cells(self, paper: str) -> tuple[str, ...]:
         """One row of the table."""
-        numbers = f"{self.found.interval(self.form)} {self.measure}"
-        return paper, self.method, self.against, numbers, str(self.found.seeds), self.verdict
+        seeds = str(self.found.seeds)
+        return paper, self.method, self.against, self.numbers, seeds, self.verdict
 
     def sentence(self) -> str:
         """The same in words."""
         return (
-            f"{self.method} against {self.against}: {self.found.interval(self.form)} "
-            f"{self.measure}, {seeds_in_words(self.found.seeds)}: {self.verdict}."
+            f"{self.method} against {self.against}: {self.numbers}, "
+            f"{seeds_in_words(self.found.seeds)}: {self.verdict}."
         )
 
 

@@ -27,7 +27,8 @@ MODELS = {
 
 def plain(model: str) -> str:
     """A model's name in words."""
-    return MODELS.get(model) or f"joint space, d = {model.removeprefix('joint')}"
+    # Without breaks within the equation.
+    return MODELS.get(model) or f"joint space, d\u00a0=\u00a0{model.removeprefix('joint')}"
 
 
 def charts(arms: "Arms") -> dict[str, Chart]:
@@ -100,13 +101,14 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
                     lambda score, m=metric, o=other: score(joint, m) - score(o, m),
                 )
                 if found:
-                    words = f"seen {name.replace('>=', 'at least ')} times"
-                    rows.append(Row.of(words, found, f"over: {label}"))
+                    words = name.replace(">=", "at least ").replace("-", " to ")
+                    words = f"seen {words} times"
+                    rows.append(Row.of(words, found, f"over {label}"))
     if not rows:
         return Chart("", [])
     best = max(rows, key=lambda row: row.value)
-    title = (f"{direction}: the {plain(joint.split('.')[2])} gains most METEOR on words "
-             f"{best.label}, {best.value:+.1f} ({best.series})")  # fmt: skip
+    title = (f"{direction}: {plain(joint.split('.')[2])} gains most METEOR on words "
+             f"{best.label}, {best.value:+.1f} {best.series}")  # fmt: skip
     view = arms.runs.alike([joint, *others], least=2) or arms.runs
     return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],
                  chart_parts.note(view, [joint, *others]))  # fmt: skip
