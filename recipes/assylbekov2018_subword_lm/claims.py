@@ -149,6 +149,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
                 figures.read(results, "principal_components.*.json")
             ),
         },
+        name="Assylbekov & Takhanov 2018",
         paper=PAPER,
         why=WHY,
         compared=compared,

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recipes.lab import chart_parts
+from recipes.digangi2017_external import figures
+from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, at_least, exact, measured, weighted
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 from recipes.lab.report import Findings
 from recipes.lab.resampling import Metric
 from recipes.lab.runs import Runs, Score
@@ -19,7 +19,6 @@ from recipes.lab.summary import Compared
 from recipes.lab.table import mean_and_deviation, table
 
 FORM = None
-SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
 NOTE = (
     "The data is far below the paper's: a claim that fails here says something of scale and refutes"
     " nothing."
@@ -137,71 +136,6 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
     return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
 
-def curves(arms: Arms) -> Iterator[tuple[str, list[str]]]:
-    """A label and the arms by size, for the baseline and each setting with each kind of vectors."""
-    yield "baseline", [arms.name("baseline", size) for size in arms.sizes]
-    for vectors in arms.kinds:
-        for setting in SETTINGS[1:]:
-            label = f"{setting}, {vectors}"
-            yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
-
-
-def bleu_by_size(arms: Arms) -> Chart:
-    """A curve a setting."""
-    series, last = [], {}
-    for label, names in curves(arms):
-        found = [(size, chart_parts.bleu_of(arms.runs, name))
-                 for size, name in zip(arms.sizes, names, strict=True)]  # fmt: skip
-        known = [(size, one) for size, one in found if one]
-        if known:
-            values = chart_parts.columns([one for _, one in known])
-            words = in_words(label)
-            sizes = [f"{int(size):,}" if size.isdigit() else size for size, _ in known]
-            series.append(Series(words, sizes, *values))
-            last[words] = known[-1][1].value
-    title = "BLEU by number of sentence pairs"
-    if last:
-        best = max(last, key=last.__getitem__)
-        title = f"Best with the most sentence pairs: {best}, {last[best]:.1f} BLEU"
-    below = chart_parts.note(arms.runs, arms.runs.arms)
-    return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
-
-
-def in_words(label: str) -> str:
-    """What a label of `curves` means."""
-    setting, _, vectors = label.partition(", ")
-    words = {
-        "baseline": "the model's own vectors",
-        "mix_sum": "own + external vectors",
-        "mix_gate": "own gated with external",
-        "only_external": "external vectors alone",
-    }
-    return words[setting] + (f" ({vectors})" if vectors else "")
-
-
-def gains(arms: Arms) -> Chart:
-    """Differences in BLEU from the baseline, by size and setting."""
-    rows = []
-    for size in arms.sizes:
-        base = arms.name("baseline", size)
-        for setting in SETTINGS[1:]:
-            name = arms.name(setting, size)
-            if name not in arms.runs or base not in arms.runs:
-                continue
-            if found := arms.runs.difference({name: 1, base: -1}):
-                pairs = f"{int(size):,}" if size.isdigit() else size
-                rows.append(Row.of(f"{pairs} pairs", found, in_words(setting)))
-    if not rows:
-        return Chart("", [])
-    better = [row for row in rows if row.low > 0]
-    worse = [row for row in rows if row.high < 0]
-    title = (f"External vectors against the model's own: above in {len(better)} of {len(rows)}"
-             f" cases, below in {len(worse)}, by the interval")  # fmt: skip
-    x = "difference in BLEU from the model's own vectors"
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")],
-                 chart_parts.note(arms.runs, arms.runs.arms))  # fmt: skip
-
-
 def against_baseline(arms: Arms) -> Iterator[Compared]:
     """The sum of both vectors beside the model's own, for every size."""
     for size in arms.sizes:
@@ -209,8 +143,8 @@ def against_baseline(arms: Arms) -> Iterator[Compared]:
         if name in arms.runs and base in arms.runs:
             found = arms.runs.difference({name: 1, base: -1})
             if found:
-                words = f"{in_words('mix_sum')}, {size} pairs"
-                yield Compared(words, in_words("baseline"), "BLEU", found)
+                words = f"{figures.in_words('mix_sum')}, {size} pairs"
+                yield Compared(words, figures.in_words("baseline"), "BLEU", found)
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
@@ -229,7 +163,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         raise UserError(f"{recipe.ledger}: no arm with external vectors yet: run one first")
     cells: dict[str, list[str]] = {"BLEU": []}
     cells |= {f"{size} pairs": [] for size in arms.sizes}
-    for label, names in curves(arms):
+    for label, names in figures.curves(arms):
         row = [mean_and_deviation(runs.bleu_values(name)) for name in names]
         for column, cell in zip(cells.values(), [label, *row], strict=True):
             column.append(cell)
@@ -239,7 +173,8 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         claims_of(arms, recipe.ledger.parent),
         notes=[NOTE],
         tables=["## BLEU by number of sentence pairs", "", *table(cells)],
-        charts={"gains": gains(arms), "bleu_by_size": bleu_by_size(arms)},
+        charts={"gains": figures.gains(arms), "bleu_by_size": figures.bleu_by_size(arms)},
+        name="Di Gangi & Federico 2017",
         paper=PAPER,
         why=WHY,
         compared=compared,

@@ -155,6 +155,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         claims_of(runs),
         notes=NOTES,
         charts=figures.charts(runs, norms),
+        name="Garg et al. 2020",
         paper=PAPER,
         why=WHY,
         compared=compared,

@@ -185,6 +185,7 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
         tables=[*table.of_the_paper(runs, chosen), "", *table.cross_model(runs, members)],
         facts={"choice": chosen},
         charts=figures.charts(runs, recipe.settings.DEFAULT_CHOICE, chosen, bins),
+        name="Jean et al. 2015",
         paper=PAPER,
         why=WHY,
         compared=compared,

@@ -132,6 +132,8 @@ Charts = Mapping[str, Chart]
 def draw(charts: Charts, folder: Path) -> list[Path]:
     """Write every chart that has something to show as NAME.svg and NAME.png.
 
+    Of a chart that has nothing to show any more, the files are removed.
+
     Raises:
         ImportError: without matplotlib, which the extra ``report`` installs.
     """
@@ -139,7 +141,10 @@ def draw(charts: Charts, folder: Path) -> list[Path]:
 
     written = []
     for name, chart in charts.items():
-        if not chart.empty:
+        if chart.empty:
+            for ending in ("svg", "png"):
+                (folder / f"{name}.{ending}").unlink(missing_ok=True)
+        else:
             written += drawing.save(chart, folder / name)
     return written
 

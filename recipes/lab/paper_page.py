@@ -88,14 +88,15 @@ def since(entries: Sequence[dict]) -> list[str]:
     lines = []
     for words, own in by_schedule.items():
         days = sorted(entry["date"][:10] for entry in own if "date" in entry)
-        arms = len({entry["arm"] for entry in own})
+        number = len({entry["arm"] for entry in own})
+        arms = f"{number} arm" + ("s" if number > 1 else "")
         seeds = seeds_in_words(len({entry["seed"] for entry in own}))
         when = f", {days[0]} to {days[-1]}" if days and days[0] < days[-1] else ""
         when = when or (f", {days[0]}" if days else "")
         commits = sorted({entry["commit"][:7] for entry in own if entry.get("commit")})
         made = f", commits {commits[0]} and others" if len(commits) > 1 else ""
         made = made or (f", commit {commits[0]}" if commits else "")
-        lines.append(f"{arms} arms, {seeds}: {words or 'one schedule'}{when}{made}.")
+        lines.append(f"{arms}, {seeds}: {words or 'one schedule'}{when}{made}.")
     if len(lines) > 1:
         lines.append("Only arms of one schedule are compared.")
     return lines

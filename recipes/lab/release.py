@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path("work/release")
 LARGEST = 20 * 10**6  # bytes
-# Best first: the figure, and whether more of it is better.
-VALIDATION = (("valid_bleu_tokenised", True), ("best_valid_ppl", False))
 SIDE_FILES = ("dict*.txt", "morphs*.txt", "syllables*.txt")
 
 
@@ -59,29 +57,38 @@ def choose(
 ) -> tuple[dict, str]:
     """The line of the best arm in validation whose checkpoint is here, and why it is.
 
-    Arms are compared on one binarized data set alone, the first's that is here: perplexities of
-    different vocabularies do not compare.
+    By BLEU on the validation set, of the arm or of a way to decode it. Where there is none, by
+    perplexity among the arms of the data set that most were trained on: perplexities of different
+    vocabularies do not compare.
     """
     wanted = list(names or recipe.arms())
-    here = {
-        entry["arm"]: entry  # the newest
-        for entry in entries
-        if entry["arm"] in wanted and kind_of(entry) == ARM and checkpoint_of(entry).exists()
-    }
+    entries = [entry for entry in entries if kind_of(entry) == ARM]
+    here = {e["arm"]: e for e in entries if e["arm"] in wanted and checkpoint_of(e).exists()}
     if not here:
         raise UserError(
             f"no checkpoint of {' '.join(wanted[:5])}{' ...' if len(wanted) > 5 else ''} is on"
             " this machine: run an arm first (10_arms.sh)"
         )
-    first = next(here[name] for name in wanted if name in here)
-    alike = [e for e in here.values() if e["setting"].get("data") == first["setting"].get("data")]
-    for figure, more in VALIDATION:
-        known = [entry for entry in alike if entry["figures"].get(figure) is not None]
-        if len(known) == len(alike):
-            sign = 1 if more else -1
-            best = max(known, key=lambda entry: sign * entry["figures"][figure])
-            return best, f"{figure} {best['figures'][figure]:.2f}, the best of {len(alike)} arms"
-    return first, "the first arm that is here: not all have a validation score"
+    scores = {arm: score for arm in here if (score := valid_bleu(here[arm], entries)) is not None}
+    if scores:
+        best = max(scores, key=scores.__getitem__)
+        return here[best], f"validation BLEU {scores[best]:.2f}, the best of {len(scores)} arms"
+    data = [entry["setting"].get("data") for entry in here.values()]
+    alike = [e for e in here.values() if e["setting"].get("data") == max(data, key=data.count)]
+    known = [entry for entry in alike if entry["figures"].get("best_valid_ppl") is not None]
+    if not known:
+        return alike[0], "the first arm that is here: none has a validation score"
+    one = min(known, key=lambda entry: entry["figures"]["best_valid_ppl"])
+    perplexity = one["figures"]["best_valid_ppl"]
+    return one, f"validation perplexity {perplexity:.2f}, the best of {len(known)} arms"
+
+
+def valid_bleu(entry: dict, entries: Sequence[dict]) -> float | None:
+    """The best of a run and of the ways to decode it alone."""
+    own = {entry["arm"]: entry["key"]}
+    decoded = [e for e in entries if e["seed"] == entry["seed"] and e["setting"].get("of") == own]
+    scores = (one["figures"].get("valid_bleu_tokenised") for one in (entry, *decoded))
+    return max((score for score in scores if score is not None), default=None)
 
 
 def save_small(source: Path, target: Path) -> bool:
@@ -94,11 +101,15 @@ def save_small(source: Path, target: Path) -> bool:
     """
     import torch
     from fairseq import checkpoint_utils
+    from omegaconf import OmegaConf
 
     import fairseq_outlayers  # noqa: F401  (what may be in a checkpoint, and how it is checked)
 
     state = checkpoint_utils.load_checkpoint_to_cpu(str(source))
-    state |= {"last_optimizer_state": None, "optimizer_history": [], "extra_state": {}}
+    state |= {"last_optimizer_state": None, "extra_state": {}}
+    state["optimizer_history"] = state["optimizer_history"][-1:]  # fairseq looks at the last one
+    if OmegaConf.is_config(state.get("cfg")):  # as fairseq's trainer writes it
+        state["cfg"] = OmegaConf.to_container(state["cfg"], resolve=True, enum_to_str=True)
     halved = size_of(state["model"]) > LARGEST
     if halved:
         state["model"] = {name: in_half(tensor) for name, tensor in state["model"].items()}
@@ -161,7 +172,8 @@ def card_of(recipe: "Recipe", entry: dict, why: str, model: Path, halved: bool) 
           ['print(model.translate(["a sentence in words, as the training text had them"]))']),
         "```", "",
         "| figure | |", "|---|---|", *shown, "",
-        "BLEU, signature: " + figures["bleu_signature"] if "bleu_signature" in figures else "",
+        *([f"Signature of BLEU: `{figures['bleu_signature']}`", ""] if "bleu_signature" in figures
+          else []),
         "## How it was made", "", "```", entry["command"], "```", "",
         f"Commit {entry['commit']}, {entry['date'][:10]}; versions: "
         + ", ".join(f"{name} {number}" for name, number in entry["versions"].items()) + ".", "",

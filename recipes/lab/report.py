@@ -35,6 +35,7 @@ class Findings:
         more: lines of further tables, which are not.
         facts: for claims.json.
         charts: figures by the name of their files, without .svg and .png.
+        name: of the paper, for the overview.
         paper: what it says, in a sentence or two.
         why: what differs from the paper's experiments.
         compared: methods beside what they would replace, the main one first.
@@ -48,6 +49,7 @@ class Findings:
     more: Sequence[str] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     charts: figures.Charts = field(default_factory=dict)
+    name: str = ""
     paper: str = ""
     why: Sequence[str] = ()
     compared: Sequence[summary.Compared] = ()
@@ -119,6 +121,6 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
     except ImportError:
         print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
     drawn = [name for name in found.charts if (folder / f"{name}.png").exists()]
-    files.append(summary.write(folder, found.title, found.compared, found.advice))
+    files.append(summary.write(folder, found.name or found.title, found.compared, found.advice))
     files.append(paper_page.write(found, recipe, entries, drawn))
     return files

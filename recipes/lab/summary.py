@@ -24,7 +24,9 @@ class Compared:
 
     Attributes:
         measure: of what the difference is, such as "BLEU".
-        found: the difference, larger being better; None if it has no interval.
+        found: the difference, larger being better.
+        judged: the verdict of `claims`, where more than this difference decides it.
+        more: numbers that do.
     """
 
     method: str
@@ -33,17 +35,19 @@ class Compared:
     found: Estimate
     margin: float = MARGIN
     form: str = "+.2f"
+    judged: str = ""
+    more: str = ""
 
     @property
     def verdict(self) -> str:
-        return WORDS[judge(self.found, margin=self.margin)]
+        return WORDS[self.judged or judge(self.found, margin=self.margin)]
 
     @property
     def numbers(self) -> str:
         """With the interval; figures without sentences have none of one seed."""
         found = self.found
         value = f"{found.value:{self.form}}" if found.low == found.high else ""
-        return f"{value or found.interval(self.form)} {self.measure}"
+        return f"{value or found.interval(self.form)} {self.measure}{self.more}"
 
     def cells(self, paper: str) -> tuple[str, ...]:
         """One row of the table."""

@@ -235,6 +235,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
         [claim(arms) for claim in CLAIMS],
         notes=[*far_below, NOTE, *chosen],
         charts=figures.charts(arms),
+        name="Pappas et al. 2018",
         paper=PAPER,
         why=WHY,
         compared=list(against_free_vectors(arms)),
@@ -250,7 +251,10 @@ def against_free_vectors(arms: Arms) -> Iterator[Compared]:
             found = arms.runs.difference({name: 1, base: -1}) if name in arms.runs else None
             if found and base in arms.runs:
                 words = figures.plain(name.split(".")[2])
-                yield Compared(f"{direction}: {words}", figures.plain("nmt"), "BLEU", found)
+                part = at_least(arms.runs, name, base)
+                _, _, more = part.numbers.partition("; ")
+                yield Compared(f"{direction}: {words}", figures.plain("nmt"), "BLEU", found,
+                               judged=part.verdict, more=f"; {more}" if more else "")  # fmt: skip
 
 
 def advice(arms: Arms) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from recipes.lab import drawing, figures
+from recipes.lab import chart_labels, drawing, figures
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 
 TITLE = (
@@ -89,7 +89,7 @@ def test_a_figure_is_two_small_files_and_always_the_same(name, tmp_path):
 
 @pytest.mark.parametrize("wanted", [[5, 5, 5], [0, 100, 101], [50], [], [99, 98, 97, 1]])
 def test_labels_are_moved_apart_and_keep_their_order(wanted):
-    found = drawing.spread(wanted, 10, 0, 100)
+    found = chart_labels.spread(wanted, 10, 0, 100)
     for one, other in itertools.combinations(range(len(wanted)), 2):
         assert abs(found[one] - found[other]) >= 10 - 1e-3
         if wanted[one] < wanted[other]:

@@ -60,7 +60,7 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
         "- tied against free vectors: +9.00 [+8.00, +9.50] BLEU, 1 seed: undecided.",
         "- Small data.",
         "2 arms, 2 seeds: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
-        "1 arms, 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
+        "1 arm, 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
         "Only arms of one schedule are compared.",
         "- Use joint.",
         "recipes/joint2018/run.sh",

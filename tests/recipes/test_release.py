@@ -45,6 +45,7 @@ def test_the_best_arm_in_validation_is_released_and_translates_as_its_checkpoint
         "model.pt",
         "dict.src.txt",
         "dict.tgt.txt",
+        "dict.txt",
         "README.md",
     ]
     original = tmp_path / "runs" / "better" / "checkpoints" / "checkpoint_best.pt"
@@ -55,7 +56,7 @@ def test_the_best_arm_in_validation_is_released_and_translates_as_its_checkpoint
     card = files[-1].read_text()
     for words in (
         "# better of A toy",
-        "best_valid_ppl 7.00, the best of 2 arms",
+        "validation perplexity 7.00, the best of 2 arms",
         "| bleu | 22.00 |",
     ):
         assert words in card
@@ -87,4 +88,13 @@ def test_perplexities_of_other_data_are_not_compared(recipe):
     lines = [json.loads(line) for line in recipe.ledger.read_text().splitlines()]
     lines[1]["setting"]["data"] = "another"
     entry, why = release.choose(recipe, lines, None)
-    assert (entry["arm"], why) == ("worse", "best_valid_ppl 9.00, the best of 1 arms")
+    assert (entry["arm"], why) == ("worse", "validation perplexity 9.00, the best of 1 arms")
+
+
+def test_bleu_on_the_validation_set_comes_before_perplexity(recipe):
+    lines = [json.loads(line) for line in recipe.ledger.read_text().splitlines()]
+    of = {"arm": "worse.k9.kp1", "key": "d", "figures": {"valid_bleu_tokenised": 30.0}}
+    lines.append({**lines[0], **of, "setting": {"of": {"worse": "k"}}, "run": "nowhere"})
+    lines[1]["figures"]["valid_bleu_tokenised"] = 29.0
+    entry, why = release.choose(recipe, lines, None)
+    assert (entry["arm"], why) == ("worse", "validation BLEU 30.00, the best of 2 arms")
