@@ -127,7 +127,8 @@ def learned_radii(runs: Runs) -> Chart:
         numbers = range(1, max((len(one.x) for one in series), default=0) + 1)
         panels.append(Panel("layer", "learned spectral radius", series, PLAIN[arm], ticks=numbers))
     words = f"Learned radii are larger in the last layer than in the first in {rising} of {stacks}"
-    return Chart(f"{words} stacks of layers", panels, "Bars: least to largest of the seeds.")
+    note = f"{chart_parts.seeds_of(runs, CELLS[1:])}; bars, if any: least to largest of them."
+    return Chart(f"{words} stacks of layers", panels, note)
 
 
 def bleu_by_length(runs: Runs) -> Chart:

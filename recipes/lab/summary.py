@@ -47,7 +47,8 @@ class Compared:
         """With the interval; figures without sentences have none of one seed."""
         found = self.found
         value = f"{found.value:{self.form}}" if found.low == found.high else ""
-        return f"{value or found.interval(self.form)} {self.measure}{self.more}"
+        space = "" if self.measure.startswith("%") else " "
+        return f"{value or found.interval(self.form)}{space}{self.measure}{self.more}"
 
     def cells(self, paper: str) -> tuple[str, ...]:
         """One row of the table."""
