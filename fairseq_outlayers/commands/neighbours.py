@@ -30,6 +30,8 @@ def maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> L
             for word, group in groups.items()
         }
         drawn.append(plots.Map(f"{name}, {side}", placed))
+    if len({str(one.groups) for one in drawn}) == 1:  # one space under two names
+        return [plots.Map(f"{name}, {' and '.join(spaces(trained))}", drawn[0].groups)]
     return drawn
 
 

@@ -41,12 +41,16 @@ def draw_maps(maps: Sequence[Map], path: str) -> None:
     Raises:
         UserError: if matplotlib is missing.
     """
-    rows = -(-len(maps) // 2)
+    columns = min(len(maps), 2)
+    rows = -(-len(maps) // columns)
     figure, panels = _pyplot(path).subplots(
-        rows, 2, figsize=(10, 4 * rows), layout="constrained", squeeze=False
+        rows, columns, figsize=(6 * columns, 4 * rows), layout="constrained", squeeze=False
     )
+    for panel in panels.flat[len(maps) :]:
+        panel.axis("off")
     for panel, (title, groups) in zip(panels.flat, maps, strict=False):
         panel.set(title=title, xticks=[], yticks=[])
+        panel.margins(x=0.2, y=0.1)  # room for the words
         for number, words in enumerate(groups.values()):
             colour = f"C{number % 10}"
             for word, x, y in words:
@@ -65,6 +69,7 @@ def _pyplot(path: str) -> Any:
             f"--plot {path}: matplotlib is not installed; pip install 'fairseq-outlayers[report]'"
         ) from None
     matplotlib.use("agg")
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text, and the file small
     from matplotlib import pyplot
 
     return pyplot

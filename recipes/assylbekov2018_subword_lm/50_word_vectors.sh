@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the words' vectors are like in the trained models: transform gates, principal components and
-# nearest neighbours, each as a table, JSON and a plot.
+# nearest neighbours, each as a table and JSON, from which 90_report.sh draws.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -12,13 +12,12 @@ find_checkpoints() {
   ((${#CHECKPOINTS[@]})) || made "nothing: none of $* was run on $LOOK_INTO"
 }
 
-# look NAME COMMAND...: what a command says, in RESULTS/NAME.DATA.txt, .json and .svg.
+# look NAME COMMAND...: what a command says, in RESULTS/NAME.DATA.txt and .json.
 look() {
-  local output=$RESULTS/$1.$LOOK_INTO plot=()
+  local output=$RESULTS/$1.$LOOK_INTO
   shift
-  if "$PYTHON" -c 'import matplotlib' 2>/dev/null; then plot=(--plot "$output.svg"); fi
   "$PYTHON" -m fairseq_outlayers "$@" --json >"$output.json"
-  "$PYTHON" -m fairseq_outlayers "$@" "${plot[@]}" >"$output.txt"
+  "$PYTHON" -m fairseq_outlayers "$@" >"$output.txt"
   made "$output.txt" "$output.json"
 }
 

@@ -1,19 +1,24 @@
 """Claim 7: what MorphSum+RE+RW saves against Word+RE, by the type-token ratio of the text."""
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import correlation, mean
 from typing import NamedTuple
 
+import numpy as np
+
+from recipes.lab import scoring
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller
-from recipes.lab.figures import Chart, Panel, Series
+from recipes.lab.resampling import Estimate, estimate, over_seeds
 from recipes.lab.runs import Runs
 from recipes.lab.table import table
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation
-PLOT = "gain_against_type_token_ratio.svg"
+PLOT = "gain_against_type_token_ratio"
+RATIOS = "type_token_ratios.json"  # kept beside the ledger: texts are not
 
 
 class Gain(NamedTuple):
@@ -38,17 +43,40 @@ def type_token_ratio(text: Path) -> float:
     return len(set(words)) / len(words)
 
 
-def gains(runs: Runs, texts: Mapping[str, Path]) -> dict[str, Gain]:
-    """By data set, those whose two arms were run and whose training text is there."""
+def type_token_ratios(texts: Mapping[str, Path], folder: Path) -> dict[str, float]:
+    """By data set: of the texts that are here, and what was kept of the others.
+
+    Args:
+        folder: of the ledger.
+    """
+    file = folder / RATIOS
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found = {data: type_token_ratio(text) for data, text in texts.items() if text.exists()}
+    if found and {**kept, **found} != kept:
+        scoring.write_json(file, {**kept, **found})
+    return {**kept, **found}
+
+
+def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
+    """By data set, those whose two arms were run and whose type-token ratio is known."""
     found = {}
-    for data, text in texts.items():
+    for data, ratio in ratios.items():
         for ending in ("", ".sampled"):
             arms = (f"{data}.morphsum_re_rw{ending}", f"{data}.word_re{ending}")
             ours, base = runs.paired(arms, "test_ppl")
-            if ours and text.exists():
+            if ours:
                 kept = [own / other for own, other in zip(ours, base, strict=True)]
-                found[f"{data}{ending}"] = Gain(type_token_ratio(text), kept)
+                found[f"{data}{ending}"] = Gain(ratio, kept)
     return found
+
+
+def with_intervals(found: Mapping[str, Gain]) -> dict[str, tuple[float, Estimate]]:
+    """For the chart: ratio, and the share saved with its interval over seeds."""
+    made = {}
+    for data, gain in found.items():
+        saved = 1 - np.array(gain.kept)
+        made[data] = gain.ratio, estimate(over_seeds(saved[:, None]), len(saved))
+    return made
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:
@@ -90,12 +118,3 @@ def table_of(found: Mapping[str, Gain]) -> list[str]:
         "type-token ratio": [f"{one.ratio:.4f}" for one in found.values()],
         "saved against Word+RE": [f"{one.saved:.1%}" for one in found.values()],
     })  # fmt: skip
-
-
-def chart(found: Mapping[str, Gain]) -> Chart:
-    """Gain against type-token ratio."""
-    ratios = [one.ratio for one in found.values()]
-    saved = [100 * one.saved for one in found.values()]
-    points = Series("", ratios, saved, style="points", names=list(found))
-    x, y = "type-token ratio of the training text", "perplexity saved against Word+RE, %"
-    return [Panel(x, y, [points])]

@@ -71,4 +71,6 @@ mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt linear joint
   --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
   --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \
   2>"$WORK/page.log"
+lab report >"$WORK/report.log" 2>&1
+made "$WORK/report.html (the three runs, with commands)"
 took

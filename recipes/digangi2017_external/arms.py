@@ -36,6 +36,7 @@ class DiGangi2017(Recipe):
 
     folder = "digangi2017"
     title = "External monolingual embeddings"
+    schedule = ("--max-tokens",)  # epochs follow the number of pairs
     declared = {  # noqa: RUF012
         "SETTING": ("multi30k", "iwslt or wmt: the paper's, on text of your own in PARALLEL"),
         "PARALLEL": ("", "folder with tokenised train, valid and test in both languages"),

@@ -1,31 +1,81 @@
-"""The paper's figures as data, from the ledger and the training logs of this machine.
+"""The paper's figures as data, from the ledger and what is kept beside it.
 
-radius_ARM.svg: radii over training for the forward encoder, the backward encoder and the decoder.
-length.svg: BLEU by sentence length for fixed and learned radii. gradient.svg: gradient norms back
-through time in frozen and trained layers; gradient.json: the same in numbers. What was not run, or
-whose files are not on this machine, is left out.
+bleu: what each model reaches, as a share of the trained one's BLEU. bleu_by_time: after how long.
+radii: what the learned radii came to. bleu_by_length: by sentence length for fixed and learned
+radii. gradient: norms back through time in frozen and trained layers. What was not run is left out.
 """
 
 import itertools
+import json
 import shlex
 from pathlib import Path
 
-from recipes.lab import ledger, scoring, training_log
+from recipes.lab import chart_parts, ledger, scoring, training_curves, training_log
 from recipes.lab.figures import Chart, Panel, Series
 from recipes.lab.resampling import bleu, of_lengths
 from recipes.lab.runs import Runs
 
 SIDES = ("encoder_forward", "encoder_backward", "decoder")
-FIXED = ("radius_0.1", "radius_0.9", "radius_2.0", "esnmt")
 CELLS = ("rnmt_plus", "esnmt", "esnmt_lstm")
+PLAIN = {
+    "rnmt_plus": "all trained",
+    "esnmt": "frozen simple cells",
+    "esnmt_lstm": "frozen LSTM cells",
+    "release_encoder": "frozen LSTM decoder, trained encoder",
+    "release_decoder": "frozen LSTM encoder, trained decoder",
+    "release_embeddings": "only embeddings and softmax trained",
+    "release_softmax": "only the softmax trained",
+    "esnmt_wide": "frozen simple cells, twice as wide",
+    "esnmt_lstm_wide": "frozen LSTM cells, twice as wide",
+    "radius_0.1": "simple cells, radius 0.1",
+    "radius_0.9": "simple cells, radius 0.9",
+    "radius_2.0": "simple cells, radius 2",
+    "gamma_0.1": "simple cells, input scale 0.1",
+    "gamma_1": "simple cells, input scale 1",
+    "fan_in_3": "simple cells, input scale 3 / fan-in",
+    "fan_in_10": "simple cells, input scale 10 / fan-in",
+    "esnmt_faithful": "simple cells, the paper's input scale 10",
+    "esnmt_lstm_faithful": "LSTM cells, the paper's input scale 10",
+}
+FIXED = {"radius_0.1": "radius 0.1", "radius_0.9": "radius 0.9", "radius_2.0": "radius 2",
+         "esnmt": "learned radii"}  # fmt: skip
+KEPT_RADII = "learned_radii.json"  # of lines from before the ledger had them
 EDGES = (1, 8, 10, 12, 14, 17, 100)  # words of the reference
 Norms = dict[str, list[list[float]]]
 
 
 def charts(runs: Runs, norms: Norms) -> dict[str, Chart]:
-    """By the name of their file."""
-    radii = {f"radius_{arm}.svg": radius_curves(runs, arm) for arm in CELLS[1:] if arm in runs}
-    return {**radii, "length.svg": bleu_by_length(runs), "gradient.svg": gradient_curves(norms)}
+    """By the name of their files."""
+    timed = {arm: PLAIN[arm] for arm in CELLS}
+    return {
+        "bleu": by_model(runs),
+        "bleu_by_time": chart_parts.by_time(runs, timed, "Echo states"),
+        "radii": learned_radii(runs),
+        "bleu_by_length": bleu_by_length(runs),
+        "gradient": gradient_curves(norms),
+    }
+
+
+def by_model(runs: Runs) -> Chart:
+    """BLEU of every model of the newest schedule, the best first."""
+    view = runs.alike(list(PLAIN), least=2) or runs
+    rows = sorted(chart_parts.bleu_rows(view, PLAIN), key=lambda row: -row.value)
+    return chart_parts.rows_chart(
+        title(view), "BLEU, test set", rows, chart_parts.note(view, list(PLAIN))
+    )
+
+
+def title(runs: Runs) -> str:
+    """The share of the trained model's BLEU that frozen ones reach."""
+    trained = runs.bleu("rnmt_plus") if "rnmt_plus" in runs else None
+    shares = [
+        f"{PLAIN[arm]} {runs.bleu(arm) / trained:.0%}"
+        for arm in CELLS[1:]
+        if trained and arm in runs
+    ]
+    if not shares:
+        return "BLEU of the models run so far"
+    return f"Of the trained model's {trained:.1f} BLEU, {' and '.join(shares)}"
 
 
 def curve(run: dict, metric: str) -> tuple[list[float], list[float]]:
@@ -41,10 +91,15 @@ def curve(run: dict, metric: str) -> tuple[list[float], list[float]]:
 def radii(runs: Runs, arm: str, seed: int, side: str) -> list[float]:
     """The last radii of one side, from the bottom.
 
-    From the ledger; of older lines from the log, if it is on this machine.
+    From the ledger; of older lines from what was kept of them, or the log if it is on this machine.
     """
     run, found = runs.entry(arm, seed), []
     echo = run["figures"].get("echo", {})
+    kept = Path(run.get("results", "nowhere"), KEPT_RADII)
+    if not echo and kept.exists():
+        sides = json.loads(kept.read_text(encoding="utf-8")).get(training_curves.name_of(run), {})
+        if side in sides:
+            return sides[side]
     while (name := f"radius_{side}_{len(found)}") in echo:
         found.append(echo[name])
     while not echo and (values := curve(run, f"radius_{side}_{len(found)}")[1]):
@@ -52,62 +107,92 @@ def radii(runs: Runs, arm: str, seed: int, side: str) -> list[float]:
     return found
 
 
-def radius_curves(runs: Runs, arm: str) -> Chart:
-    """One panel a direction, one curve a layer."""
-    panels = []
-    for side in SIDES:
-        series: list[Series] = []
-        while (points := curve(runs.entry(arm), f"radius_{side}_{len(series)}"))[1]:
-            series.append(Series(f"layer {len(series)}", *points, style="line"))
-        title = f"{arm}, {side.replace('_', ' ')}"
-        panels.append(Panel("updates", "spectral radius", series, title))
-    return panels
+def learned_radii(runs: Runs) -> Chart:
+    """One panel an arm, one curve a direction; the mean over seeds, bars from least to most."""
+    panels, rising, stacks = [], 0, 0
+    for arm in CELLS[1:]:
+        series = []
+        for side in SIDES:
+            seeds = runs.seeds([arm]) if arm in runs else []
+            found = [one for seed in seeds if (one := radii(runs, arm, seed, side))]
+            rising += sum(one[-1] > one[0] for one in found)
+            stacks += len(found)
+            if found:
+                layers = list(zip(*found, strict=True))
+                series.append(Series(
+                    side.replace("_", " "), range(1, len(layers) + 1),
+                    [sum(one) / len(one) for one in layers],
+                    [min(one) for one in layers], [max(one) for one in layers],
+                ))  # fmt: skip
+        numbers = range(1, max((len(one.x) for one in series), default=0) + 1)
+        panels.append(Panel("layer", "learned spectral radius", series, PLAIN[arm], ticks=numbers))
+    words = f"Learned radii are larger in the last layer than in the first in {rising} of {stacks}"
+    note = f"{chart_parts.seeds_of(runs, CELLS[1:])}; bars, if any: least to largest of them."
+    return Chart(f"{words} stacks of layers", panels, note)
 
 
 def bleu_by_length(runs: Runs) -> Chart:
-    """BLEU in buckets of the reference's length, a curve an arm."""
+    """BLEU in buckets of the reference's length, a curve an arm; nothing unless two were run."""
+    view = runs.alike(list(FIXED), least=2)
     buckets, series = list(itertools.pairwise(EDGES)), []
-    names = [f"{low}-{high - 1}" for low, high in buckets]
+    names = [f"{low}-{high - 1}" for low, high in buckets[:-1]] + [f"{EDGES[-2]}+"]
     metrics = [of_lengths(bleu(tokenised=True), *bucket) for bucket in buckets]
-    for arm in FIXED:
-        if arm not in runs or not runs.translations(arm, "tokenised"):
+    for arm, label in FIXED.items():
+        if view is None or arm not in view or not view.translations(arm, "tokenised"):
             continue
-        scores = [runs.estimate([arm], lambda score, m=m, a=arm: score(a, m)) for m in metrics]
-        label = "learned" if arm == "esnmt" else arm.replace("_", " ")
-        series.append(Series(label, names, [score.value for score in scores]))
-    return [Panel("words of the reference", "BLEU (tokenised)", series)]
+        scores = [view.estimate([arm], lambda score, m=m, a=arm: score(a, m)) for m in metrics]
+        values = chart_parts.columns(scores)
+        series.append(Series(label, names, *values))
+    series = series if len(series) > 1 else []
+    best = max(series, key=lambda one: one.y[-1]).label if series else ""
+    words = f"Of sentences of {names[-1]} words, {best} translates best"
+    panel = Panel("words of the reference", "BLEU (tokenised)", series)
+    return Chart(words, [panel], chart_parts.note(view, list(FIXED)) if view else "")
 
 
 def gradient_curves(norms: Norms) -> Chart:
     """Norms by distance in time on a logarithmic axis, a panel an arm."""
-    return [
-        Panel(
-            "steps back in time",
-            "gradient norm, share of the last step's",
-            [
-                Series(f"layer {depth}", range(len(one)), one, style="line")
-                for depth, one in enumerate(layers)
-            ],
-            arm,
-            y_scale="log",
-        )
-        for arm, layers in norms.items()
-    ]
+    panels, last = [], {}
+    for arm, layers in norms.items():
+        series = [
+            Series(f"layer {depth}", range(len(one)), one, style="line")
+            for depth, one in enumerate(layers, start=1)
+        ]
+        panels.append(Panel("steps back in time", "gradient norm / last step's", series,
+                            PLAIN.get(arm, arm), y_scale="log"))  # fmt: skip
+        last[arm] = min(one[min(10, len(one) - 1)] for one in layers)
+    if not last:
+        return Chart("Gradients back through time", panels)
+    worst, best = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
+    words = (
+        f"Ten steps back the gradient of {PLAIN.get(worst, worst)} has fallen most, to "
+        f"{last[worst]:.1g} of its norm; {PLAIN.get(best, best)}: {last[best]:.1g}"
+    )
+    return Chart(words, panels, "The layer that keeps least of it decides; one test batch.")
 
 
 def measure_gradients(runs: Runs, output: Path) -> Norms:
-    """`gradients.decay` of each kind of cell whose checkpoint and data are on this machine."""
+    """`gradients.decay` of each kind of cell whose checkpoint and data are on this machine.
+
+    Of the others, what was measured before.
+    """
     norms: Norms = {}
+    if output.exists():
+        kept = json.loads(output.read_text(encoding="utf-8"))
+        norms = {arm: [layer["norms"] for layer in layers] for arm, layers in kept.items()}
+    measured = False
     for arm in CELLS:
         checkpoint = runs.file(arm, "checkpoints/checkpoint_best.pt") if arm in runs else None
         data = ledger.ROOT / shlex.split(runs.entry(arm)["command"])[1] if checkpoint else None
         if data and data.exists():
             from recipes.garg2020_esnmt import gradients  # slow: it needs fairseq
 
-            norms[arm] = gradients.decay(checkpoint, str(data))
-    if norms:
+            norms[arm], measured = gradients.decay(checkpoint, str(data)), True
+    if measured:
+        from recipes.garg2020_esnmt.gradients import half_life
+
         facts = {
-            arm: [{"norms": one, "half_life": gradients.half_life(one)} for one in layers]
+            arm: [{"norms": one, "half_life": half_life(one)} for one in layers]
             for arm, layers in norms.items()
         }
         scoring.write_json(output, facts)

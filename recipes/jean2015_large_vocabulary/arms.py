@@ -3,11 +3,13 @@
 A model is one of `Jean2015.models`, or such a one ``.frozen``; lv_corrected_ANYTHING is lv_ANYTHING
 corrected by the words' shares of the text, a model that does not say so is not. A decoding is
 MODEL.HOW: kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
-nbest, as in ``lv.k2000.kp10.unk2``; an ensemble (``ensemble4.k2000.kp10``) is decoded alone.
+nbest, seedsN (its seeds 1 to N together), as in ``lv.k2000.kp10.unk2``; an ensemble
+(``ensemble4.k2000.kp10``) is decoded alone.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from recipes.jean2015_large_vocabulary.decodings import choice
 from recipes.lab.arms import Arm, Decoding, Recipe, Table, TranslationTest
@@ -96,6 +98,7 @@ class Jean2015(Recipe):
         "CHOICE": ("", "K and K' of all other decodings (default: best on the dev set)"),
         "ENSEMBLE_OF": ("", "arms whose two best checkpoints each are in ensembles"),
         "ENSEMBLES": ("4 8", "how many checkpoints"),
+        "SEED_ENSEMBLES": ("lv lv_corrected", "models of which three seeds are decoded together"),
         "TIMING_ROUNDS": ("3", "times that each way to decode is measured in step 80"),
         "TIMING_SENTENCES": ("200", "of the test set, in step 80"),
         "SPEED_UPDATES": ("40", "of a training in a round of step 80"),
@@ -190,6 +193,7 @@ class Jean2015(Recipe):
         yield from (f"lv.{chosen}.common", f"lv.{chosen}.nbest")
         yield from (f"{model}.{chosen}.unk2" for model in self.members)
         yield from (f"ensemble{size}.{chosen}.unk2" for size in s.words("ENSEMBLES"))
+        yield from (f"{model}.seeds3.{chosen}.unk2" for model in s.words("SEED_ENSEMBLES"))
         yield from ("shortlist.frozen.unk2", "shortlist.unk0", "shortlist.unk1")
         yield from (f"lv.{chosen}.unk0", f"lv.{chosen}.unk1")
         yield from (f"{model}.{chosen}.unk2" for model in self.models if model != "shortlist")
@@ -316,6 +320,10 @@ class Jean2015(Recipe):
                 per_word = found[1]
             elif part == "common":  # its list has K words in all; a large batch's may not fit
                 scope, generate = "common", generate + " --batch-size 4"
+            elif found := re.fullmatch(r"seeds([2-9])", part):
+                decoding = replace(decoding, seeds=tuple(range(1, int(found[1]) + 1)))
+                words += f"; its seeds 1 to {found[1]} together"
+                generate += " --ensemble-average log_probabilities"
             elif part == "nbest":
                 generate += f" --nbest {self.settings.BEAM}"
             elif found := re.fullmatch(r"unk([012])", part):
@@ -329,7 +337,7 @@ class Jean2015(Recipe):
             else:
                 raise UserError(
                     f"no decoding '{part}' of {model}; known are kN.kpN, common, unk0, unk1, unk2, "
-                    "nbest"
+                    "seedsN, nbest"
                 )
         if bool(frequent) != bool(per_word) or (scope == "common" and not frequent):
             default = self.settings.DEFAULT_CHOICE
@@ -340,7 +348,7 @@ class Jean2015(Recipe):
             generate += f" --candidates {self.candidates} --candidate-frequent {frequent}"
             generate += f" --candidate-per-word {per_word} --candidate-scope {scope}"
             files.append(self.candidates)
-        decoding = Decoding(decoding.of, decoding.checkpoints, tuple(files))
+        decoding = replace(decoding, files=tuple(files))
         return Arm(
             name, words, self.bin_of(model), self.test(generate, both_sets=True), decoding=decoding
         )

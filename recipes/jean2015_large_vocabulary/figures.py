@@ -1,37 +1,135 @@
-"""The curves: BLEU by K for each size of partitions, and by K' with and without UNK replacement."""
+"""The figures: BLEU of models and decodings, by K, by K', by training time, and of rare words."""
 
-from recipes.jean2015_large_vocabulary.decodings import lists_of
-from recipes.lab.figures import Chart, Panel, Series
+import re
+from collections.abc import Sequence
+
+from fairseq_outlayers.analysis.frequency_bins import Bins
+from recipes.jean2015_large_vocabulary import rare_words
+from recipes.jean2015_large_vocabulary.decodings import Lists, lists_of
+from recipes.lab import chart_parts
+from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.lab.resampling import Metric, bleu
 from recipes.lab.runs import Runs
 
 Y = "BLEU, test set"
+MOST = 4  # systems that can be told apart in a line
+MODELS = {
+    "shortlist": "short list",
+    "lv": "partitions",
+    "lv_corrected": "corrected partitions",
+    "lv_reshuffle": "reshuffled partitions",
+    "lv_corrected_reshuffle": "corrected, reshuffled",
+    "lv_authors": "the authors' partitions",
+    "full": "full softmax",
+    "sampled_log_uniform": "2,000 samples by rank",
+    "sampled": "samples by frequency",
+    "sampled_uncorrected": "samples, uncorrected",
+}
 
 
-def charts(runs: Runs, default: str) -> dict[str, Chart]:
-    """By the name of their file.
+def plain(name: str) -> str:
+    """An arm's name in words."""
+    model, *how = name.removesuffix(".frozen").replace(".frozen.", ".").split(".")
+    found = re.fullmatch(r"(.*)_tau(\d+)", model)
+    words = MODELS.get(found[1] if found else model, model)
+    words += f" of {int(found[2]):,}" if found else ""
+    words += ", tuned" if ".frozen" in name else ""
+    lists = next((part[1:] for part in how if re.fullmatch(r"k\d+", part)), "")
+    if lists:
+        words += f", candidates (K = {int(lists):,})"
+    elif not model.startswith("shortlist"):
+        words += ", over all words"
+    words += next((f", {part[5:]} seeds together" for part in how if part.startswith("seeds")), "")
+    return words + (", unknown words replaced" if "unk2" in how else "")
+
+
+def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str, Chart]:
+    """By the name of their files.
 
     Args:
         default: K and K' that the curves have in common.
+        chosen: on the dev set.
+        bins: of the references' words; None if their counts are not known.
     """
     frequent, per_word = (int(part.lstrip("kp")) for part in default.split("."))
+    systems = rows_of(runs, chosen)
+    timed = {name: MODELS[name] for name in MODELS if name in runs}
     return {
-        "bleu_by_k.png": by_frequent(runs, per_word),
-        "bleu_by_k_prime.png": by_per_word(runs, frequent),
+        "bleu": against_shortlist(runs, systems),
+        "bleu_by_time": chart_parts.by_time(runs, timed, "Large vocabularies"),
+        "bleu_by_k": by_frequent(runs, per_word),
+        "bleu_by_k_prime": by_per_word(runs, frequent),
+        **of_rare_words(runs, systems, bins),
     }
+
+
+def rows_of(runs: Runs, chosen: str) -> list[str]:
+    """Models and decodings to show: each model over all words and over the chosen lists."""
+    names = ["shortlist", "shortlist.unk2"]
+    for model in list(MODELS)[1:]:
+        lists = f"{model}.{chosen}"
+        names += [model, lists]
+        # Where every training word is known, replacement changes next to nothing.
+        if lists not in runs:
+            names.append(f"{lists}.unk2")
+    seeds = [arm for arm in runs.arms if ".seeds" in arm or arm.startswith("ensemble")]
+    return [name for name in (*names, *seeds) if name in runs]
+
+
+def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
+    """Differences in BLEU from the short list, and its own BLEU in the title."""
+    view = runs.alike(["shortlist", *systems], least=2) or runs
+    labels = {name: plain(name) for name in systems}
+    rows = chart_parts.difference_rows(view, "shortlist", labels)
+    below = chart_parts.note(view, ["shortlist", *systems])
+    if not rows or view.bleu("shortlist") is None:
+        rows = chart_parts.bleu_rows(view, labels)
+        return chart_parts.rows_chart("BLEU of what was run so far", Y, rows, below)
+    best = max(rows, key=lambda row: row.value)
+    words = f"{best.label}: {best.value:+.1f} BLEU against the short list's"
+    words = f"{words[0].upper()}{words[1:]} {view.bleu('shortlist'):.1f}"
+    words += "" if best.low > 0 or best.high < 0 else ", an interval that contains 0"
+    return chart_parts.rows_chart(
+        words, "difference in BLEU from the short list", rows, below, True
+    )
+
+
+def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
+    """A curve over lists."""
+    found = [(getattr(one, x), chart_parts.bleu_of(runs, str(one))) for one in lists]
+    known = [(number, score) for number, score in found if score]
+    values = chart_parts.columns([score for _, score in known])
+    return Series(label, [number for number, _ in known], *values)
 
 
 def by_frequent(runs: Runs, per_word: int) -> Chart:
     """A curve for each model that was decoded with several K; a line for LV over all words."""
-    series = []
+    series, ticks, shown = [], set(), []
     for model in sorted({arm.split(".")[0] for arm in runs.arms}):
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
         if len(lists) > 1:
-            scores = [runs.bleu(str(one)) for one in lists]
-            series.append(Series(model, [one.frequent for one in lists], scores))
-    whole = runs.bleu("lv")
-    if series and whole is not None:
-        series.append(Series("lv, all words", (), [whole], style="level"))
-    return [Panel(f"K, most frequent words (K' = {per_word})", Y, series, x_scale="log")]
+            series.append(points(runs, MODELS.get(model, model), lists, "frequent"))
+            ticks |= {one.frequent for one in lists}
+            shown += map(str, lists)
+    whole = chart_parts.bleu_of(runs, "lv")
+    if series and whole:
+        series.append(Series("partitions,\nover all words", (), [whole.value], [whole.low],
+                             [whole.high], style="level"))  # fmt: skip
+    x = f"K, most frequent words in every list (K' = {per_word})"
+    panel = Panel(x, Y, series, x_scale="log", ticks=sorted(ticks))
+    return Chart(best_of(series, "K"), [panel], chart_parts.note(runs, shown))
+
+
+def best_of(series: Sequence[Series], name: str) -> str:
+    """Where the first curve is highest."""
+    if not series:
+        return f"BLEU by {name}"
+    curve = series[0]
+    best, least = max(curve.y), min(curve.y)
+    place = curve.x[list(curve.y).index(best)]
+    return (
+        f"{name} = {place:,} is best, {best:.1f} BLEU; over all values it makes {best - least:.1f}"
+    )
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
@@ -39,10 +137,55 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
     lists = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
     series = []
     if len(lists) > 1:
-        numbers = [one.per_word for one in lists]
-        series.append(Series("lv", numbers, [runs.bleu(str(one)) for one in lists]))
-        replaced = {n: runs.bleu(f"lv.k{frequent}.kp{n}.unk2") for n in numbers}
-        known = {n: score for n, score in replaced.items() if score is not None}
-        label = "lv, unknown words replaced"
-        series.append(Series(label, list(known), list(known.values()), style="points"))
-    return [Panel(f"K', translations of each source word (K = {frequent:,})", Y, series)]
+        series.append(points(runs, "partitions", lists, "per_word"))
+        replaced = {
+            one.per_word: found
+            for one in lists
+            if (found := chart_parts.bleu_of(runs, f"{one}.unk2"))
+        }
+        values = chart_parts.columns(list(replaced.values()))
+        label = "unknown words\nreplaced"
+        series.append(Series(label, list(replaced), *values, style="points"))
+    x = f"K', translations of each source word (K = {frequent:,})"
+    panel = Panel(x, Y, series, ticks=[one.per_word for one in lists])
+    return Chart(best_of(series, "K'"), [panel], chart_parts.note(runs, list(map(str, lists))))
+
+
+def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict[str, Chart]:
+    """Recall of the references' words by their count in training, and BLEU by the rarest word."""
+    if bins is None:
+        return {}
+    kinds = {
+        "rare_words": ("recall, %", "words", rare_words.recall(bins)),
+        "bleu_by_rarest_word": (
+            "BLEU (tokenised)",
+            "sentences whose rarest word is",
+            rare_words.of_rarest(bleu(tokenised=True), bins),
+        ),
+    }
+    wanted = [name for name in systems if name.split(".")[0] in ("shortlist", "lv", "lv_corrected")]
+    return {name: by_count(runs, wanted, *kind) for name, kind in kinds.items()}
+
+
+def by_count(
+    runs: Runs, systems: Sequence[str], unit: str, what: str, metrics: Sequence[Metric]
+) -> Chart:
+    """A line for each count in training, a dot for each system."""
+    view = runs.alike(["shortlist", *systems], least=2) or runs
+    shown, rows = [name for name in systems if name in view][:MOST], []
+    for metric, count in zip(metrics, rare_words.NAMES, strict=True):
+        for arm in shown:
+            found = view.estimate([arm], lambda score, a=arm, m=metric: score(a, m))
+            if found:
+                seen = "never seen" if count == "never" else f"seen {count} times"
+                rows.append(Row.of(seen, found, plain(arm)))
+    rare = [row for row in rows if row.label == f"seen {rare_words.NAMES[2]} times"]
+    if not rare:
+        return Chart("", [])
+    best, worst = (choose(rare, key=lambda row: row.value) for choose in (max, min))
+    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times: {best.series} {best.value:.0f}"
+    sign = "%" if unit.endswith("%") else " BLEU"
+    title += f"{sign}, {worst.series} {worst.value:.0f}{sign}"
+    return Chart(
+        title, [Rows(unit, rows, form="")], chart_parts.note(view, shown, "seen: in training")
+    )

@@ -135,8 +135,28 @@ def report(recipe: Recipe, options: argparse.Namespace) -> int:
     return 0
 
 
+def curves(recipe: Recipe, options: argparse.Namespace) -> int:
+    """Keep validation perplexities over training beside the ledger: CHECKOUT... where runs lie."""
+    from recipes.lab import ledger, training_curves
+
+    checkouts = [Path(name) for name in options.names or [ROOT]]
+    entries = ledger.read(recipe.ledger)
+    print(f"  {training_curves.keep(entries, recipe.ledger.parent, checkouts)} curves added")
+    return 0
+
+
+def release(recipe: Recipe, options: argparse.Namespace) -> int:
+    """The best arm in validation as a small checkpoint with a model card, in work/release/."""
+    from recipes.lab import release
+
+    for path in release.write(recipe, options.names or None):
+        print(f"  {path}")
+    return 0
+
+
 COMMANDS: dict[str, Callable[[Recipe, argparse.Namespace], int]] = {
-    command.__name__: command for command in (settings, arms, run, speed, report, files, ask, shell)
+    command.__name__: command
+    for command in (settings, arms, run, speed, report, curves, release, files, ask, shell)
 }
 
 

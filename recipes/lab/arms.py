@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from recipes.lab import schedules
 from recipes.lab.settings import SHARED, Declared, Settings, UserError
 
 
@@ -46,6 +47,7 @@ class Decoding:
 
     Attributes:
         of: arms trained before; several are an ensemble.
+        seeds: of these arms, an ensemble as well; that of the run if none.
         checkpoints: pattern of each arm's.
         files: that decide what is decoded, beside the models.
     """
@@ -53,6 +55,7 @@ class Decoding:
     of: tuple[str, ...]
     checkpoints: str = "checkpoint_best.pt"
     files: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,12 +109,14 @@ class Recipe:
     Attributes:
         declared: default and meaning of each setting of its own.
         folder: in results/, where it is not called like the recipe.
+        schedule: options that arms which are compared have in common.
     """
 
     declared: ClassVar[Declared] = {}
     folder = ""
     title = ""
     speed_file = "speed.json"
+    schedule: ClassVar[tuple[str, ...]] = schedules.OPTIONS
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         environment = os.environ if environment is None else environment

@@ -98,7 +98,10 @@ def measured(
     missing = [arm for arm in arms if arm not in runs]
     found = None if missing else runs.estimate(arms, statistic)
     if found is None:
-        return Part(inequality, NOT_RUN, f"missing: {', '.join(missing) or 'translations'}")
+        lacking = ", ".join(missing)
+        if not lacking:
+            lacking = "translations" if runs.alike(arms) else f"{' and '.join(arms)} trained alike"
+        return Part(inequality, NOT_RUN, f"missing: {lacking}")
     if math.isnan(found.value + found.low + found.high):
         return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")
     return Part(inequality, judge(found, low, high, margin), found.text(form))
@@ -176,6 +179,7 @@ def every_round(inequality: str, values: Sequence[float], threshold: float, step
         return Part(inequality, NOT_RUN, f"not measured ({step})")
     reached = [value >= threshold for value in values]
     verdict = HOLDS if all(reached) else UNDECIDED if any(reached) else FAILS
+    verdict = UNDECIDED if len(values) < 2 else verdict
     return Part(inequality, verdict, ", ".join(f"{value:.2f}" for value in values))
 
 

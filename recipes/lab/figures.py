@@ -1,21 +1,23 @@
-"""How figures are drawn, in one style; what is drawn, each recipe says as data."""
+"""Figures as data: what a chart says and shows; drawing.py draws them, in the style of style.py."""
 
-import logging
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-WIDTH, HEIGHT = 6, 3.6  # inches, of one panel
+from recipes.lab.resampling import Estimate
+
+Interval = Sequence[float]
 
 
 @dataclass(frozen=True)
 class Series:
-    """What has one entry in the legend.
+    """What has one label, in one colour.
 
     Attributes:
+        label: in plain words, written beside it.
         x: numbers, or words that stand side by side.
-        low, high: ends of the bars around ``y``.
+        low, high: ends of the bars around ``y``; none where they are not known.
         style: "curve", "points" with their ``names`` beside them, "line" without marks, or "level":
             a horizontal line at the one ``y``.
         group: series of a group share their colour.
@@ -24,8 +26,8 @@ class Series:
     label: str
     x: Sequence
     y: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
+    low: Interval = ()
+    high: Interval = ()
     style: str = "curve"
     names: Sequence[str] = ()
     group: str = ""
@@ -33,7 +35,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes.
+
+    Attributes:
+        ticks: of x, written as they are.
+        zero: whether differences are shown, so that the line of none must be seen.
+        from_zero: whether x begins at 0.
+    """
 
     x: str
     y: str
@@ -42,67 +50,105 @@ class Panel:
     x_scale: str = "linear"
     y_scale: str = "linear"
     ticks: Sequence[float] = ()
+    zero: bool = False
+    from_zero: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return not any(len(series.y) for series in self.series)
 
 
-Chart = Sequence[Panel]  # side by side
+@dataclass(frozen=True)
+class Row:
+    """One line of a panel of rows: a dot, with a bar if the interval is known.
+
+    Attributes:
+        label: in plain words; rows of the same label share a line.
+        series: what the dot is, if a line has several; named in the legend.
+    """
+
+    label: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    series: str = ""
+
+    @classmethod
+    def of(cls, label: str, found: Estimate, series: str = "", scale: float = 1) -> "Row":
+        """From an estimate, in units of ``1 / scale``."""
+        low, high = sorted((scale * found.low, scale * found.high))
+        return cls(label, scale * found.value, low, high, series)
 
 
-def draw(charts: dict[str, Chart], folder: Path) -> list[Path]:
-    """Write every chart that has something to show, by the name of its file.
+@dataclass(frozen=True)
+class Rows:
+    """Labels on the left, dots and bars over one axis.
+
+    Attributes:
+        zero: whether the axis has the line of no difference.
+        form: of the numbers written at the right; none if empty.
+    """
+
+    x: str
+    rows: Sequence[Row]
+    title: str = ""
+    zero: bool = False
+    form: str = ".1f"
+
+    @property
+    def empty(self) -> bool:
+        return not self.rows
+
+    @property
+    def lines(self) -> list[str]:
+        """The labels, each once."""
+        return list(dict.fromkeys(row.label for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure.
+
+    Attributes:
+        title: what was found, made of the numbers that are shown.
+        panels: side by side.
+        note: what the bars are, how many seeds, where the numbers come from.
+        shared: whether the panels have one y axis.
+    """
+
+    title: str
+    panels: Sequence[Panel | Rows]
+    note: str = ""
+    shared: bool = True
+
+    @property
+    def empty(self) -> bool:
+        return all(panel.empty for panel in self.panels)
+
+
+Charts = Mapping[str, Chart]
+
+
+def draw(charts: Charts, folder: Path) -> list[Path]:
+    """Write every chart that has something to show as NAME.svg and NAME.png.
+
+    Of a chart that has nothing to show any more, the files are removed.
 
     Raises:
         ImportError: without matplotlib, which the extra ``report`` installs.
     """
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq makes every library talk
-    import matplotlib
-    from matplotlib.figure import Figure
+    from recipes.lab import drawing
 
-    matplotlib.rcParams["svg.hashsalt"] = "recipes"  # the same figure is the same file
     written = []
-    for name, panels in charts.items():
-        if not any(series.y for panel in panels for series in panel.series):
-            continue
-        size = (WIDTH if len(panels) == 1 else 4 * len(panels), HEIGHT)
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for panel, place in zip(panels, axes, strict=True):
-            _draw_panel(panel, place)
-        axes[0].set_ylabel(panels[0].y)
-        metadata = {"Date": None} if name.endswith(".svg") else {}
-        figure.savefig(folder / name, dpi=120, metadata=metadata)
-        written.append(folder / name)
+    for name, chart in charts.items():
+        if chart.empty:
+            for ending in ("svg", "png"):
+                (folder / f"{name}.{ending}").unlink(missing_ok=True)
+        else:
+            written += drawing.save(chart, folder / name)
     return written
 
 
-def _draw_panel(panel: Panel, axes: Any) -> None:
-    groups = list(dict.fromkeys(series.group or series.label for series in panel.series))
-    for series in panel.series:
-        colour = f"C{groups.index(series.group or series.label) % 10}"
-        _draw_series(series, colour, axes)
-    axes.set(title=panel.title, xlabel=panel.x, xscale=panel.x_scale, yscale=panel.y_scale)
-    if panel.ticks:
-        axes.set_xticks(panel.ticks, [str(tick) for tick in panel.ticks])
-        axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    if any(series.label for series in panel.series):
-        axes.legend(fontsize="small")
-
-
-def _draw_series(series: Series, colour: str, axes: Any) -> None:
-    label = series.label or None
-    if series.style == "level":
-        line = ":" if "nmt" in series.label or not series.group else "--"
-        axes.axhline(series.y[0], linestyle=line, color=colour, label=label)
-        return
-    marks = {"curve": "o-", "points": "o", "line": "-"}[series.style]
-    if series.low:
-        below = [y - low for y, low in zip(series.y, series.low, strict=True)]
-        above = [high - y for y, high in zip(series.y, series.high, strict=True)]
-        bars = [below, above]
-        axes.errorbar(
-            series.x, series.y, yerr=bars, fmt=marks, capsize=3, color=colour, label=label
-        )
-    else:
-        axes.plot(series.x, series.y, marks, color=colour, label=label)
-    for name, x, y in zip(series.names, series.x, series.y, strict=False):
-        axes.annotate(name, (x, y), xytext=(4, 4), textcoords="offset points")
+def seeds_in_words(seeds: int) -> str:
+    """``1 seed``, ``3 seeds``."""
+    return f"{seeds} seed" if seeds == 1 else f"{seeds} seeds"

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recipes.lab import claims, figures, kept_translations, ledger, scoring, table
+from recipes.lab import (
+    claims,
+    figures,
+    html_page,
+    kept_translations,
+    ledger,
+    paper_page,
+    scoring,
+    summary,
+    table,
+    training_curves,
+)
 from recipes.lab.arms import Recipe
 from recipes.lab.runs import Runs
 from recipes.lab.settings import UserError
@@ -23,7 +34,12 @@ class Findings:
         tables: lines of further tables, printed as well.
         more: lines of further tables, which are not.
         facts: for claims.json.
-        charts: figures by the name of their file.
+        charts: figures by the name of their files, without .svg and .png.
+        name: of the paper, for the overview.
+        paper: what it says, in a sentence or two.
+        why: what differs from the paper's experiments.
+        compared: methods beside what they would replace, the main one first.
+        advice: what we would use, drawn from the figures.
     """
 
     title: str
@@ -32,7 +48,12 @@ class Findings:
     tables: Sequence[str] = ()
     more: Sequence[str] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    charts: Mapping[str, figures.Chart] = field(default_factory=dict)
+    charts: figures.Charts = field(default_factory=dict)
+    name: str = ""
+    paper: str = ""
+    why: Sequence[str] = ()
+    compared: Sequence[summary.Compared] = ()
+    advice: Sequence[str] = ()
 
 
 def write(recipe: Recipe) -> list[Path]:
@@ -45,7 +66,8 @@ def write(recipe: Recipe) -> list[Path]:
     if not entries:
         raise UserError(f"{recipe.ledger} is missing or empty: run an arm first")
     require_references(recipe, entries)
-    folder, files = recipe.ledger.parent, []
+    folder, files, found = recipe.ledger.parent, [], None
+    training_curves.keep(entries, folder, [ledger.ROOT])
     for one in recipe.tables():
         print(f"\n== {one.title}")
         files += table.write(
@@ -54,7 +76,9 @@ def write(recipe: Recipe) -> list[Path]:
     if importlib.util.find_spec(f"recipes.{recipe.name}.claims"):
         print("\n== claims")
         module = importlib.import_module(f"recipes.{recipe.name}.claims")
-        files += write_findings(module.find(recipe, Runs(entries, module.FORM)), recipe)
+        found = module.find(recipe, Runs(entries, module.FORM, recipe.schedule))
+        files += write_findings(found, recipe, entries)
+    files.append(html_page.write(recipe, entries, found))
     print("\n".join(map(str, files)))
     return files
 
@@ -77,10 +101,10 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
             )
 
 
-def write_findings(found: Findings, recipe: Recipe) -> list[Path]:
-    """Write claims.md, claims.json and the figures; print the verdicts."""
+def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> list[Path]:
+    """Write claims.md, claims.json, the figures and the paper's page; print the verdicts."""
     folder = recipe.ledger.parent
-    known = Runs.by_setting(ledger.read(recipe.ledger))
+    known = Runs.by_setting(entries)
     missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
     named = ", ".join(missing) if len(missing) < LONG else f"{len(missing)}, named in the tables"
     notes = [*found.notes, *claims.NOTES, f"Arms not run: {named or 'none'}."]
@@ -93,7 +117,10 @@ def write_findings(found: Findings, recipe: Recipe) -> list[Path]:
         print(f"  {claim.number}. {claim.verdict:13} {claim.text}")
     print("\n".join(["", *found.tables]))
     try:
-        files += figures.draw(dict(found.charts), folder)
+        files += figures.draw(found.charts, folder)
     except ImportError:
         print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
+    drawn = [name for name in found.charts if (folder / f"{name}.png").exists()]
+    files.append(summary.write(folder, found.name or found.title, found.compared, found.advice))
+    files.append(paper_page.write(found, recipe, entries, drawn))
     return files

@@ -97,13 +97,22 @@ class Run:
 
     def _parents(self) -> list[dict]:
         """The ledger lines of the arms that this one decodes."""
-        if self.arm.decoding is None:
+        decoding = self.arm.decoding
+        if decoding is None:
             return []
+        seeds = decoding.seeds or (self.seed,)
+        if self.seed != seeds[0] and decoding.seeds:
+            raise NotHere(f"decoded once, with seed {seeds[0]}: {self.arm.name}")
         runs = Runs(ledger.read(self.place.ledger))
-        missing = [name for name in self.arm.decoding.of if self.seed not in runs.seeds([name])]
+        pairs = [(name, seed) for name in decoding.of for seed in seeds]
+        missing = [
+            f"{name} (seed {seed})" if decoding.seeds else name
+            for name, seed in pairs
+            if seed not in runs.seeds([name])
+        ]
         if missing:
             raise NotHere(f"not decoded, for {', '.join(missing)} was not run: {self.arm.name}")
-        return [runs.entry(name, self.seed) for name in self.arm.decoding.of]
+        return [runs.entry(name, seed) for name, seed in pairs]
 
     def _made_from(self) -> dict:
         """What decides what an arm is, its test and its seed excepted."""
@@ -116,6 +125,7 @@ class Run:
             "of": {entry["arm"]: entry["key"] for entry in self.parents},
             "checkpoints": decoding.checkpoints,
             "files": ledger.fingerprint([Path(file) for file in decoding.files]),
+            **({"seeds": list(decoding.seeds)} if decoding.seeds else {}),
         }
 
     def _models(self) -> list[str]:

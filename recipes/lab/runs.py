@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.lab import kept_translations
+from recipes.lab import kept_translations, schedules
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.resampling import Estimate, Metric, bleu, estimate, over_seeds
 
@@ -23,13 +23,20 @@ class Runs:
             counts, of a seed the newest line.
         form: BLEU is that of "plain" text with its own words, or of "tokenised" words as they
             stand; None: of plain text where there is some.
+        schedule: the options that arms which are compared must have in common.
     """
 
-    def __init__(self, entries: Sequence[dict], form: str | None = "plain"):
+    def __init__(
+        self,
+        entries: Sequence[dict],
+        form: str | None = "plain",
+        schedule: Sequence[str] = schedules.OPTIONS,
+    ):
         entries = [entry for entry in entries if kind_of(entry) == ARM]
         newest = {entry["arm"]: entry["key"] for entry in entries}
         labelled = [(e["arm"], e) for e in entries if e["key"] == newest[e["arm"]]]
         self._read(labelled, form)
+        self._all, self._options = entries, schedule
 
     @classmethod
     def by_setting(cls, entries: Sequence[dict], order: Sequence[str] = ()) -> "Runs":
@@ -57,7 +64,36 @@ class Runs:
         for label, entry in labelled:
             self._entries.setdefault(label, {})[entry["seed"]] = entry
         self.form = form
+        self._all: list[dict] = [entry for _, entry in labelled]
+        self._options: Sequence[str] = schedules.OPTIONS
+        self._views: dict[schedules.Schedule, Runs] = {}
         self._scores: dict[tuple[str, int, str], np.ndarray] = {}
+
+    def schedule(self, arm: str) -> schedules.Schedule:
+        """How long an arm was trained, as far as it decides what it is compared with."""
+        return schedules.of(self.entry(arm), self._options)
+
+    def alike(self, arms: Sequence[str], least: int | None = None) -> "Runs | None":
+        """The runs of the newest schedule that all of the arms have; None if there is none.
+
+        Args:
+            least: so many of them are enough.
+        """
+        wanted = len(set(arms)) if least is None else least
+        here = [arm for arm in dict.fromkeys(arms) if arm in self]
+        if len(here) >= wanted and len({self.schedule(arm) for arm in here}) <= 1:
+            return self
+        by_schedule: dict[schedules.Schedule, list[dict]] = {}
+        for entry in self._all:
+            # The newest last.
+            own = by_schedule.pop(schedule := schedules.of(entry, self._options), [])
+            by_schedule[schedule] = [*own, entry]
+        for schedule, entries in reversed(by_schedule.items()):
+            if len({entry["arm"] for entry in entries}.intersection(arms)) >= wanted:
+                if schedule not in self._views:
+                    self._views[schedule] = Runs(entries, self.form, self._options)
+                return self._views[schedule]
+        return None
 
     @property
     def arms(self) -> list[str]:
@@ -107,8 +143,12 @@ class Runs:
         return {seed: value for seed, value in found.items() if value is not None}
 
     def paired(self, arms: Sequence[str], name: str) -> list[list[float]]:
-        """A figure of each arm, of the seeds that all of them have it of, in the same order."""
-        found = [self.by_seed(arm, name) for arm in arms]
+        """A figure of each arm, of the seeds that all of them have it of, in the same order.
+
+        Nothing if they were not trained alike.
+        """
+        view = self.alike(arms)
+        found = [view.by_seed(arm, name) if view else {} for arm in arms]
         seeds = sorted(set.intersection(*map(set, found)))
         return [[values[seed] for seed in seeds] for values in found]
 
@@ -145,8 +185,12 @@ class Runs:
         Args:
             statistic: from ``score(arm, metric=None)``, which is the mean over the seeds.
         Returns:
-            None if there is no seed of which all translations are on this machine.
+            None if there is no seed of which all translations are on this machine, or the arms
+            were not trained alike.
         """
+        view = self.alike(arms)
+        if view is not self:
+            return view.estimate(arms, statistic) if view else None
         here = [
             seed
             for seed in self.seeds(arms)

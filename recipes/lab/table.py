@@ -38,14 +38,25 @@ class Comparison:
         self.differences: dict[str, Estimate] = {}
         self.p_values: dict[str, dict[int, float]] = {}
         self.problems: list[str] = []
-        for seed in runs.seeds(runs.arms[:1]) if len(runs.arms) > 1 else ():
-            self._test(runs, seed)
-        for row in self.p_values:
-            weights = {row: 1, runs.arms[0]: -1}
-            self.differences[row] = runs.difference(weights)
+        # The first row may be there with several settings: each row is compared with one like it.
+        name = runs.entry(runs.arms[0])["arm"]
+        firsts = [row for row in runs.arms if runs.entry(row)["arm"] == name]
+        alike = {runs.schedule(first): first for first in firsts}
+        others: dict[str, list[str]] = {first: [] for first in alike.values()}
+        for row in runs.arms:
+            first = alike.get(runs.schedule(row))
+            if first is None:
+                self.problems.append(f"{row}: trained or decoded otherwise than the first row")
+            elif row not in firsts:
+                others[first].append(row)
+        for first, rows in others.items():
+            for seed in runs.seeds([first]) if rows else ():
+                self._test(runs, first, rows, seed)
+            for row in rows:
+                if row in self.p_values:
+                    self.differences[row] = runs.difference({row: 1, first: -1})
 
-    def _test(self, runs: Runs, seed: int) -> None:
-        first, *others = runs.arms
+    def _test(self, runs: Runs, first: str, others: Sequence[str], seed: int) -> None:
         figures = runs.entry(first, seed)["figures"]
         form = "plain" if "bleu" in figures else "tokenised"
         texts = runs.translations(first, form, seed)
@@ -152,8 +163,9 @@ COLUMNS: dict[str, Cell] = {
     "commit": lambda runs, row, _: ", ".join(sorted({e["commit"] for e in runs.entries(row)})),
 }
 NOTES = {
-    "difference": "difference: in BLEU from the first row, with the 95% interval of 1,000 resamples"
-    " of the test set and of the seeds that both have.",
+    "difference": "difference: in BLEU from the first row (of several settings, from that trained"
+    " and decoded alike), with the 95% interval of 1,000 resamples of the test set and of the seeds"
+    " that both have.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",

@@ -55,11 +55,13 @@ def summarise(path: Path) -> dict:
         sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
         echo: the last radius, input scale and saturation of every frozen layer, by name; not there
             without frozen layers.
+        history: of every epoch its number, updates and seconds so far, and validation perplexity.
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
         A figure that the log does not hold is None.
     """
     epochs: dict[int, dict[str, float]] = {}
     perplexities: list[float] = []
+    validated: dict[int, float] = {}
     echo: dict[str, float] = {}
     parameters, attempts, finished = None, 0, False
     with open(path, encoding="utf-8", errors="replace") as log:
@@ -78,12 +80,14 @@ def summarise(path: Path) -> dict:
                 epochs[int(statistics.values["epoch"])] = statistics.values
             elif statistics.tag == "valid":
                 perplexities.append(statistics.values.get("valid_ppl", math.nan))
+                validated[int(statistics.values.get("epoch", 0))] = perplexities[-1]
     last = epochs[max(epochs)] if epochs else {}
     speeds = [values["train_wps"] for values in epochs.values() if "train_wps" in values]
     shares = [v["train_sampled_share"] for v in epochs.values() if "train_sampled_share" in v]
     seconds = [v["train_train_wall"] for v in epochs.values() if "train_train_wall" in v]
     known = [value for value in perplexities if not math.isnan(value)]
     updates = last.get("train_num_updates")
+    history = _history(epochs, validated)
     return {
         "parameters": parameters,
         "train_tokens_per_second": median(speeds) if speeds else None,
@@ -96,4 +100,18 @@ def summarise(path: Path) -> dict:
         "attempts": attempts,
         "finished": finished,
         **({"echo": echo} if echo else {}),
+        **({"history": history} if history else {}),
     }
+
+
+def _history(epochs: dict[int, dict[str, float]], validated: dict[int, float]) -> list[dict]:
+    """Of the epochs that were validated."""
+    found, seconds = [], 0.0
+    for epoch, values in sorted(epochs.items()):
+        seconds += values.get("train_train_wall", math.nan)
+        perplexity = validated.get(epoch, math.nan)
+        facts = {"updates": values.get("train_num_updates"), "seconds": seconds,
+                 "valid_ppl": perplexity}  # fmt: skip
+        if not any(value is None or math.isnan(value) for value in facts.values()):
+            found.append({"epoch": epoch, **facts, "updates": int(facts["updates"] or 0)})
+    return found

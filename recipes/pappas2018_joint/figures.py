@@ -1,50 +1,185 @@
-"""Two of the paper's figures, from this recipe's results: BLEU by d_j, and speed by share."""
+"""The figures: output layers beside a free vector a word, BLEU by d_j and by share of the classes,
+gains by frequency of the words, speed by share.
+"""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from recipes.lab.figures import Chart, Panel, Series
+from fairseq_outlayers.analysis.meteor import PARAMETERS
+from recipes.lab import chart_parts
+from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.pappas2018_joint import frequency_bins, length_penalty
 
 if TYPE_CHECKING:
     from recipes.pappas2018_joint.claims import Arms
 
+MODELS = {
+    "nmt": "a free vector for every word",
+    "tied": "tied to the input's vectors",
+    "bilinear": "bilinear",
+    "output_structure": "nonlinear map of words (7a)",
+    "context_structure": "nonlinear map of contexts (7b)",
+    "deep_residual": "deep residual map of words",
+}
+
+
+def plain(model: str) -> str:
+    """A model's name in words."""
+    # Without breaks within the equation.
+    return MODELS.get(model) or f"joint space, d\u00a0=\u00a0{model.removeprefix('joint')}"
+
 
 def charts(arms: "Arms") -> dict[str, Chart]:
-    """By the name of their file."""
+    """By the name of their files."""
+    found = {}
+    for direction in arms.directions:
+        found[f"output_layers.{direction}"] = output_layers(arms, direction)
+        found[f"gain_by_frequency.{direction}"] = gain_by_frequency(arms, direction)
     return {
-        "bleu_by_joint_dim.png": bleu_by_joint_dim(arms),
-        "speed_by_share.png": speed_by_share(arms.speeds),
+        **found,
+        "bleu_by_joint_dim": bleu_by_joint_dim(arms),
+        "bleu_by_share": bleu_by_share(arms),
+        "speed_by_share": speed_by_share(arms.speeds),
     }
 
 
+def output_layers(arms: "Arms", direction: str) -> Chart:
+    """Differences in BLEU from a free vector for every word, at both length penalties."""
+    models = [*list(MODELS)[1:], *(f"joint{dim}" for dim in arms.dims)]
+    names = {arms.name(model, direction): plain(model) for model in models}
+    base = arms.name("nmt", direction)
+    view = arms.runs.alike([base, *names], least=2)
+    rows: list[Row] = []
+    if view is None or base not in view:
+        return Chart("", [Rows("", rows)])
+    for name, label in names.items():
+        weights = {name: 1, base: -1}
+        if name in view and (found := view.difference(weights)):
+            rows.append(Row.of(label, found, "length penalty 1"))
+            if (other := length_penalty.at_zero(view, weights)) is not None:
+                known = other.seeds > 1
+                row = Row.of(label, other, "length penalty 0")
+                rows.append(row if known else Row(label, other.value, series=row.series))
+    title = leaders(rows, direction, view.bleu(base))
+    x = f"difference in BLEU from {plain('nmt')}"
+    below = chart_parts.note(view, [base, *names], "hollow: no interval, of one seed")
+    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
+
+
+def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
+    """Who leads under both length penalties, if anyone does."""
+    best = {}
+    for penalty in dict.fromkeys(row.series for row in rows):
+        own = [row for row in rows if row.series == penalty]
+        best[penalty] = max(own, key=lambda row: row.value).label
+    if not best or base is None:
+        return f"{direction}: output layers"
+    first, *others = dict.fromkeys(best.values())
+    gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)
+    if others:
+        return f"{direction}: who leads depends on the length penalty ({first}, or {others[0]})"
+    return f"{direction}: {first} leads at both length penalties ({gains} BLEU, of {base:.1f})"
+
+
+def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
+    """METEOR that the chosen joint model gains over others, by count of the words in training."""
+    text = Path(arms.recipe.training_text(direction))
+    language, joint = direction.split("-")[1], arms.chosen_joint(direction)
+    others = {arms.name(model, direction): plain(model) for model in ("nmt", "tied")}
+    if language not in PARAMETERS or not text.exists() or joint not in arms.runs:
+        return Chart("", [])
+    bins = frequency_bins.bins_of(text)
+    metrics, rows = frequency_bins.meteor(bins, PARAMETERS[language]), []
+    for group, name in enumerate(bins.names[:3]):
+        for other, label in others.items():
+            if other in arms.runs:
+                metric = metrics[group]
+                found = arms.runs.estimate(
+                    [joint, other],
+                    lambda score, m=metric, o=other: score(joint, m) - score(o, m),
+                )
+                if found:
+                    words = name.replace(">=", "at least ").replace("-", " to ")
+                    words = f"seen {words} times"
+                    rows.append(Row.of(words, found, f"over {label}"))
+    if not rows:
+        return Chart("", [])
+    best = max(rows, key=lambda row: row.value)
+    title = (f"{direction}: {plain(joint.split('.')[2])} gains most METEOR on words "
+             f"{best.label}, {best.value:+.1f} {best.series}")  # fmt: skip
+    view = arms.runs.alike([joint, *others], least=2) or arms.runs
+    return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],
+                 chart_parts.note(view, [joint, *others]))  # fmt: skip
+
+
 def bleu_by_joint_dim(arms: "Arms") -> Chart:
-    """A curve of the joint models for each direction, and lines for NMT and tied."""
-    series = []
+    """A panel a direction: a curve of the joint models, and lines for NMT and tied.
+
+    Two points make no curve: `output_layers` has them.
+    """
+    panels, shown, best = [], [], []
     for direction in arms.directions:
-        scores = {dim: arms.runs.bleu(arms.name(f"joint{dim}", direction)) for dim in arms.dims}
-        points = {dim: bleu for dim, bleu in scores.items() if bleu is not None}
-        if not points:
+        names = {dim: arms.name(f"joint{dim}", direction) for dim in arms.dims}
+        view = arms.runs.alike(list(names.values()), least=3)
+        if view is None:
             continue
-        curve = Series(f"{direction} joint", list(points), list(points.values()), group=direction)
-        series.append(curve)
+        points = {dim: found for dim, name in names.items()
+                  if (found := chart_parts.bleu_of(view, name))}  # fmt: skip
+        values = chart_parts.columns(list(points.values()))
+        series = [Series("joint space", list(points), *values)]
         for model in ("nmt", "tied"):
-            bleu = arms.runs.bleu(arms.name(model, direction))
-            if bleu is not None:
-                label = f"{direction} {model}"
-                series.append(Series(label, (), [bleu], style="level", group=direction))
-    return [Panel("d_j", "BLEU", series, x_scale="log", ticks=arms.dims)]
+            found = chart_parts.bleu_of(view, arms.name(model, direction))
+            if found:
+                ends = [found.low], [found.high]
+                series.append(Series(plain(model), (), [found.value], *ends, style="level"))
+        dim = max(points, key=lambda number: points[number].value)
+        best.append(f"{direction} {points[dim].value:.1f} BLEU with d = {dim}")
+        shown += list(names.values())
+        panels.append(Panel("dimensions of the joint space", "BLEU", series, direction,
+                            x_scale="log", ticks=list(points)))  # fmt: skip
+    title = f"The best joint spaces: {', '.join(best)}" if best else ""
+    return Chart(title, panels, chart_parts.note(arms.runs, shown), shared=False)
+
+
+def bleu_by_share(arms: "Arms") -> Chart:
+    """A curve a model, over the share of the classes that training scores."""
+    vocabulary, series, lost, shown = arms.recipe.settings.SAMPLING_VOCABULARY, [], {}, []
+    shares = sorted({100, *arms.recipe.settings.wholes("SHARES")})
+    for model in ("nmt", "tied", arms.small):
+        full = f"{arms.first}.{vocabulary}.{model}"
+        names = {share: full if share == 100 else f"{full}.share{share}" for share in shares}
+        found = {share: one for share, name in names.items()
+                 if (one := chart_parts.bleu_of(arms.runs, name))}  # fmt: skip
+        if len(found) > 1:
+            values = chart_parts.columns(list(found.values()))
+            series.append(Series(plain(model), list(found), *values))
+            lost[plain(model)] = found[max(found)].value - found[min(found)].value
+            shown += list(names.values())
+    title = "BLEU by share of the classes"
+    if lost:
+        least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
+        title = (f"Training on {shares[0]}% of the classes costs {lost[least]:.1f} ({least}) to "
+                 f"{lost[most]:.1f} BLEU ({most})")  # fmt: skip
+    panel = Panel("classes scored in training, %", "BLEU", series, x_scale="log", ticks=shares)
+    return Chart(title, [panel], chart_parts.note(arms.runs, shown))
 
 
 def speed_by_share(speeds: Mapping[str, Sequence[float]]) -> Chart:
     """Training speed of the models that took turns; bars from the slowest round to the fastest."""
-    series = []
+    series, gains, ticks = [], [], set()
     for model, by_share in rounds_by_model(speeds).items():
         shares = sorted(by_share)
         rounds = [by_share[share] for share in shares]
         bars = [min(one) for one in rounds], [max(one) for one in rounds]
-        series.append(Series(model, shares, [median(one) for one in rounds], *bars))
-    return [Panel("classes scored in training, percent", "target tokens/s", series)]
+        medians = [median(one) for one in rounds]
+        series.append(Series(plain(model), shares, medians, *bars))
+        ticks |= set(shares)
+        gains.append(max(medians) / medians[-1])
+    words = f"Sampling trains up to {max(gains, default=1):.1f} times as fast"
+    panel = Panel("classes scored in training, %", "target tokens/s", series, ticks=sorted(ticks))
+    return Chart(words, [panel], "Bars: slowest to fastest round; the models took turns.")
 
 
 def rounds_by_model(

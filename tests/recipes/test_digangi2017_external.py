@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recipes.digangi2017_external import claims
+from recipes.digangi2017_external import claims, figures
 from recipes.digangi2017_external.claims import Arms
 from recipes.lab import ledger, report
 from recipes.lab.arms import load
@@ -130,5 +130,5 @@ def test_a_ledger_without_vectors_is_refused(path):
 def test_in_domain_vectors_come_first(path):
     read = fill(path, {f"mix_sum.1000.{kind}": [1] for kind in ("abc", "ptb", "captions")})
     assert read.kinds == ["captions", "abc", "ptb"]
-    labels = [label for label, _ in claims.curves(read)]
+    labels = [label for label, _ in figures.curves(read)]
     assert labels[:2] == ["baseline", "only_external, captions"]

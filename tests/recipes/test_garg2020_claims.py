@@ -170,10 +170,11 @@ def test_radii_of_older_lines_are_read_layer_by_layer_from_the_log(tmp_path, mon
 
 
 def test_bleu_by_length_has_a_point_for_every_bucket(runs):
-    (panel,) = figures.bleu_by_length(runs(esnmt=[0.8, 0.9]))
-    (series,) = panel.series
-    assert series.label == "learned"
-    assert list(series.x) == ["1-7", "8-9", "10-11", "12-13", "14-16", "17-99"]
+    (panel,) = figures.bleu_by_length(runs(esnmt=[0.8, 0.9], **{"radius_0.9": [0.5, 0.5]})).panels
+    fixed, series = panel.series
+    assert (fixed.label, series.label) == ("radius 0.9", "learned radii")
+    assert list(series.x) == ["1-7", "8-9", "10-11", "12-13", "14-16", "17+"]
+    assert all(a < y < b for a, y, b in zip(series.low, series.y, series.high, strict=True) if y)
     hypotheses, references = zip(*(sentences(q) for q in (0.8, 0.9)), strict=True)
     scores = []
     for lines, right in zip(hypotheses, references, strict=True):
@@ -181,3 +182,28 @@ def test_bleu_by_length_has_a_point_for_every_bucket(runs):
         texts = [[side[n] for n in chosen] for side in (lines, right)]
         scores.append(BLEU(tokenize="none", force=True).corpus_score(texts[0], texts[1:]).score)
     assert series.y[1] == pytest.approx(np.mean(scores))
+
+
+def test_one_arm_makes_no_chart_by_length(runs):
+    assert figures.bleu_by_length(runs(esnmt=[0.8, 0.9])).empty
+
+
+def test_the_title_states_the_share_of_the_trained_models_bleu(runs):
+    found = runs(rnmt_plus=[0.99], esnmt=[0.9])
+    chart = figures.by_model(found)
+    share = found.bleu("esnmt") / found.bleu("rnmt_plus")
+    trained = found.bleu("rnmt_plus")
+    assert (
+        chart.title == f"Of the trained model's {trained:.1f} BLEU, frozen simple cells {share:.0%}"
+    )
+    assert "LSTM" not in chart.title  # not run
+    (rows,) = chart.panels
+    assert [row.label for row in rows.rows] == ["all trained", "frozen simple cells"]
+
+
+def test_gradients_that_were_measured_elsewhere_are_drawn_and_kept(tmp_path):
+    kept = tmp_path / "gradient.json"
+    kept.write_text('{"esnmt": [{"norms": [1.0, 0.5], "half_life": 1.0}]}')
+    before = kept.read_bytes()
+    assert figures.measure_gradients(Runs([]), kept) == {"esnmt": [[1.0, 0.5]]}
+    assert kept.read_bytes() == before

@@ -151,6 +151,7 @@ def test_a_frozen_model_goes_on_as_it_was_trained(recipe):
         ("lv.k2000.kp10.common", {"candidate_scope": "common", "candidate_per_word": 10}),
         ("lv.k2000.kp10.nbest", {"nbest": 12, "beam": 12, "unk_replacement": "none"}),
         ("ensemble4.k9.kp1", {"ensemble_average": "log_probabilities", "candidate_frequent": 9}),
+        ("lv.seeds3.k9.kp1", {"ensemble_average": "log_probabilities", "candidate_frequent": 9}),
     ],
 )
 def test_a_decoding_is_what_its_name_says(recipe, name, expected):
@@ -162,6 +163,14 @@ def test_a_decoding_is_what_its_name_says(recipe, name, expected):
         assert found["source_text"].endswith("/{subset}.en")
         found["source_text"] = "{subset}"
     assert {option: found[option] for option in expected} == expected
+
+
+def test_seeds_together_are_the_best_checkpoints_of_one_model(recipe):
+    decoding = recipe().arm("lv_corrected.seeds3.k2000.kp10.unk2").decoding
+    assert (decoding.of, decoding.seeds) == (("lv_corrected",), (1, 2, 3))
+    assert decoding.checkpoints == "checkpoint_best.pt"
+    chosen = recipe().table_decodings("k9.kp1")
+    assert {"lv.seeds3.k9.kp1.unk2", "lv_corrected.seeds3.k9.kp1.unk2"} <= set(chosen)
 
 
 def test_an_ensemble_has_two_checkpoints_of_each_arm(recipe):

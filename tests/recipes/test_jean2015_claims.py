@@ -194,12 +194,16 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     scores = {"lv": 20, "lv.k4.kp10": 21, "lv.k8.kp10": 22, "lv_tau1.k4.kp10": 19}
     runs = Scores(scores)
     runs.bleu = scores.get
-    assert [path.name for path in drawing.draw(figures.charts(runs, CHOSEN), tmp_path)] == [
-        "bleu_by_k.png"
-    ]
-    scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20}
-    assert [path.name for path in drawing.draw(figures.charts(runs, CHOSEN), tmp_path)] == [
+    charts = {"bleu_by_k": figures.by_frequent(runs, 10)}
+    charts["bleu_by_k_prime"] = figures.by_per_word(runs, 4)
+    assert [path.name for path in drawing.draw(charts, tmp_path)] == [
+        "bleu_by_k.svg",
         "bleu_by_k.png",
-        "bleu_by_k_prime.png",
     ]
-    assert (tmp_path / "bleu_by_k_prime.png").read_bytes().startswith(b"\x89PNG")
+    assert charts["bleu_by_k"].title.startswith("K = 8 is best, 22.0 BLEU")
+    scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20}
+    chart = figures.by_per_word(runs, 4)
+    curve, replaced = chart.panels[0].series
+    assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1], [20])
+    assert curve.low == pytest.approx([17.9, 20.9])
+    assert chart.title == "K' = 10 is best, 21.0 BLEU; the worst value costs 3.0"

@@ -90,6 +90,20 @@ def test_an_ensemble_has_every_checkpoint_of_the_pattern(trained):
     assert set(last()["setting"]["of"]) == {"tied", "linear"}
 
 
+def test_seeds_of_an_arm_are_decoded_together_and_once(trained):
+    assert run(name="tied.seeds2.k9.kp1", seeds=(1, 2))
+    words = last()["generate_command"].split()
+    paths = words[words.index("--path") + 1].split(":")
+    assert [path.split("/")[2].partition("-")[0] for path in paths] == ["seed1", "seed2"]
+    assert last()["setting"]["seeds"] == [1, 2]
+    run(name="tied.seeds2.k9.kp1", seeds=(1, 2))
+    assert len(calls()) == 2
+    with pytest.raises(NotHere, match=r"decoded once, with seed 1: tied\.seeds2\.k9\.kp1"):
+        run(name="tied.seeds2.k9.kp1", seeds=(1, 2), seed=2)
+    with pytest.raises(NotHere, match=r"for tied \(seed 3\) was not run"):
+        run(name="tied.seeds3.k9.kp1", seeds=(1, 2, 3))
+
+
 def test_what_was_not_trained_here_is_not_decoded(trained):
     with pytest.raises(NotHere, match=r"not decoded, for tied was not run: tied\.k9\.kp1"):
         run(seed=3)

@@ -169,7 +169,14 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     row = "| de5k | 0.4000 | 40.0% |"
     assert row in text
     assert row in capsys.readouterr().out
-    assert ("gain_against_type_token_ratio.svg)" in text) == bool(list(tmp_path.glob("*.svg")))
+    page = (tmp_path / "README.md").read_text()
+    drawn = bool(list(tmp_path.glob("gain*.svg")))
+    assert ("gain_against_type_token_ratio.png)" in page) == drawn
+    # The texts are not needed a second time.
+    for data in SAVED:
+        (tmp_path / data).unlink()
+    again = decide({}, [*texts])[7]
+    assert again["parts"] == claim["parts"]
 
 
 def test_one_seed_of_a_language_model_decides_nothing(decide):

@@ -54,6 +54,11 @@ def test_figures_of_a_whole_run(tmp_path):
         "best_valid_ppl": 20.25,
         "attempts": 1,
         "finished": True,
+        "history": [
+            {"epoch": 1, "updates": 10, "seconds": 5.0, "valid_ppl": 30.5},
+            {"epoch": 2, "updates": 20, "seconds": 14.0, "valid_ppl": 20.25},
+            {"epoch": 3, "updates": 30, "seconds": 28.0, "valid_ppl": 21.0},
+        ],
     }
 
 

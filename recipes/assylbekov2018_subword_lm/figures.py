@@ -1,0 +1,160 @@
+"""The figures: perplexities beside Word+RE's, gates, principal components and nearest neighbours.
+
+The last three are drawn from what 50_word_vectors.sh left as JSON.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from recipes.assylbekov2018_subword_lm import gain
+from recipes.lab import chart_parts
+from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.lab.resampling import Estimate, estimate, over_seeds
+from recipes.lab.runs import Runs
+
+MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
+TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",
+        "re_rw": "RE+RW"}  # fmt: skip
+BASE = "word_re"
+COMPONENTS = "components for 80%"
+NEAR_START = 0.25  # of gates whose bias of -2 starts them at 0.12
+NOTE = "RE: vectors of the units reused at the output; RW: the layers above them."
+
+
+def plain(model: str) -> str:
+    """An arm's name, without the data, in words."""
+    kind, _, tie = model.partition("_")
+    return f"{MODELS.get(kind, kind)}, {TIES.get(tie, f'tied {tie}')}"
+
+
+def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
+    """Test perplexity of an arm over that of another, over seeds."""
+    own, other = runs.paired([arm, base], "test_ppl")
+    if not own:
+        return None
+    values = np.array([a / b for a, b in zip(own, other, strict=True)])
+    return estimate(over_seeds(values[:, None]), len(values))
+
+
+def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
+    """One seed has no interval."""
+    row = Row.of(label, found, series, scale)
+    return row if found.seeds > 1 else Row(label, row.value, series=series)
+
+
+def perplexities(runs: Runs, data: str = "ptb") -> Chart:
+    """Every model of a data set beside Word+RE, the best first."""
+    base, rows, sizes = f"{data}.{BASE}", [], {}
+    for arm in runs.arms:
+        one, _, model = arm.partition(".")
+        found = ratio(runs, arm, base) if one == data and "." not in model and arm != base else None
+        if found:
+            change = Estimate(*(100 * (value - 1) for value in found[:3]), found.seeds)
+            rows.append(row_of(plain(model), change))
+            sizes[plain(model)] = runs.figure(arm, "parameters")
+    rows.sort(key=lambda row: row.value)
+    if not rows:
+        return Chart("", [])
+    best, size = rows[0], runs.figure(base, "parameters")
+    title = f"{best.label} changes Word+RE's perplexity by {best.value:+.1f}%"
+    if size and sizes[best.label]:
+        title += f", with {sizes[best.label] / size:.0%} of its parameters"
+    x = f"difference in test perplexity from Word+RE's {runs.figure(base, 'test_ppl'):.0f}, %"
+    seeds = chart_parts.seeds_of(runs, [base])
+    below = f"{NOTE} {seeds}; bars, if any, are over seeds; smaller is better."
+    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
+
+
+def read(folder: Path, pattern: str) -> list:
+    """What a study wrote, all files together."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(pattern))]
+
+
+def gates(found: Sequence[Sequence[Mapping]]) -> Chart:
+    """Mean transform gate of each highway layer."""
+    rows = []
+    for one in (row for rows_of in found for row in rows_of):
+        model = plain(one["model"].partition(".")[2])
+        side = "" if one["side"] == "both" else f", {one['side']}"
+        rows.append(Row(f"{model}{side}", one["mean"], series=f"highway layer {one['layer'][2:]}"))
+    means = {kind: [row.value for row in rows if row.label.startswith(kind)]
+             for kind in ("MorphSum", "SylConcat")}  # fmt: skip
+    title = "Transform gates"
+    if all(means.values()):
+        first, second = (sum(values) / len(values) for values in means.values())
+        title = f"Mean gates: MorphSum {first:.2f}, SylConcat {second:.2f}"
+        if max(first, second) < NEAR_START:
+            title += ", hardly above their start at 0.12"
+    below = "One seed. A gate of 0 hands the units' vector on as it is, 1 transforms it."
+    return Chart(title, [Rows("mean transform gate", rows, form=".2f")], below)
+
+
+def components(found: Sequence[Sequence[Mapping]]) -> Chart:
+    """Principal components for 80% of the variance, at the input and at the output."""
+    rows, more = [], 0
+    for one in (row for rows_of in found for row in rows_of):
+        if one["side"] in ("input", "output"):
+            label = plain(one["model"].partition(".")[2])
+            needed = one.get(COMPONENTS)
+            rows += [Row(label, needed, series=f"at the {one['side']}")] if needed else []
+    labels = list(dict.fromkeys(row.label for row in rows))
+    for label in labels:
+        values = {row.series: row.value for row in rows if row.label == label}
+        more += values.get("at the output", 0) > values.get("at the input", 0)
+    title = f"{more} of {len(labels)} models need more principal components at the output"
+    return Chart(title, [Rows(f"{COMPONENTS} of the variance", rows, form=".0f")],
+                 "One seed; models that reuse nothing.")  # fmt: skip
+
+
+def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
+    """Perplexity saved against Word+RE, by type-token ratio.
+
+    Args:
+        found: by data set, the ratio and the share saved.
+    """
+    if len(found) < 2:
+        return Chart("", [])
+    points = []
+    for data, (x, saved) in found.items():
+        known = saved.seeds > 1
+        ends = ([100 * saved.low], [100 * saved.high]) if known else ((), ())
+        points.append(
+            Series("", [x], [100 * saved.value], *ends, "points", [language(data)],
+                   "sampled" if data.endswith(".sampled") else "all classes")
+        )  # fmt: skip
+    ratios, values = zip(*((x, saved.value) for x, saved in found.values()), strict=True)
+    value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
+    title = "What MorphSum+RE+RW saves against Word+RE "
+    title += "grows" if value > gain.STRONG else "does not grow"
+    title += f" with the type-token ratio (correlation {value:+.2f})"
+    panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
+    least = min(saved.seeds for _, saved in found.values())
+    return Chart(title, [panel], f"At least {least} seed a point. Above 0 morphs are better.")
+
+
+def language(data: str) -> str:
+    """A data set in words: ``de5k`` is German, 5k."""
+    names = {"de": "German", "en": "English", "fr": "French"}
+    stem, _, ending = data.partition(".")
+    words = f"{names[stem[:2]]} {stem[2:]}" if stem[:2] in names else stem.upper()
+    return f"{words}, {ending}" if ending else words
+
+
+def neighbours(found: Sequence[Mapping]) -> list[str]:
+    """Nearest words as a table: a figure of words is a table. Both sides only where they differ."""
+    lines = []
+    for model, words in (pair for one in found for pair in one.items()):
+        name = next((part for part in model.split("/") if part.startswith("ptb.")), model)
+        lines += [f"**{plain(name.partition('.')[2])}**", "", "| word | nearest |", "|---|---|"]
+        for word, sides in words.items():
+            near = {side: ", ".join(other for other, _ in pairs) for side, pairs in sides.items()}
+            same = len(set(near.values())) == 1
+            for side, text in near.items():
+                lines.append(f"| {word}{'' if same else f' ({side})'} | {text} |")
+                if same:
+                    break
+        lines.append("")
+    return lines

@@ -1,0 +1,77 @@
+"""The figures: BLEU by number of sentence pairs, and gains over the model's own vectors."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from recipes.lab import chart_parts
+from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+
+if TYPE_CHECKING:
+    from recipes.digangi2017_external.claims import Arms
+
+SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
+
+
+def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
+    """A label and the arms by size, for the baseline and each setting with each kind of vectors."""
+    yield "baseline", [arms.name("baseline", size) for size in arms.sizes]
+    for vectors in arms.kinds:
+        for setting in SETTINGS[1:]:
+            label = f"{setting}, {vectors}"
+            yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
+
+
+def bleu_by_size(arms: "Arms") -> Chart:
+    """A curve a setting."""
+    series, last = [], {}
+    for label, names in curves(arms):
+        found = [(size, chart_parts.bleu_of(arms.runs, name))
+                 for size, name in zip(arms.sizes, names, strict=True)]  # fmt: skip
+        known = [(size, one) for size, one in found if one]
+        if known:
+            values = chart_parts.columns([one for _, one in known])
+            words = in_words(label)
+            sizes = [f"{int(size):,}" if size.isdigit() else size for size, _ in known]
+            series.append(Series(words, sizes, *values))
+            last[words] = known[-1][1].value
+    title = "BLEU by number of sentence pairs"
+    if last:
+        best = max(last, key=last.__getitem__)
+        title = f"Best with the most sentence pairs: {best}, {last[best]:.1f} BLEU"
+    below = chart_parts.note(arms.runs, arms.runs.arms)
+    return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
+
+
+def in_words(label: str) -> str:
+    """What a label of `curves` means."""
+    setting, _, vectors = label.partition(", ")
+    words = {
+        "baseline": "the model's own vectors",
+        "mix_sum": "own + external vectors",
+        "mix_gate": "own gated with external",
+        "only_external": "external vectors alone",
+    }
+    return words[setting] + (f" ({vectors})" if vectors else "")
+
+
+def gains(arms: "Arms") -> Chart:
+    """Differences in BLEU from the baseline, by size and setting."""
+    rows = []
+    for size in arms.sizes:
+        base = arms.name("baseline", size)
+        for setting in SETTINGS[1:]:
+            name = arms.name(setting, size)
+            if name not in arms.runs or base not in arms.runs:
+                continue
+            if found := arms.runs.difference({name: 1, base: -1}):
+                pairs = f"{int(size):,}" if size.isdigit() else size
+                rows.append(Row.of(f"{pairs} pairs", found, in_words(setting)))
+    if not rows:
+        return Chart("", [])
+    better = [row for row in rows if row.low > 0]
+    worse = [row for row in rows if row.high < 0]
+    title = (f"External vectors against the model's own: above in {len(better)} of {len(rows)}"
+             f" cases, below in {len(worse)}, by the interval")  # fmt: skip
+    x = "difference in BLEU from the model's own vectors"
+    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")],
+                 chart_parts.note(arms.runs, arms.runs.arms))  # fmt: skip

@@ -1,0 +1,82 @@
+"""BLEU and recall by how often training has seen the words of the references.
+
+Bins are those of `fairseq_outlayers.analysis.frequency_bins`. The counts of the references' words
+are kept in ``word_counts.json`` beside the ledger, so that no training text is needed later.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
+from recipes.lab import scoring
+from recipes.lab.resampling import Metric
+
+FILE = "word_counts.json"
+NAMES = ("100 or more", "10 to 99", "1 to 9", "never")
+
+
+def counts(folder: Path, training: Path, references: Path) -> dict[str, int]:
+    """How often training has each word of the references; nothing if neither is here.
+
+    Args:
+        folder: of the ledger.
+        training: text.
+    """
+    file = folder / FILE
+    if file.exists():
+        return json.loads(file.read_text(encoding="utf-8"))
+    if not (training.exists() and references.exists()):
+        return {}
+    seen = Counter(training.read_text(encoding="utf-8").split())
+    words = sorted(set(references.read_text(encoding="utf-8").split()))
+    found = {word: seen[word] for word in words}
+    scoring.write_json(file, found)
+    return found
+
+
+def bins_of(found: dict[str, int]) -> Bins:
+    """Words by their count; those never seen come last."""
+    return bins_by_count({word: count for word, count in found.items() if count})
+
+
+def recall(bins: Bins) -> list[Metric]:
+    """Share of the references' words of each bin that the translation of the sentence has, in %."""
+
+    def statistics(hypotheses: Sequence[str], references: Sequence[str], group: int) -> np.ndarray:
+        rows = []
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            wanted = Counter(w for w in reference.split() if bins.bin_of(w) == group)
+            rows.append([(wanted & Counter(hypothesis.split())).total(), wanted.total()])
+        return np.array(rows)
+
+    return [
+        Metric(
+            f"recall of {name}", "tokenised",
+            lambda hypotheses, references, g=group: statistics(hypotheses, references, g),
+            lambda sums: 100 * sums[0] / sums[1] if sums[1] else float("nan"),
+        )
+        for group, name in enumerate(bins.names)
+    ]  # fmt: skip
+
+
+def of_rarest(metric: Metric, bins: Bins) -> list[Metric]:
+    """A metric over the sentences whose rarest word is of each bin."""
+
+    def statistics(hypotheses: Sequence[str], references: Sequence[str], group: int) -> np.ndarray:
+        rarest = [max(map(bins.bin_of, line.split()), default=0) for line in references]
+        chosen = np.array(rarest) == group
+        return metric.statistics(hypotheses, references) * chosen[:, None]
+
+    return [
+        metric._replace(
+            name=f"{metric.name}, rarest word of {name}",
+            statistics=lambda hypotheses, references, g=group: statistics(
+                hypotheses, references, g
+            ),
+        )
+        for group, name in enumerate(bins.names)
+    ]

@@ -1,0 +1,107 @@
+"""Labels beside curves and points, where they cover nothing."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from recipes.lab import style
+from recipes.lab.figures import Panel, Series
+
+GAP = 3  # pixels between labels
+# Where a name may stand beside its point, in points: the first place that is free.
+PLACES = tuple(
+    (x, y, side)
+    for distance in (6, 14, 24)
+    for x, y, side in (
+        (distance, 0, "left"), (-distance, 0, "right"), (distance, distance, "left"),
+        (distance, -distance, "left"), (-distance, distance, "right"),
+        (-distance, -distance, "right"), (0, distance + 3, "center"), (0, -distance - 3, "center"),
+    )
+)  # fmt: skip
+
+
+def coloured(panel: Panel) -> list[tuple[Series, str]]:
+    """The series that have something to show, each with its colour."""
+    groups = list(dict.fromkeys(series.group or series.label for series in panel.series))
+    return [(s, style.colour(groups.index(s.group or s.label))) for s in panel.series if len(s.y)]
+
+
+def label_ends(panel: Panel, axes: Any) -> None:
+    """Labels right of the axes, at the heights of the curves' ends or as near as they fit."""
+    wanted = []
+    for series, colour in coloured(panel):
+        if series.label and not series.names:
+            height = axes.transData.transform((axes.get_xlim()[0], series.y[-1]))[1]
+            wanted.append((height, series.label, colour))
+    figure = axes.figure
+    size = style.SMALL * figure.dpi / 72 * 1.25 + GAP
+    box = axes.get_window_extent()
+    heights = spread([height for height, *_ in wanted], size, box.y0, box.y1)
+    for height, (_, label, colour) in zip(heights, wanted, strict=True):
+        place = axes.transAxes.inverted().transform((0, height))[1]
+        axes.text(1.02, place, label, transform=axes.transAxes, color=colour, va="center",
+                  fontsize=style.SMALL)  # fmt: skip
+
+
+def spread(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
+    """Middles of labels so high, moved apart as little as keeps them from each other.
+
+    Args:
+        low, high: where labels should stay, if there is room.
+    """
+    order = sorted(range(len(wanted)), key=lambda number: wanted[number])
+    found = [wanted[number] for number in order]
+    for _ in range(100 * len(found)):
+        for one, other in pairwise(range(len(found))):
+            if (lacking := size - (found[other] - found[one])) > 0:
+                found[one] -= lacking / 2
+                found[other] += lacking / 2
+        if found and len(found) * size <= high - low:
+            found[0], found[-1] = max(found[0], low), min(found[-1], high)
+        if all(b - a >= size - 1e-6 for a, b in pairwise(found)):
+            break
+    places = [0.0] * len(wanted)
+    for number, place in zip(order, found, strict=True):
+        places[number] = place
+    return places
+
+
+def name_points(panel: Panel, axes: Any) -> None:
+    """The name of each point, where it covers neither another one nor a point."""
+    if not any(series.names for series in panel.series):
+        return
+    figure = axes.figure
+    renderer = figure.canvas.get_renderer()
+    frame = axes.get_window_extent()
+    taken = []
+    if panel.zero:
+        left, right = axes.get_xlim()
+        taken.append(_around(axes.transData.transform([(left, 0), (right, 0)]), 1))
+    for series, _ in coloured(panel):
+        if series.style == "level":
+            continue
+        ends = list(zip(series.low, series.high, strict=True)) or [(y, y) for y in series.y]
+        for x, (low, high) in zip(axes.convert_xunits(series.x), ends, strict=True):
+            taken.append(_around(axes.transData.transform([(x, low), (x, high)]), 4))
+    for series, colour in coloured(panel):
+        for name, x, y in zip(series.names, series.x, series.y, strict=False):
+            texts = []
+            for dx, dy, side in PLACES:
+                text = axes.annotate(
+                    name, (x, y), (dx, dy), textcoords="offset points", ha=side, va="center",
+                    fontsize=style.SMALL, color=colour,
+                )  # fmt: skip
+                texts.append(text)
+                box = text.get_window_extent(renderer).padded(1)
+                inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 + 60 and frame.y0 <= box.y0
+                if inside and box.y1 <= frame.y1 and not any(box.overlaps(o) for o in taken):
+                    break
+            for text in texts[:-1]:
+                text.remove()
+            taken.append(texts[-1].get_window_extent(renderer))
+
+
+def _around(points: Any, margin: float) -> Any:
+    from matplotlib.transforms import Bbox
+
+    return Bbox([points.min(axis=0) - margin, points.max(axis=0) + margin])

@@ -1,0 +1,117 @@
+"""Charts that several recipes have, and the words below them."""
+
+from collections.abc import Mapping, Sequence
+
+from recipes.lab import schedules, training_curves
+from recipes.lab.figures import Chart, Panel, Row, Rows, Series, seeds_in_words
+from recipes.lab.resampling import Estimate
+from recipes.lab.runs import Runs
+
+Labels = Mapping[str, str]  # of arms, in plain words
+
+
+def bleu_of(runs: Runs, arm: str) -> Estimate | None:
+    """BLEU with its interval; without one where the translations are not here."""
+    found = runs.estimate([arm], lambda score: score(arm)) if arm in runs else None
+    return found or bleu_alone(runs, arm)
+
+
+def bleu_alone(runs: Runs, arm: str) -> Estimate | None:
+    """The mean over seeds, without an interval."""
+    value, nan = runs.bleu(arm), float("nan")
+    return None if value is None else Estimate(value, nan, nan, len(runs.seeds([arm])))
+
+
+def columns(found: Sequence[Estimate]) -> list[list[float]]:
+    """Values, lower and upper ends, for `Series`."""
+    return [[getattr(one, end) for one in found] for end in ("value", "low", "high")]
+
+
+def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
+    """``1 seed``, ``1 to 3 seeds``."""
+    numbers = sorted({len(runs.seeds([arm])) for arm in arms if arm in runs})
+    if len(numbers) > 1:
+        return f"{numbers[0]} to {numbers[-1]} seeds"
+    return seeds_in_words(numbers[0] if numbers else 0)
+
+
+def note(runs: Runs, arms: Sequence[str], more: str = "") -> str:
+    """What the bars are, how many seeds, and the schedule."""
+    here = [arm for arm in arms if arm in runs]
+    found = {schedules.in_words(runs.entry(arm)) for arm in here}
+    words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
+    parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds",
+             seeds_of(runs, here), words, more]  # fmt: skip
+    return "; ".join(part for part in parts if part) + "."
+
+
+def bleu_rows(runs: Runs, labels: Labels) -> list[Row]:
+    """A row for each arm that was run."""
+    found = ((label, bleu_of(runs, arm)) for arm, label in labels.items())
+    return [Row.of(label, one) for label, one in found if one]
+
+
+def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
+    """BLEU of each arm less that of one that was trained alike."""
+    rows = []
+    for arm, label in labels.items():
+        if arm != base and arm in runs and base in runs:
+            found = runs.difference({arm: 1, base: -1})
+            rows += [Row.of(label, found)] if found else []
+    return rows
+
+
+def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
+    """BLEU against minutes of training, and validation perplexity over them where it is known."""
+    view = runs.alike(list(labels), least=2) or runs
+    here = {arm: label for arm, label in labels.items() if arm in view}
+    minutes = {arm: training_curves.minutes(view.entry(arm)) for arm in here}
+    points = [
+        (label, minutes[arm], found)
+        for arm, label in here.items()
+        if minutes[arm] and (found := bleu_of(view, arm))
+    ]
+    named = [
+        Series("", [took], [one.value], [one.low], [one.high], "points", [label], label)
+        for label, took, one in points
+    ]
+    curves = []
+    for arm, label in here.items():
+        history = training_curves.of(view.entry(arm))
+        x, y = ([one[k] for one in history] for k in ("seconds", "valid_ppl"))
+        if x:
+            curves.append(Series(label, [s / 60 for s in x], y, style="line"))
+    x = "minutes of training"
+    panels = [Panel(x, "BLEU, test set", named, from_zero=True)]
+    if len(curves) > 1:
+        panels.append(Panel(x, "validation perplexity", curves, y_scale="log", from_zero=True))
+    shared_machine = "times are of a machine that did other work as well"
+    return Chart(time_title(points, kind), panels, note(view, list(here), shared_machine), False)
+
+
+def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:
+    """Who is best, and who was first."""
+    if len(points) < 2:
+        return f"{kind}: BLEU against training time"
+    best = max(points, key=lambda point: point[2].value)
+    quick = min(points, key=lambda point: point[1])
+    words = f"{kind}: {best[0]}, {best[2].value:.1f} BLEU after {best[1]:.0f} minutes, best"
+    if best == quick:
+        return f"{words} and soonest"
+    share = quick[2].value / best[2].value if best[2].value else 0
+    return f"{words}; {quick[0]}, {share:.0%} of that after {quick[1]:.0f}"
+
+
+def verdict_in_words(found: Estimate, unit: str = "BLEU") -> str:
+    """``+1.2 BLEU (1 seed: undecided)``, for titles."""
+    doubt = ""
+    if found.seeds < 2:
+        doubt = " (1 seed)"
+    elif found.low <= 0 <= found.high:
+        doubt = " (the interval contains 0)"
+    return f"{found.value:+.1f} {unit}{doubt}"
+
+
+def rows_chart(title: str, x: str, rows: Sequence[Row], below: str, zero: bool = False) -> Chart:
+    """One panel of rows."""
+    return Chart(title, [Rows(x, rows, zero=zero, form="+.1f" if zero else ".1f")], below)

@@ -1,0 +1,102 @@
+"""The page of a paper, results/PAPER/README.md: its generated part is made of what the ledger says.
+
+What is written by hand below that part stays.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recipes.lab import schedules, scoring, summary
+from recipes.lab.claims import NOT_RUN, Claim
+from recipes.lab.figures import seeds_in_words
+
+if TYPE_CHECKING:
+    from recipes.lab.arms import Recipe
+    from recipes.lab.report import Findings
+
+NAME = "report"
+
+
+def write(
+    found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
+) -> Path:
+    """Write the page, or renew its generated part.
+
+    Args:
+        entries: of the ledger.
+        drawn: names of the figures that were drawn.
+    """
+    file = recipe.ledger.parent / "README.md"
+    lines = generated(found, recipe, entries, drawn)
+    if not file.exists() or summary.begin(NAME) not in file.read_text(encoding="utf-8"):
+        own = file.read_text(encoding="utf-8").rstrip("\n").split("\n") if file.exists() else []
+        heading = own[0] if own and own[0].startswith("# ") else f"# {found.title}"
+        page = [heading, "", summary.begin(NAME), summary.end(NAME), "", *own[1:]]
+        scoring.write_lines(file, "\n".join(page).rstrip("\n").split("\n"))
+    summary.renew(file, {NAME: lines})
+    return file
+
+
+def generated(
+    found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
+) -> list[str]:
+    """The part that is made of the ledger."""
+    lines = ["## What the paper says, and what we see", ""]
+    if found.paper:
+        lines += [found.paper, ""]
+    lines += verdicts(found.claims)
+    for name, chart in found.charts.items():
+        if name in drawn:
+            lines += ["", f"![{chart.title}]({name}.png)"]
+    if found.compared:
+        lines += ["", *(f"- {row.sentence()}" for row in found.compared)]
+    lines += ["", "## Why it may differ from the paper", ""]
+    lines += [f"- {line}" for line in (*found.why, *since(entries))]
+    lines += ["", "## What we would use", "", *(f"- {line}" for line in found.advice)]
+    if not found.advice:
+        lines.append("Nothing is decided yet: see the verdicts.")
+    lines += ["", "## Commands", "", "```bash", f"recipes/{recipe.name}/run.sh"]
+    lines += [f"python -m recipes.lab report {recipe.name}   # this part, tables and figures"]
+    lines += ["```", "", "Every inequality with its numbers: [claims.md](claims.md)."]
+    return lines
+
+
+def verdicts(claims: Sequence[Claim]) -> list[str]:
+    """A row for each claim that some arm bears on; the others in one line."""
+    tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
+    others = [c for c in claims if c not in tried]
+    lines = ["| the paper's claim | here | inequalities |", "|---|---|---|"]
+    lines += [f"| {c.number}. {c.text} | **{c.verdict}** | {counts(c)} |" for c in tried]
+    if others:
+        numbers = ", ".join(str(claim.number) for claim in others)
+        lines += ["", f"Not run: claim{'s' if len(others) > 1 else ''} {numbers}."]
+    return lines if tried else lines[-1:]
+
+
+def counts(claim: Claim) -> str:
+    """``holds 3, undecided 1``."""
+    found = [part.verdict for part in claim.parts]
+    return ", ".join(f"{one} {found.count(one)}" for one in dict.fromkeys(found))
+
+
+def since(entries: Sequence[dict]) -> list[str]:
+    """When the lines were made, and by which schedules."""
+    by_schedule: dict[str, list[dict]] = {}
+    for entry in entries:
+        by_schedule.setdefault(schedules.in_words(entry), []).append(entry)
+    lines = []
+    for words, own in by_schedule.items():
+        days = sorted(entry["date"][:10] for entry in own if "date" in entry)
+        number = len({entry["arm"] for entry in own})
+        arms = f"{number} arm" + ("s" if number > 1 else "")
+        seeds = seeds_in_words(len({entry["seed"] for entry in own}))
+        when = f", {days[0]} to {days[-1]}" if days and days[0] < days[-1] else ""
+        when = when or (f", {days[0]}" if days else "")
+        commits = sorted({entry["commit"][:7] for entry in own if entry.get("commit")})
+        made = f", commits {commits[0]} and others" if len(commits) > 1 else ""
+        made = made or (f", commit {commits[0]}" if commits else "")
+        lines.append(f"{arms}, {seeds}: {words or 'one schedule'}{when}{made}.")
+    if len(lines) > 1:
+        lines.append("Only arms of one schedule are compared.")
+    return lines

@@ -1,0 +1,36 @@
+"""Which runs may be compared: those trained equally long and decoded under one length limit.
+
+A recipe's schedule changes over the months, and a ledger keeps the lines of all of them.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from recipes.lab import length_limits
+
+OPTIONS = ("--max-epoch", "--patience", "--max-update", "--max-tokens", "--batch-size")
+Schedule = tuple[str, ...]
+
+
+def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
+    """The values of the options in a line's training command, then the limit of decoding."""
+    words = shlex.split(entry.get("command", ""))
+    values = (words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
+    generate = entry.get("setting", {}).get("generate")
+    limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
+    return *values, limit
+
+
+def in_words(entry: dict) -> str:
+    """How long a line was trained, and how it was decoded."""
+    epochs, patience, *_, limit = of(entry)
+    parts = [f"at most {epochs} epochs"] if epochs else []
+    if patience and int(patience) > 0:
+        parts.append(f"ended by {patience} without a lower validation loss")
+    if limit:
+        none = limit == length_limits.NONE
+        tokens = f"translations of at most {limit} tokens" + (
+            ", S the source's" if "S" in limit else ""
+        )
+        parts.append("decoded without a length limit" if none else tokens)
+    return ", ".join(parts)

@@ -1,0 +1,56 @@
+"""Inequalities about BLEU that must hold under both length penalties, 1 and 0.
+
+At length penalty 0 the ledger has scores and no translations, so that interval is over seeds alone.
+"""
+
+import math
+
+import numpy as np
+
+from recipes.lab import claims
+from recipes.lab.claims import MARGIN, Part, judge
+from recipes.lab.resampling import Estimate, estimate, over_seeds
+from recipes.lab.runs import Runs, Weights
+
+FIGURE = "bleu_lenpen0"
+
+
+def at_zero(runs: Runs, weights: Weights) -> Estimate | None:
+    """The weighted sum of the arms' BLEU at length penalty 0; None if it is not known."""
+    arms = list(weights)
+    found = np.array(runs.paired(arms, FIGURE))
+    if not found.size:
+        return None
+    sums = np.array([weights[arm] for arm in arms]) @ found
+    return estimate(over_seeds(sums[:, None]), len(sums))
+
+
+def weighted(
+    runs: Runs,
+    inequality: str,
+    weights: Weights,
+    low: float = 0.0,
+    high: float = math.inf,
+    margin: float = MARGIN,
+) -> Part:
+    """As `claims.weighted`, and undecided where length penalty 0 says otherwise."""
+    part = claims.weighted(runs, inequality, weights, low, high, margin)
+    if part.verdict == claims.NOT_RUN or (found := at_zero(runs, weights)) is None:
+        return part
+    other = judge(found, low, high, margin)
+    shown = found.interval() if found.seeds > 1 else f"{found.value:+.2f}"
+    return part._replace(
+        verdict=part.verdict if other == part.verdict else claims.UNDECIDED,
+        numbers=f"{part.numbers}; at length penalty 0: {shown}",
+    )
+
+
+def at_least(runs: Runs, better: str, worse: str) -> Part:
+    """BLEU of one arm is not below that of another."""
+    return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
+
+
+def about_equal(runs: Runs, one: str, other: str) -> Part:
+    """BLEU of one arm is about that of another."""
+    weights = {one: 1, other: -1}
+    return weighted(runs, f"BLEU({one}) ≈ BLEU({other})", weights, -MARGIN, MARGIN, margin=0)

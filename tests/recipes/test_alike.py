@@ -1,0 +1,80 @@
+"""Only runs that were trained and decoded alike are compared."""
+
+import pytest
+
+from recipes.lab import claims, ledger, table
+from recipes.lab.claims import NOT_RUN
+from recipes.lab.runs import Runs
+from tests.recipes.test_table import add
+
+SHORT, LONG = "fairseq-train d --max-epoch 5", "fairseq-train d --max-epoch 15 --patience 2"
+LIMIT = "--beam 5 --max-len-a 1.2 --max-len-b 5"
+
+
+@pytest.fixture
+def fill(tmp_path, monkeypatch):
+    """Adds lines ``(arm, command, generate, share of wrong words)`` to a ledger of two seeds."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+
+    def fill(*lines, schedule=None):
+        for number, (arm, _, _, wrong) in enumerate(lines):
+            for seed in (1, 2):
+                add(path, f"{arm}{number}", seed, 50.0 - number, wrong=wrong)
+        entries = []
+        for entry in ledger.read(path):
+            arm, command, generate, _ = lines[int(entry["arm"][-1])]
+            setting = {"train": command, "generate": generate}
+            entries.append(entry | {"arm": arm, "command": command, "setting": setting,
+                                    "key": ledger.setting_key(setting)})  # fmt: skip
+        return entries, Runs(entries, "tokenised", *([schedule] if schedule else []))
+
+    return fill
+
+
+def test_a_newer_schedule_of_one_arm_alone_is_left_out(fill):
+    entries, runs = fill(
+        ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3), ("a", LONG, LIMIT, 0.0)
+    )
+    assert runs.bleu("a") == 48.0  # the newest, by itself
+    both_short = Runs(entries[:4], "tokenised").difference({"a": 1, "b": -1})
+    assert runs.difference({"a": 1, "b": -1}) == both_short
+    assert both_short.value < -5  # the long training is far above
+    assert runs.paired(["a", "b"], "bleu_tokenised") == [[50.0, 50.0], [49.0, 49.0]]
+
+
+def test_the_newest_schedule_that_both_have_counts(fill):
+    _, runs = fill(
+        ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3),
+        ("a", LONG, LIMIT, 0.1), ("b", LONG, LIMIT, 0.2),
+    )  # fmt: skip
+    assert runs.paired(["a", "b"], "bleu_tokenised") == [[48.0] * 2, [47.0] * 2]
+    assert runs.difference({"a": 1, "b": -1}).value > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "generate"), [(LONG, LIMIT), (SHORT, "--beam 5"), (SHORT, LIMIT + " --max-len-b 9")]
+)
+def test_arms_without_a_common_schedule_are_not_compared(fill, command, generate):
+    _, runs = fill(("a", SHORT, LIMIT, 0.5), ("b", command, generate, 0.0))
+    assert runs.difference({"a": 1, "b": -1}) is None
+    part = claims.at_least(runs, "b", "a")
+    assert part[1:] == (NOT_RUN, "missing: b and a trained alike")
+    assert claims.smaller("a < b", *runs.paired(["a", "b"], "bleu_tokenised")).verdict == NOT_RUN
+
+
+def test_a_recipe_says_what_must_be_alike(fill):
+    _, runs = fill(("a", SHORT, LIMIT, 0.5), ("b", LONG, LIMIT, 0.0), schedule=("--max-tokens",))
+    assert runs.difference({"a": 1, "b": -1}).value < 0
+
+
+def test_rows_of_the_table_are_compared_with_a_first_row_like_them(fill):
+    entries, _ = fill(
+        ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3),
+        ("a", LONG, LIMIT, 0.1), ("c", LONG, "--beam 5", 0.0),
+    )  # fmt: skip
+    found = table.Comparison(Runs.by_setting(entries, ["a", "b", "c"]))
+    assert list(found.differences) == ["b"]
+    short = Runs(entries[:4], "tokenised").difference({"b": 1, "a": -1})
+    assert found.differences["b"] == short
+    assert found.problems == ["c: trained or decoded otherwise than the first row"]

@@ -1,0 +1,64 @@
+"""Charts of several recipes say what the ledger says, and speak of no arm that was not run."""
+
+import math
+
+import pytest
+
+from recipes.lab import chart_parts, ledger
+from recipes.lab.figures import Panel
+from recipes.lab.runs import Runs
+from tests.recipes.test_table import add
+
+LABELS = {"a": "the trained one", "b": "the frozen one", "c": "one that was not run"}
+TIMES = {"train_seconds_epochs": 5, "epochs": 5}
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+    history = [{"epoch": 1, "updates": 9, "seconds": 60.0, "valid_ppl": 7.5}]
+    for seed in (1, 2):
+        add(path, "a", seed, 50.0, wrong=0.1, train_seconds=600.0, history=history, **TIMES)
+        add(path, "b", seed, 20.0, wrong=0.5, train_seconds=120.0, history=history, **TIMES)
+    return Runs(ledger.read(path), "tokenised")
+
+
+def test_bleu_stands_over_the_minutes_of_training(runs):
+    chart = chart_parts.by_time(runs, LABELS, "Toy")
+    bleu, perplexity = chart.panels
+    one, other = bleu.series
+    assert (one.names, one.x, other.names, other.x) == (
+        ["the trained one"], [10], ["the frozen one"], [2],
+    )  # fmt: skip
+    assert one.y == [chart_parts.bleu_of(runs, "a").value]
+    assert one.low[0] < one.y[0] < one.high[0]
+    assert [(s.label, s.x, s.y) for s in perplexity.series] == [
+        (label, [1.0], [7.5]) for label in list(LABELS.values())[:2]
+    ]
+    assert chart.title.startswith("Toy: the trained one, 50.0 BLEU after 10 minutes, best; the fro")
+    assert chart.title.endswith("40% of that after 2")
+    assert "2 seeds" in chart.note
+    assert "not run" not in chart.title + chart.note
+
+
+def test_without_translations_there_is_a_value_and_no_interval(runs, tmp_path):
+    for path in tmp_path.rglob("*.hyp"):
+        path.unlink()
+    found = chart_parts.bleu_of(runs, "a")
+    assert found.value == 50.0
+    assert math.isnan(found.low)
+    assert chart_parts.bleu_of(runs, "c") is None
+
+
+def test_differences_are_those_of_the_runs(runs):
+    (row,) = chart_parts.difference_rows(runs, "a", LABELS)
+    found = runs.difference({"b": 1, "a": -1})
+    assert (row.label, row.value, row.low, row.high) == ("the frozen one", *found[:3])
+
+
+@pytest.mark.parametrize("arms", [{}, {"a": "alone"}, {"c": "not run"}])
+def test_a_chart_of_one_arm_or_none_makes_no_comparison(runs, arms):
+    chart = chart_parts.by_time(runs, arms, "Toy")
+    assert chart.title == "Toy: BLEU against training time"
+    assert isinstance(chart.panels[0], Panel)

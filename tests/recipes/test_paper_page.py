@@ -1,0 +1,177 @@
+"""Pages and tables of results are made of the ledger, and leave alone what was written by hand."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from recipes.lab import html_page, paper_page, summary, training_curves
+from recipes.lab.claims import HOLDS, NOT_RUN, UNDECIDED, Claim, Part
+from recipes.lab.figures import Chart, Row, Rows
+from recipes.lab.report import Findings
+from recipes.lab.resampling import Estimate
+from recipes.lab.settings import UserError
+
+CLAIMS = [
+    Claim(1, "joint is better", [Part("a ≥ b", UNDECIDED, "+1.00"),
+                                 Part("a ≥ c", NOT_RUN, "missing: c, d.k1")]),
+    Claim(2, "nobody has run this", [Part("x", NOT_RUN, "missing: y")] * 10),
+]  # fmt: skip
+BETTER = summary.Compared("joint", "free vectors", "BLEU", Estimate(1.5, 1.0, 2.0, 3))
+ONE_SEED = summary.Compared("tied", "free vectors", "BLEU", Estimate(9.0, 8.0, 9.5, 1))
+FOUND = Findings(
+    "Claims of a paper", CLAIMS, paper="It says so.", why=["Small data."],
+    compared=[BETTER, ONE_SEED], advice=["Use joint."],
+    charts={"gain": Chart("joint gains 1.5 BLEU", [Rows("BLEU", [Row("joint", 1.5, 1, 2)])])},
+)  # fmt: skip
+ENTRIES = [
+    {"arm": arm, "seed": seed, "key": "k", "date": f"2026-01-0{seed}T00:00", "commit": "abc1234567",
+     "command": f"fairseq-train d --max-epoch {epochs}", "setting": {}, "words": "what it is",
+     "figures": {"bleu": 20.0, "train_seconds": 120, "train_seconds_epochs": 5, "epochs": 5},
+     "run": "nowhere"}
+    for arm, seed, epochs in (("a", 1, 5), ("b", 2, 5), ("a", 1, 15))
+]  # fmt: skip
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    folder = tmp_path / "results" / "paper"
+    folder.mkdir(parents=True)
+
+    def arm(name):
+        if "." in name:
+            raise UserError("no such arm")
+        return SimpleNamespace(decoding=None)
+
+    return SimpleNamespace(name="joint2018", title="", ledger=folder / "ledger.jsonl", arm=arm)
+
+
+def page(recipe, found=FOUND):
+    return paper_page.write(found, recipe, ENTRIES, ["gain"]).read_text()
+
+
+def test_the_page_says_what_was_found_and_since_when(recipe):
+    text = page(recipe)
+    for words in (
+        "It says so.",
+        "| 1. joint is better | **not run** | undecided 1, not run 1 |",
+        "![joint gains 1.5 BLEU](gain.png)",
+        "- joint against free vectors: +1.50 [+1.00, +2.00] BLEU, 3 seeds: better.",
+        "- tied against free vectors: +9.00 [+8.00, +9.50] BLEU, 1 seed: undecided.",
+        "- Small data.",
+        "2 arms, 2 seeds: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
+        "1 arm, 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
+        "Only arms of one schedule are compared.",
+        "- Use joint.",
+        "recipes/joint2018/run.sh",
+    ):
+        assert words in text
+    assert text.count("Not run: claim 2.") == 1  # and not in ten rows
+    assert "nobody has run this" not in text
+
+
+def test_what_was_written_by_hand_stays_and_what_was_generated_is_made_anew(recipe):
+    file = recipe.ledger.parent / "README.md"
+    file.write_text("# My heading\n\nBy hand.\n")
+    first = page(recipe)
+    assert first.startswith("# My heading\n")
+    assert first.rstrip().endswith("By hand.")
+    file.write_text(first.replace("By hand.", "By hand, later."))
+    second = page(recipe, Findings("t", CLAIMS, paper="It says otherwise."))
+    assert "By hand, later." in second
+    assert "It says otherwise." in second
+    assert "It says so." not in second
+    assert page(recipe) == first.replace("By hand.", "By hand, later.")
+
+
+def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
+    results = tmp_path / "results"
+    for name, rows in (("one", [BETTER, ONE_SEED]), ("two", [ONE_SEED])):
+        (results / name).mkdir(parents=True)
+        if name == "two":
+            parts = ("summary", "main table", "advice")
+            lines = [f"{summary.begin(part)}\nold\n{summary.end(part)}" for part in parts]
+            (results / "README.md").write_text("before\n" + "\n".join(lines) + "\nafter\n")
+        summary.write(results / name, f"Paper {name}", rows, ["Use it."])
+    text = (results / "README.md").read_text()
+    whole, main = (
+        text.partition(summary.begin(part))[2].partition(summary.end(part))[0]
+        for part in ("summary", "main table")
+    )
+    row = "| Paper one | joint | free vectors | +1.50 [+1.00, +2.00] BLEU | 3 | better |"
+    assert row in whole
+    assert row in main
+    assert whole.count("| Paper ") == 3
+    assert main.count("| Paper ") == 2  # the main row of each
+    assert "- **Paper two**: Use it." in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+
+
+def test_the_html_page_has_verdicts_intervals_commands_figures_and_the_ledger(recipe):
+    (recipe.ledger.parent / "gain.svg").write_text("<svg/>")
+    data = html_page.data(recipe, ENTRIES, FOUND)
+    first, second = data["claims"]
+    assert [part["inequality"] for part in first["parts"]] == ["a ≥ b"]
+    # What is missing and can be trained; a decoding is not.
+    assert first["command"] == "ARMS=c recipes/joint2018/10_arms.sh"
+    assert (second["parts"], second["command"]) == ([], "ARMS=y recipes/joint2018/10_arms.sh")
+    assert [figure["file"] for figure in data["figures"]] == ["gain.svg"]
+    assert data["ledger"]["columns"][:4] == ["arm", "what it is", "seed", "BLEU"]
+    assert len(data["ledger"]["rows"]) == 3
+    text = html_page.write(recipe, ENTRIES, FOUND).read_text()
+    assert text.startswith("<!doctype html>")
+    assert "joint gains 1.5 BLEU" in text
+    assert html_page.data(recipe, ENTRIES, None)["claims"] == []
+
+
+def log_of(folder):
+    line = "x | INFO | {} | {}\n"
+    (folder / "run").mkdir(parents=True)
+    (folder / "run" / "train.log").write_text("".join(
+        line.format("valid", json.dumps({"epoch": n, "valid_ppl": str(9 - n)}))
+        + line.format("train", json.dumps({"epoch": n, "train_num_updates": str(n * 10),
+                                           "train_train_wall": "30"}))
+        for n in (1, 2)
+    ))  # fmt: skip
+
+
+def test_curves_of_older_lines_are_read_once_from_a_checkout_that_has_the_log(tmp_path):
+    log_of(tmp_path / "there")
+    results = tmp_path / "results"
+    results.mkdir()
+    old = {"arm": "a", "seed": 1, "key": "k", "run": "run", "figures": {"epochs": 2},
+           "results": str(results)}  # fmt: skip
+    new = {**old, "key": "n", "figures": {"epochs": 1, "history": [{"epoch": 1}]}}
+    decoded = {**old, "key": "d", "figures": {}}
+    assert training_curves.of(old) == []
+    assert training_curves.keep([old, new, decoded], results, [tmp_path / "elsewhere"]) == 0
+    assert training_curves.keep([old, new, decoded], results, [tmp_path / "there"]) == 1
+    assert training_curves.of(old) == [
+        {"epoch": 1, "updates": 10, "seconds": 30.0, "valid_ppl": 8.0},
+        {"epoch": 2, "updates": 20, "seconds": 60.0, "valid_ppl": 7.0},
+    ]
+    assert training_curves.of(new) == [{"epoch": 1}]
+    assert training_curves.keep([old, new, decoded], results, [tmp_path / "there"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("figures", "minutes"),
+    [
+        ({"train_seconds": 120.0, "train_seconds_epochs": 2}, 2),
+        # The last epoch's alone: the whole command's, if it was not interrupted.
+        ({"last_epoch_seconds": 20.0, "train_wall_seconds": 600, "attempts": 1}, 10),
+        ({"last_epoch_seconds": 20.0, "train_wall_seconds": 600, "attempts": 2}, None),
+        ({}, None),
+    ],
+)
+def test_training_time_is_said_where_the_line_knows_it(figures, minutes):
+    assert training_curves.minutes({"figures": figures}) == minutes
+
+
+def test_a_better_verdict_needs_seeds_and_an_interval():
+    assert (BETTER.verdict, ONE_SEED.verdict) == ("better", "undecided")
+    close = summary.Compared("a", "b", "BLEU", Estimate(0.1, -0.2, 0.3, 3))
+    assert close.verdict == "no difference"
+    assert HOLDS in summary.WORDS
