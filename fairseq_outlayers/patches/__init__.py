@@ -31,6 +31,7 @@ from fairseq_outlayers.patches.required import (
     dropped_tail,
     idle_options,
     literal_options,
+    loader_at_exit,
     locked_folder,
     numpy_names,
     prepared_model,
@@ -65,6 +66,7 @@ REQUIRED = (
     torchrun_on_cpu,
     resume_in_parallel,
     rank_watch,
+    loader_at_exit,
     stop_signals,
 )
 CONVENIENCES = (
