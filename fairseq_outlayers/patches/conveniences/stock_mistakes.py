@@ -70,6 +70,10 @@ SAID: Dict[str, str] = {
         "writing failed: {1}: make room and start the same command again; what was saved before is "
         "unchanged"
     ),
+    r"gradients are Nan/Inf|Minimum loss scale reached": (
+        "the gradients are NaN or infinite, so training has diverged: lower --lr, or set "
+        "--clip-norm or --warmup-updates, and go on from the last checkpoint"
+    ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"

@@ -62,7 +62,7 @@ STOCK: Dict[str, Range] = {
     "ema_start_update": FROM_ZERO,
     "ema_update_freq": FROM_ONE,
     # optimizers and schedules
-    "adam_eps": FROM_ZERO,
+    "adam_eps": Range(above=0),
     "weight_decay": FROM_ZERO,
     "momentum": FROM_ZERO,
     "lr_shrink": FROM_ZERO,

@@ -113,9 +113,28 @@ def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
             checkpoint_utils.verify_checkpoint_directory(str(path))
 
 
-def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path):
-    cfg = argparse.Namespace(restore_file="nowhere.pt", save_dir=str(tmp_path))
-    with pytest.raises(UserError, match=r"--restore-file nowhere.pt: no such checkpoint"):
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        ("restore_file", "nowhere.pt", "--restore-file nowhere.pt: no such checkpoint"),
+        ("restore_file", ".", "--restore-file .: a folder, not a checkpoint"),
+        ("finetune_from_model", "nowhere.pt", "--finetune-from-model nowhere.pt: no such"),
+        ("finetune_from_model", ".", "--finetune-from-model .: a folder"),
+    ],
+)
+def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path, option, given, message):
+    options = {"restore_file": "checkpoint_last.pt", "finetune_from_model": None}
+    cfg = argparse.Namespace(**{**options, option: given}, save_dir=str(tmp_path))
+    with pytest.raises(UserError, match=f"^{message}"):
+        checkpoint_utils.load_checkpoint(cfg, None)
+
+
+def test_a_folder_in_the_place_of_the_last_checkpoint_is_refused(tmp_path):
+    (tmp_path / "checkpoint_last.pt").mkdir()
+    cfg = argparse.Namespace(
+        restore_file="checkpoint_last.pt", finetune_from_model=None, save_dir=str(tmp_path)
+    )
+    with pytest.raises(UserError, match=r"--save-dir .*checkpoint_last.pt: a folder"):
         checkpoint_utils.load_checkpoint(cfg, None)
 
 
