@@ -13,6 +13,7 @@ import os
 from fairseq_outlayers.patches.conveniences import (
     checkpoint_structure,
     clear_errors,
+    known_words,
     named_checkpoint,
     option_hints,
     parallel_texts,
@@ -76,6 +77,7 @@ CONVENIENCES = (
     replace_unk,
     checkpoint_structure,
     named_checkpoint,
+    known_words,
     parallel_texts,
     readable_corpus,
     readable_dictionary,

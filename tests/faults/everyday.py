@@ -46,7 +46,6 @@ def training() -> Iterator[Case]:
         "the partitions' criterion without the task": "--criterion partition_softmax",
         "samples without a sampler": "--num-sampled 5",
         "a joint space without its layer": "--joint-dim 6",
-        "a metric that nobody computes": "--best-checkpoint-metric no_such",
         "overrides that are none": "--restore-file model.pt --optimizer-overrides {lr",
         "overrides that are code": "--restore-file model.pt --optimizer-overrides open('x')",
         "a pattern that is none": "--optimizer-overrides [",
@@ -59,7 +58,6 @@ def training() -> Iterator[Case]:
         "an argument too many": "bin2",
         "shared embeddings of two dictionaries": "--share-all-embeddings",
         "no such device": "--device-id x",
-        "no backend": "--distributed-backend no_such",
         "more processes than anybody starts": "--distributed-world-size 2",
     }
     for name, more in wrong.items():
@@ -85,8 +83,6 @@ def training() -> Iterator[Case]:
         "embeddings from a file that is not there": "--encoder-embed-path nowhere",
         "embeddings from a text": "--encoder-embed-path train.xx",
         "layers to keep that are none": "--encoder-layers-to-keep x",
-        "odd widths": "--encoder-embed-dim 7 --decoder-embed-dim 7 --encoder-attention-heads 7 "
-        "--decoder-attention-heads 7",
     }.items():
         yield Case(f"train a Transformer, {name}", nothing, f"{TRANSFORMER} {more}")
 
@@ -154,7 +150,6 @@ def decoding() -> Iterator[Case]:
     for name, more in {
         "text that is not there": "--input nowhere",
         "text that is a folder": "--input bin",
-        "text that is binarized": "--input bin/test.xx-yy.xx.bin",
         "a buffer less than a batch": "--buffer-size 1 --batch-size 5",
         "sides swapped": "-s yy -t xx",
     }.items():
@@ -169,8 +164,12 @@ def decoding() -> Iterator[Case]:
     )  # fmt: skip
     score, validate = world.EVAL_LM, f"{world.VALIDATE} --task translation"
     yield Case("eval-lm, a subset not there", nothing, f"{score} --gen-subset no_such")
-    yield Case("eval-lm, a folder of translations", nothing, score.replace("lm ", "bin ", 1))
-    yield Case("eval-lm, text where data belong", nothing, score.replace("lm ", "train.yy ", 1))
+    yield Case(
+        "eval-lm, a folder of translations", nothing, score.replace("eval_lm lm", "eval_lm bin")
+    )
+    yield Case(
+        "eval-lm, text where data belong", nothing, score.replace("eval_lm lm", "eval_lm train.yy")
+    )
     yield Case("validate, a subset not there", nothing, f"{validate} --valid-subset no_such")
     yield Case("validate, sides swapped", nothing, f"{validate} -s yy -t xx")
     yield Case("validate, no checkpoint", nothing, validate.replace("--path model.pt", ""))
@@ -180,7 +179,6 @@ def preparing() -> Iterator[Case]:
     line = PREPROCESS
     wrong = {
         "a prefix with its ending": line.replace("--trainpref train", "--trainpref train.xx"),
-        "one language twice": line.replace("--target-lang yy", "--target-lang xx"),
         "no languages": line.replace("--source-lang xx --target-lang yy", ""),
         "a folder that has been used": line.replace("--destdir new", "--destdir bin"),
         "no processes": f"{line} --workers 0",
@@ -194,7 +192,6 @@ def preparing() -> Iterator[Case]:
         "a validation text not there": f"{line} --validpref nowhere",
         "a threshold above every word": f"{line} --thresholdsrc 1000000",
         "a threshold below zero": f"{line} --thresholdsrc -1",
-        "a dictionary of no words": f"{line} --nwordssrc 0",
         "padding of zero": f"{line} --padding-factor 0",
         "alignments not there": f"{line} --align-suffix no_such",
     }
@@ -272,8 +269,8 @@ def own_commands() -> Iterator[Case]:
                f"build_candidates --lexicon lexicon {dictionaries} --output new.npz")  # fmt: skip
     yield Case("a lexicon over its text", nothing,
                "build_lexicon --source train.xx --target train.yy --output train.xx")  # fmt: skip
-    yield Case("a lexicon into no folder", nothing,
-               "build_lexicon --source train.xx --target train.yy --output nowhere/new")  # fmt: skip
+    yield Case("a lexicon into no folder", nothing, "build_lexicon --source train.xx "
+               "--target train.yy --output nowhere/new")  # fmt: skip
     yield Case("a corpus of one language twice", nothing,
                "tokenize_corpus --input train --output new --languages xx xx")  # fmt: skip
     yield Case("a corpus without one language", nothing,

@@ -18,10 +18,10 @@ CHECKS = FAULTS / "checks.xml"
 PAGE = Path("results/reliability.md")
 HEAD = """# Reliability
 
-Written by `python -m tests.faults.report` from what `make faults` and `make soak` counted. *clear*:
-refused in one line, with an exit code that is not 0; *accepted*: the value has a meaning, which no bad
-input may have; *traceback*, *hang*, *killed* and *unclear* must be 0 everywhere. A fuzzed file is *read*
-or *refused*; a reader that raised anything else failed its test.
+Written by `python -m tests.faults.report` from what `make faults` and `make soak` counted.
+*clear*: refused in one line, with an exit code that is not 0; *accepted*: the value has a meaning,
+which no bad input may have; *traceback*, *hang*, *killed* and *unclear* must be 0 everywhere. A
+fuzzed file is *read* or *refused*; a reader that raised anything else failed its test.
 """
 PACKAGES = ("torch", "fairseq-fixed", "numpy", "hypothesis")
 SECTIONS = {
