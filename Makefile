@@ -20,6 +20,11 @@ BIN    := $(VENV)/bin
 # being left to one of them at the end; what lies together mostly stays together.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+CHECKS := $(addprefix tests/unit/patches/required/test_,hostile_options.py literal_options.py \
+	safe_checkpoints.py atomic_checkpoint.py resumed_batches.py) tests/unit/checkpoints \
+	tests/unit/models/test_dictionary_check.py \
+	$(addprefix tests/system/test_,signals.py resuming.py data_parallel.py)
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutation faults soak gpu check format system lock clean
 
@@ -52,6 +57,8 @@ faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; resul
 	rm -rf work/faults
 	OUTLAYERS_FAULTS=all OUTLAYERS_FAULTS_FIGURES=$(CURDIR)/work/faults $(PYTEST) \
 		--dist load tests/faults $(PYTEST_ARGS)
+	@# What has tests of its own: hostile and damaged checkpoints, locks, signals, resuming.
+	$(PYTEST) -m "not gpu" --junitxml=work/faults/checks.xml $(CHECKS) $(PYTEST_ARGS)
 	$(BIN)/python -m tests.faults.report
 
 soak: $(STAMP)  ## decode and train for 20 minutes and watch memory; results/reliability.md

@@ -35,7 +35,7 @@ class LazyAdamConfig(FairseqDataclass):
     adam_betas: str = field(
         default="(0.9, 0.999)", metadata={"help": "decay of the first and the second moment"}
     )
-    adam_eps: float = ranged(1e-8, "added to the root of the second moment", at_least=0)
+    adam_eps: float = ranged(1e-8, "added to the root of the second moment", above=0)
     weight_decay: float = ranged(
         0.0, "decoupled, times the learning rate; reaches the rows updated only", at_least=0
     )

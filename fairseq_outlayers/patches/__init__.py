@@ -13,6 +13,7 @@ import os
 from fairseq_outlayers.patches.conveniences import (
     checkpoint_structure,
     clear_errors,
+    known_words,
     named_checkpoint,
     option_hints,
     parallel_texts,
@@ -32,6 +33,7 @@ from fairseq_outlayers.patches.required import (
     finetuning,
     idle_options,
     literal_options,
+    loader_at_exit,
     locked_folder,
     numpy_names,
     prepared_model,
@@ -67,6 +69,7 @@ REQUIRED = (
     torchrun_on_cpu,
     resume_in_parallel,
     rank_watch,
+    loader_at_exit,
     stop_signals,
 )
 CONVENIENCES = (
@@ -76,6 +79,7 @@ CONVENIENCES = (
     replace_unk,
     checkpoint_structure,
     named_checkpoint,
+    known_words,
     parallel_texts,
     readable_corpus,
     readable_dictionary,

@@ -634,8 +634,3 @@ GROUPS = {
     "tables of units": unit_tables,
     "commands": commands,
 }
-
-
-def all_cases() -> list[tuple[str, Case]]:
-    """Every case with its group."""
-    return [(group, case) for group, make in GROUPS.items() for case in make()]

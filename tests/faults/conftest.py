@@ -1,7 +1,6 @@
 """A warm process and a small good world; how many faults to try, and what to count."""
 
 import contextlib
-import json
 import os
 import shutil
 from collections import Counter
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.faults import warm, world
+from tests.faults import report, warm, world
 
 ALL = os.environ.get("OUTLAYERS_FAULTS") == "all"
 FIGURES = os.environ.get("OUTLAYERS_FAULTS_FIGURES")
@@ -56,6 +55,5 @@ def tally():
     yield lambda topic: counts.setdefault(topic, Counter())
     if FIGURES:
         # Each of pytest-xdist's workers has counts of its own; report.py adds them up.
-        path = Path(FIGURES) / f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(counts, indent=1) + "\n")
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        report.write(Path(FIGURES) / f"{worker}.{os.getpid()}.json", counts)

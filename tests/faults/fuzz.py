@@ -37,6 +37,9 @@ def readers(good: Path) -> Iterator[Reader]:
 
     sys.path.insert(0, str(DATA_PREP))
     import vector_files
+    import vector_formats
+    from fairseq_outlayers.checkpoints.unseen_words import read_descriptions
+    from segmentation_methods import load_segmentation as segmentation
 
     dictionaries = [Dictionary.load(str(good / f"bin/dict.{side}.txt")) for side in ("xx", "yy")]
     external = Dictionary.load(str(good / "ext/dict.xx.txt"))
@@ -55,6 +58,12 @@ def readers(good: Path) -> Iterator[Reader]:
 
     def vectors(opened: Any) -> list:
         return list(opened.blocks())
+
+    def links(path: Path) -> Any:
+        texts = [good / "train.xx", good / "train.yy"]
+        text_files.count_parallel_lines([*texts, path])
+        pairs, rows = text_files.read_parallel(texts), text_files.read_lines(path)
+        return lexical_table.count_links(pairs, rows, path)
 
     yield Reader("candidates", "candidates.npz", candidates)
     yield Reader("external table", "table.npy", table)
@@ -82,6 +91,18 @@ def readers(good: Path) -> Iterator[Reader]:
         lambda path: vectors(vector_files.TextVectors(path, has_header=False)),
     )
     yield Reader("word2vec", "words.bin", lambda path: vectors(vector_files.BinaryVectors(path)))
+    yield Reader(
+        "compressed vec",
+        "words.vec.gz",
+        lambda path: vectors(vector_files.TextVectors(path, has_header=True)),
+    )
+    yield Reader(
+        "fastText", "subwords.bin", lambda path: vectors(vector_formats.FastTextVectors(path))
+    )
+    yield Reader("codes", "codes", lambda path: segmentation(path).segment("wort xx1"))
+    yield Reader("sentencepiece", "pieces", lambda path: segmentation(path).segment("wort xx1"))
+    yield Reader("alignments", "links", links)
+    yield Reader("descriptions", "descriptions", lambda path: read_descriptions(str(path)))
 
 
 def _first_ids() -> Any:

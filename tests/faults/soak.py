@@ -5,7 +5,6 @@ with lines of new words and training by partitions over many epochs; it samples 
 has resident and writes what the second half adds to ``work/soak.json``.
 """
 
-import json
 import os
 import shlex
 import subprocess
@@ -15,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import warm, world
+from tests.faults import report, warm, world
 from tests.faults.kills import PARTITIONS
 
 EVERY = 1.0  # seconds between samples
@@ -109,8 +108,7 @@ def main(minutes: float) -> None:
             used, number = run(folder, seconds)
             figures[f"soak: {topic}"] = {**growth(used), "lines or samples": number}
             print(topic, figures[f"soak: {topic}"], flush=True)
-    FIGURES.parent.mkdir(exist_ok=True)
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    report.write(FIGURES, figures)
 
 
 if __name__ == "__main__":

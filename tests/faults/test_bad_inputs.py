@@ -2,12 +2,13 @@
 
 import pytest
 
-from tests.faults import warm, world
-from tests.faults.bad_inputs import all_cases
+from tests.faults import bad_inputs, everyday, warm, world
 from tests.faults.conftest import some
 
 pytestmark = [pytest.mark.system, pytest.mark.faults]
 STDIN = "xx1 xx2\n"
+GROUPS = {**bad_inputs.GROUPS, **everyday.GROUPS}
+CASES = [(group, case) for group, make in GROUPS.items() for case in make()]
 GOOD = {
     "train": world.TRAIN,
     "train a language model": world.TRAIN_LM,
@@ -27,12 +28,12 @@ def test_the_good_world_is_accepted(line, damaged_copy):
 
 
 def test_the_table_has_at_least_300_bad_inputs():
-    names = [case.name for _, case in all_cases()]
+    names = [case.name for _, case in CASES]
     assert len(names) == len(set(names)) >= 300
 
 
 @pytest.mark.parametrize(
-    ("group", "case"), [pytest.param(g, c, id=c.name) for g, c in some(all_cases(), 24)]
+    ("group", "case"), [pytest.param(g, c, id=c.name) for g, c in some(CASES, 24)]
 )
 def test_a_bad_input_is_refused_in_one_line(group, case, damaged_copy, tally):
     case.change(damaged_copy)

@@ -4,6 +4,7 @@ A child sees its own files, its own arguments and the handlers of a fresh interp
 prints and how it ends comes back as an :class:`Outcome`.
 """
 
+import gc
 import importlib
 import logging
 import os
@@ -15,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "fairseq_outlayers"
 DATA_PREP = ROOT / "data_prep"
 MEMORY = 3 << 30  # bytes that a child may add to what the warm process has
+LATE = ("torch._dynamo", "tensorboardX", "sacrebleu")  # imported when a command is under way
 FAIRSEQ = ("preprocess", "train", "generate", "interactive", "validate", "eval_lm")
 
 
@@ -60,6 +63,18 @@ def warm_up() -> None:
     assert fairseq_outlayers.__main__
     for name in FAIRSEQ:
         importlib.import_module(f"fairseq_cli.{name}")
+    for name in LATE:
+        importlib.import_module(name)
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    # The parser of overrides keeps what it has learnt of its grammar: most of what a start costs.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arguments = ["data", "--arch", "luong_lstm"]
+        parsed = options.parse_args_and_arch(options.get_training_parser(), arguments)
+        convert_namespace_to_omegaconf(parsed)
+    gc.freeze()  # no child goes through what is there already
 
 
 def run(

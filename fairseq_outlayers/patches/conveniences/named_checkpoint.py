@@ -1,11 +1,13 @@
 """Refuse to train anew where a checkpoint was named that is not there.
 
 ``load_checkpoint`` (fairseq/checkpoint_utils.py) trains from the start, with a line in the log, if
-``--restore-file`` names a file that does not exist.
+``--restore-file`` names a file that does not exist, or a folder is where ``--restore-file``,
+``--finetune-from-model`` or the last checkpoint should be.
 """
 
 import functools
-from typing import Any, Callable
+import os
+from typing import Any, Callable, Optional
 
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
@@ -14,6 +16,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
 DEFAULT = "checkpoint_last.pt"
+SUFFIX = "checkpoint_suffix"  # of a trainer
 
 
 def apply() -> None:
@@ -24,9 +27,26 @@ def apply() -> None:
 def _found(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-        name = cfg.restore_file
-        if name != DEFAULT and not PathManager.exists(name):
-            raise UserError(f"--restore-file {name}: no such checkpoint: check the path")
+        last = os.path.join(cfg.save_dir, DEFAULT)
+        if cfg.restore_file != DEFAULT:
+            _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
+        elif PathManager.exists(last):
+            _require_file("--save-dir", last)
+        elif cfg.finetune_from_model is not None:
+            _require_file("--finetune-from-model", cfg.finetune_from_model)
         return stock(cfg, trainer, **passthrough)
 
     return load_checkpoint
+
+
+def _require_file(option: str, path: str, suffix: Optional[str] = None) -> None:
+    """Raises UserError if there is nothing at a path, or a folder.
+
+    Args:
+        suffix: of the part that this process has, where checkpoints are saved in parts.
+    """
+    place = path.replace(".pt", f"{suffix or ''}.pt")
+    if os.path.isdir(place):
+        raise UserError(f"{option} {place}: a folder, not a checkpoint: name a file in it")
+    if not PathManager.exists(place):
+        raise UserError(f"{option} {place}: no such checkpoint: check the path")

@@ -10,17 +10,22 @@ as soon as they are parsed.
 
 import argparse
 import functools
+import re
 from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
+from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.suggestions import closest, explain_choice
 
 NAMED = 4  # of the parts that take an option, the first so many
 ALIKE = 0.75  # stricter than for choices: there are two hundred options
+
+# fairseq-generate says so itself.
+NEEDING_A_CHECKPOINT = r"validate|eval.lm"
 
 
 def apply() -> None:
@@ -46,7 +51,11 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
             if unnamed.args != (None,):
                 raise
             raise UserError(f"{parser.prog} needs --task: name that of the training") from unnamed
-        check_stock_ranges(parsed[0] if isinstance(parsed, tuple) else parsed)
+        namespace = parsed[0] if isinstance(parsed, tuple) else parsed
+        if re.search(NEEDING_A_CHECKPOINT, parser.prog) and not namespace.path:
+            raise UserError("no checkpoint: give its path as --path")
+        check_stock_ranges(namespace)
+        check_stock_texts(namespace)
         return parsed
 
     return parse_args_and_arch

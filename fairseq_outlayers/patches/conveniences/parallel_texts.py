@@ -4,16 +4,19 @@
 return within a line, which it takes for the end of one, every sentence behind it gets another one's
 translation, or training ends in an assertion. The patch counts the lines of both sides, as fairseq
 does, and those that end in a line feed. Texts that are not UTF-8 end in ``negative seek position``
-or in words that nobody wrote. The patch needs ``--user-dir``, as all do.
+or in words that nobody wrote; a byte order mark is taken for a part of the first word. The patch
+also compares fairseq's numbers with their ranges. It needs ``--user-dir``, as all do.
 """
 
 import codecs
 import functools
+import os
 from typing import Any, Callable, Iterator, List, Tuple
 
 from fairseq_cli import preprocess
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.replacing import replace_once
 
 BLOCK = 1 << 22
@@ -31,20 +34,33 @@ def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
     def step(*positional: Any, **named: Any) -> Any:
         args = named.get("args", positional[-1] if positional else None)
         if not getattr(args, CHECKED, False):
-            for paths in _texts(args):
+            check_stock_ranges(args)
+            for paths in texts_of(args):
                 check_lines(paths)
+            _check_alignments(args)
             setattr(args, CHECKED, True)
         return stock(*positional, **named)
 
     return step
 
 
-def _texts(args: Any) -> Iterator[List[str]]:
+def texts_of(args: Any) -> Iterator[List[str]]:
     """The sides of each text."""
+    for prefix in _prefixes(args):
+        sides = [args.source_lang, *([] if args.only_source else [args.target_lang])]
+        yield [prefix + (f".{side}" if side else "") for side in sides]
+
+
+def _prefixes(args: Any) -> Iterator[str]:
     for prefixes in (args.trainpref, args.validpref, args.testpref):
-        for prefix in (prefixes or "").split(",") if prefixes else []:
-            sides = [args.source_lang, *([] if args.only_source else [args.target_lang])]
-            yield [prefix + (f".{side}" if side else "") for side in sides]
+        yield from prefixes.split(",") if prefixes else []
+
+
+def _check_alignments(args: Any) -> None:
+    """Raises UserError if no text has the alignments asked for; stock then writes none."""
+    paths = [f"{prefix}.{args.align_suffix}" for prefix in _prefixes(args)]
+    if args.align_suffix and not any(map(os.path.exists, paths)):
+        raise UserError(f"--align-suffix {args.align_suffix}: there is no {' and no '.join(paths)}")
 
 
 def check_lines(paths: List[str]) -> None:
@@ -66,6 +82,11 @@ def check_lines(paths: List[str]) -> None:
             raise UserError(
                 f"{path}: not UTF-8 text ({error.reason}); convert it with iconv -t UTF-8"
             ) from error
+        if _has_mark(path):
+            raise UserError(
+                f"{path}: begins with a byte order mark, which would become a part of its first "
+                "word: remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
+            )
         if lines == 0:
             raise UserError(f"{path}: an empty file; give a text of at least one line")
         if others:
@@ -77,6 +98,11 @@ def check_lines(paths: List[str]) -> None:
     if len(set(counts.values())) > 1:
         said = " and ".join(f"{path} {lines:,}" for path, lines in counts.items())
         raise UserError(f"lines of {said}: line n of one must translate line n of the other")
+
+
+def _has_mark(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
 
 def count_lines(path: str) -> Tuple[int, int]:

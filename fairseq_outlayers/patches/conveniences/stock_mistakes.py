@@ -9,6 +9,7 @@ file that is missing although nobody named it.
 import os
 import re
 import sys
+import traceback
 from typing import Dict, Optional, Sequence
 
 # What fairseq (or PyTorch, or Python) says, and what to say instead; {1} is the first group.
@@ -70,6 +71,25 @@ SAID: Dict[str, str] = {
         "writing failed: {1}: make room and start the same command again; what was saved before is "
         "unchanged"
     ),
+    r"gradients are Nan/Inf|Minimum loss scale reached": (
+        "the gradients are NaN or infinite, so training has diverged: lower --lr, or set "
+        "--clip-norm or --warmup-updates, and go on from the last checkpoint"
+    ),
+    r"embed_dim must be divisible by num_heads": (
+        "--encoder-embed-dim and --decoder-embed-dim must be multiples of "
+        "--encoder-attention-heads and --decoder-attention-heads"
+    ),
+    r"^(criterion|optimizer|tokenizer|bpe) is required!": "--{1} is missing: choose one",
+    r"Unknown post_process option: (.*)": (
+        "--post-process {1}: known are subword_nmt, sentencepiece, wordpiece, letter, _EOW, "
+        "silence and none"
+    ),
+    r"could not parse ModelProto from (.*)": (
+        "{1}: no model of sentencepiece: check --sentencepiece-model"
+    ),
+    r"Expected one of cpu, cuda.* at start of device string: (.*)": (
+        "{1}: no such device: give cpu, cuda or cuda:NUMBER"
+    ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"
@@ -78,6 +98,23 @@ SAID: Dict[str, str] = {
         "this PyTorch finds no GPU, and --fp16 needs one: leave it out"
     ),
 }
+
+# What is wrong where a function of fairseq reads a file, whatever Python says.
+SAID_IN = {
+    ("parse_embedding", ValueError): (
+        "--encoder-embed-path or --decoder-embed-path: the file is no text of word vectors (a "
+        "header, then a word and its numbers a line)"
+    ),
+    ("buffered_read", UnicodeDecodeError): (
+        "the text to translate is not UTF-8 ({0}): convert it with iconv -t UTF-8"
+    ),
+    ("validate", KeyError): (
+        "--best-checkpoint-metric {0}: validation computes no such figure: name one of those that "
+        "stand in its line of the log (loss, nll_loss, ppl, ...)"
+    ),
+}
+# fairseq's own refusals name options; an error of the program's seldom does.
+NAMES_AN_OPTION = r"(?s)^(?=[^\n]*--[a-z][a-z-]+)([^\n{]{10,300}?)(?:: \{|[.!]?$)"
 
 MISSING = r"No such file or directory: '(.*)'"
 NO_DICTIONARY = (
@@ -104,7 +141,26 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)
-    return None
+    for (function, kind), instead in SAID_IN.items():
+        if isinstance(error, kind) and _raised_in(error, function):
+            return instead.format(error)
+    return _naming_an_option(error)
+
+
+def _raised_in(error: BaseException, function: str) -> bool:
+    """Whether the error went through a function of fairseq's."""
+    return any(
+        frame.f_code.co_name == function and frame.f_globals["__name__"].startswith("fairseq")
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+
+
+def _naming_an_option(error: BaseException) -> Optional[str]:
+    """What fairseq itself says in a line that names an option; else None."""
+    if not isinstance(error, (ValueError, AssertionError, NotImplementedError)):
+        return None
+    found = re.match(NAMES_AN_OPTION, str(error))
+    return found and found[1]
 
 
 def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:

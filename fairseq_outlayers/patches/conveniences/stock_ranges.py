@@ -40,6 +40,12 @@ STOCK: Dict[str, Range] = {
     "num_shards": FROM_ONE,
     "shard_id": FROM_ZERO,
     "tokens_per_sample": FROM_ONE,
+    "workers": Range(at_least=1, at_most=1_000),
+    "thresholdsrc": FROM_ZERO,
+    "thresholdtgt": FROM_ZERO,
+    "nwordssrc": OR_OFF,
+    "nwordstgt": OR_OFF,
+    "padding_factor": FROM_ONE,
     # training
     "max_epoch": FROM_ZERO,
     "max_update": FROM_ZERO,
@@ -62,7 +68,7 @@ STOCK: Dict[str, Range] = {
     "ema_start_update": FROM_ZERO,
     "ema_update_freq": FROM_ONE,
     # optimizers and schedules
-    "adam_eps": FROM_ZERO,
+    "adam_eps": Range(above=0),
     "weight_decay": FROM_ZERO,
     "momentum": FROM_ZERO,
     "lr_shrink": FROM_ZERO,
@@ -124,6 +130,9 @@ def check_stock_ranges(options: Any) -> None:
         raise UserError(
             f"--nbest {nbest}: a search with --beam {beam} finds no more than that many"
         )
+    shards, shard = getattr(options, "num_shards", 0), getattr(options, "shard_id", 0)
+    if shards and shard >= shards:
+        raise UserError(f"--shard-id {shard}: of --num-shards {shards}, the last is {shards - 1}")
     if getattr(options, "adam_betas", None) is not None:
         parse_betas(options.adam_betas)
     for name, value in vars(options).items():

@@ -12,6 +12,7 @@ default, for a timer of each process's own (``DistributedTimeoutWrapper``), whic
 to blame and sends a signal that nobody hears while waiting; the watch takes its place.
 """
 
+import atexit
 import functools
 import os
 import re
@@ -31,6 +32,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 DEFAULT_TIMEOUT = 120.0
 INTERVAL = 1.0
 MISSED = 4  # counts, before a process is named when the connection to it has ended
+LEAVING = 5.0  # seconds in which a count under way must end, when the process does
 
 LOST = r"Connection (closed|reset|refused)|Broken pipe|Socket closed|remote process exited"
 
@@ -58,12 +60,24 @@ class RankWatch:
         self._seen: Dict[int, float] = {}
         self._where: Dict[int, str] = {}
         self._store_answered = time.monotonic()
+        self._leaving = threading.Event()
+        self._threads: List[threading.Thread] = []
 
     def start(self) -> "RankWatch":
         """Count and watch in the background until the process ends."""
         for work in (self._count, self._end_when_silent):
-            threading.Thread(target=work, daemon=True).start()
+            self._threads.append(threading.Thread(target=work, daemon=True))
+            self._threads[-1].start()
+        # A thread that is within the store's C++ when the interpreter ends is ended there, which
+        # C++ answers by aborting the process ("terminate called without an active exception").
+        atexit.register(self.stop)
         return self
+
+    def stop(self) -> None:
+        """Count and watch no more; waits for a count that is under way."""
+        self._leaving.set()
+        for thread in self._threads:
+            thread.join(LEAVING)
 
     def silent(self, seconds: float) -> List[int]:
         """The processes that had begun to count and have not for ``seconds``, by rank."""
@@ -88,17 +102,16 @@ class RankWatch:
 
     def _count(self) -> None:
         count = 0
-        while True:
+        while not self._leaving.is_set():
             try:
                 self.exchange(count)
             except RuntimeError:  # its host has ended; then so has the run
                 return
             count += 1
-            time.sleep(INTERVAL)
+            self._leaving.wait(INTERVAL)
 
     def _end_when_silent(self) -> None:
-        while True:
-            time.sleep(INTERVAL)
+        while not self._leaving.wait(INTERVAL):
             line = self.verdict()
             if line is not None:
                 os.write(sys.__stderr__.fileno(), f"error: {line}\n".encode())  # type: ignore[union-attr]

@@ -10,7 +10,9 @@ from fairseq.data import Dictionary, data_utils, indexed_dataset
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import what_is_wrong
+from fairseq_outlayers.patches.conveniences.known_words import check_words
 from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
+from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from tests.conftest import make_dictionary
 
 
@@ -113,9 +115,28 @@ def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
             checkpoint_utils.verify_checkpoint_directory(str(path))
 
 
-def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path):
-    cfg = argparse.Namespace(restore_file="nowhere.pt", save_dir=str(tmp_path))
-    with pytest.raises(UserError, match=r"--restore-file nowhere.pt: no such checkpoint"):
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        ("restore_file", "nowhere.pt", "--restore-file nowhere.pt: no such checkpoint"),
+        ("restore_file", ".", "--restore-file .: a folder, not a checkpoint"),
+        ("finetune_from_model", "nowhere.pt", "--finetune-from-model nowhere.pt: no such"),
+        ("finetune_from_model", ".", "--finetune-from-model .: a folder"),
+    ],
+)
+def test_a_named_checkpoint_that_is_not_there_is_refused(tmp_path, option, given, message):
+    options = {"restore_file": "checkpoint_last.pt", "finetune_from_model": None}
+    cfg = argparse.Namespace(**{**options, option: given}, save_dir=str(tmp_path))
+    with pytest.raises(UserError, match=f"^{message}"):
+        checkpoint_utils.load_checkpoint(cfg, None)
+
+
+def test_a_folder_in_the_place_of_the_last_checkpoint_is_refused(tmp_path):
+    (tmp_path / "checkpoint_last.pt").mkdir()
+    cfg = argparse.Namespace(
+        restore_file="checkpoint_last.pt", finetune_from_model=None, save_dir=str(tmp_path)
+    )
+    with pytest.raises(UserError, match=r"--save-dir .*checkpoint_last.pt: a folder"):
         checkpoint_utils.load_checkpoint(cfg, None)
 
 
@@ -155,3 +176,46 @@ def test_texts_that_are_out_of_step_are_refused(tmp_path, other, message):
     paths[1].write_bytes(other)
     with pytest.raises(UserError, match=message):
         check_lines([str(path) for path in paths])
+
+
+def test_a_byte_order_mark_is_refused(tmp_path):
+    (tmp_path / "text").write_text("a\n", encoding="utf-8-sig")
+    with pytest.raises(UserError, match="text: begins with a byte order mark"):
+        check_lines([str(tmp_path / "text")])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("\n\n", "no words in it"), ("x y\nz\n", "all of its first 3 words .'x', .* <unk>")],
+)
+def test_a_text_of_which_the_dictionary_has_no_word_is_refused(tmp_path, text, message):
+    (tmp_path / "text").write_text(text)
+    with pytest.raises(UserError, match=message):
+        check_words(str(tmp_path / "text"), make_dictionary(5))
+    (tmp_path / "text").write_text(f"{text}{make_dictionary(5)[4]}\n")
+    check_words(str(tmp_path / "text"), make_dictionary(5))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eval_bleu_args": "{beam:5}"}, "--eval-bleu-args {beam:5}: must be JSON"),
+        (
+            {"optimizer_overrides": "open('x')"},
+            r"--optimizer-overrides open\('x'\): must be a dict",
+        ),
+        ({"model_overrides": "{"}, "--model-overrides {: must be a dictionary"),
+        ({"eval_bleu_detok": "no_such"}, "--eval-bleu-detok no_such: .*known are .*moses"),
+        ({"bpe": "subword_nmt", "bpe_codes": "???"}, "--bpe subword_nmt needs --bpe-codes"),
+    ],
+)
+def test_a_text_in_a_language_of_its_own_is_parsed_at_once(options, message):
+    with pytest.raises(UserError, match=message):
+        check_stock_texts(argparse.Namespace(**options))
+
+
+def test_good_texts_pass_and_are_not_run(tmp_path):
+    code = f"__import__('os').mkdir({str(tmp_path / 'ran')!r})"
+    good = {"eval_bleu_args": '{"beam": 4}', "optimizer_overrides": "{'lr': 0.1}"}
+    check_stock_texts(argparse.Namespace(**good, model_overrides=code, bpe=None))
+    assert not (tmp_path / "ran").exists()

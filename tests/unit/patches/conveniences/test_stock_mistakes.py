@@ -119,6 +119,23 @@ def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
 
 def test_every_other_error_keeps_its_traceback():
     assert told_plainly(KeyError("output_layer")) is None
+    assert told_plainly(ValueError("not enough values to unpack (expected 2, got 1)")) is None
+    assert told_plainly(AssertionError("targets of shape (3, 2)")) is None
+    assert told_plainly(RuntimeError("--option of another kind of error")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("--sampling requires --nbest to be equal to --beam", None),
+        ("--a-b and --c can not be specified together: {'x': 1,\n 'y': 2}",
+         "--a-b and --c can not be specified together"),
+        ("Cannot use a schedule with x. Consider --lr-scheduler=fixed instead.",
+         "Cannot use a schedule with x. Consider --lr-scheduler=fixed instead"),
+    ],
+)  # fmt: skip
+def test_a_refusal_of_fairseqs_that_names_an_option_is_told_as_it_is(said, line):
+    assert told_plainly(ValueError(said)) == (line or said)
 
 
 @pytest.mark.parametrize(

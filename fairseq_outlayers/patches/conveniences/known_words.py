@@ -1,0 +1,58 @@
+"""Refuse to binarize a text with a dictionary that has none of its words.
+
+``fairseq-preprocess`` replaces every word that a dictionary lacks by ``<unk>``, and says how many
+in its log: with the other side's dictionary, or ``--thresholdsrc`` above every count, all of them.
+The patch looks at the first words of the first text of each side.
+"""
+
+import functools
+import itertools
+from typing import Any, Callable, Iterator
+
+from fairseq_cli import preprocess
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.parallel_texts import texts_of
+from fairseq_outlayers.patches.replacing import replace_once
+
+FIRST = 10_000  # words
+
+
+def apply() -> None:
+    """Wrap the step that binarizes a side."""
+    replace_once(preprocess, "_make_all", _known)
+
+
+def _known(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def _make_all(lang: Any, vocab: Any, args: Any) -> Any:
+        texts = next(texts_of(args), [])
+        path = next((text for text in texts if not lang or text.endswith(f".{lang}")), None)
+        if path is not None:
+            check_words(path, vocab)
+        return stock(lang, vocab, args)
+
+    return _make_all
+
+
+def check_words(path: str, dictionary: Any) -> None:
+    """Compare the first words of a text with a dictionary.
+
+    Raises:
+        UserError: if the text has no words, or the dictionary none of them.
+    """
+    words = list(itertools.islice(_words(path), FIRST))
+    if not words:
+        raise UserError(f"{path}: no words in it, empty lines only")
+    if not any(word in dictionary for word in words):
+        raise UserError(
+            f"{path}: all of its first {len(words):,} words ({words[0]!r}, ...) would become "
+            f"<unk>: the dictionary has none of them. Is it of the other side, or --nwords... or "
+            "--threshold... too strict?"
+        )
+
+
+def _words(path: str) -> Iterator[str]:
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            yield from line.split()

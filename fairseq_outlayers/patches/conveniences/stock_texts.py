@@ -1,0 +1,62 @@
+"""fairseq's own options whose values are a text in some language: JSON, literals, Python, names.
+
+fairseq reads them when it needs them, which may be after the first epoch, and ends in the traceback
+of a parser. They are read once, when ``parse_args_and_arch`` has parsed the command line
+(``patches/conveniences/option_hints.py``).
+"""
+
+import ast
+import json
+from typing import Any, Callable, Dict, Tuple
+
+from fairseq.data.encoders import BPE_REGISTRY, TOKENIZER_REGISTRY
+
+from fairseq_outlayers.errors import UserError
+
+
+def _python(text: str) -> None:
+    # fairseq evaluates it (docs/security.md); here it is parsed only.
+    ast.parse(text, mode="eval")
+
+
+def _tokenizer(name: str) -> None:
+    if name not in TOKENIZER_REGISTRY:
+        raise ValueError(f"known are {', '.join(sorted(TOKENIZER_REGISTRY))}")
+
+
+READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
+    "eval_bleu_args": ("JSON, such as '{\"beam\": 4}'", json.loads),
+    "eval_bleu_detok_args": ('JSON, such as \'{"target_lang": "de"}\'', json.loads),
+    "optimizer_overrides": ("a dictionary of literals, such as \"{'lr': 0.1}\"", ast.literal_eval),
+    "model_overrides": ("a dictionary, such as \"{'data': 'other'}\"", _python),
+    "eval_bleu_detok": ("the name of a tokeniser", _tokenizer),
+}
+# An option of a segmentation, and what it must name.
+FILES_OF_SEGMENTATIONS = {"subword_nmt": "bpe_codes", "sentencepiece": "sentencepiece_model"}
+assert set(FILES_OF_SEGMENTATIONS) <= set(BPE_REGISTRY)
+
+
+def check_stock_texts(options: Any) -> None:
+    """Parse the texts of a parsed command line.
+
+    Raises:
+        UserError: for the first that is not in its language, by its name on the command line, and
+            for a segmentation without its file.
+    """
+    for name, (expected, read) in READERS.items():
+        value = getattr(options, name, None)
+        if not isinstance(value, str):
+            continue
+        try:
+            read(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+            option = name.replace("_", "-")
+            raise UserError(f"--{option} {value}: must be {expected} ({error})") from None
+    _check_segmentation(options)
+
+
+def _check_segmentation(options: Any) -> None:
+    needed = FILES_OF_SEGMENTATIONS.get(getattr(options, "bpe", None) or "")
+    # What no command line has given stands there as "???" or None.
+    if needed and getattr(options, needed, None) in (None, "", "???"):
+        raise UserError(f"--bpe {options.bpe} needs --{needed.replace('_', '-')}: give its file")

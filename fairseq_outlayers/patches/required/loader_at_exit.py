@@ -1,0 +1,52 @@
+"""Let the thread that fills a buffer of batches end before the interpreter does.
+
+``BufferedIterator`` (fairseq/data/iterators.py) fills its buffer in a daemon thread. When training
+ends within an epoch (``--max-update``, a signal), that thread may be making a batch. The
+interpreter then ends it within PyTorch's C++ code, which answers by aborting the process
+("terminate called without an active exception"): a run that has saved everything ends with 134.
+
+The patch tells the thread at exit to make no further batch, and waits for the one at hand.
+"""
+
+import atexit
+import functools
+import queue
+import time
+import weakref
+from typing import Any, Callable
+
+from fairseq.data.iterators import BufferedIterator
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+LONGEST_WAIT = 10.0  # seconds, for the batch at hand
+
+_consumers: Any = weakref.WeakSet()
+
+
+def apply() -> None:
+    """Replace the method that starts the thread."""
+    replace_once(BufferedIterator, "_create_consumer", _remembered)
+
+
+def _remembered(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def _create_consumer(self: Any) -> None:
+        stock(self)
+        if not _consumers:
+            atexit.unregister(_end_all)
+            atexit.register(_end_all)
+        _consumers.add(self._consumer)
+
+    return _create_consumer
+
+
+def _end_all() -> None:
+    deadline = time.monotonic() + LONGEST_WAIT
+    for consumer in list(_consumers):
+        consumer._max_len = 0  # it ends after the batch at hand
+        while consumer.is_alive() and time.monotonic() < deadline:
+            try:  # it may be waiting for room in the buffer
+                consumer._queue.get(timeout=0.02)
+            except queue.Empty:
+                continue
