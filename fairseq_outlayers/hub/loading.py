@@ -22,6 +22,7 @@ DECODING_OPTIONS = (
     "candidate_per_word",
     "candidate_scope",
     "ensemble_average",
+    "int8_projection",
     "min_len_a",
     "unk_replacement",
     "unk_dictionary",
@@ -57,7 +58,7 @@ def load(
         options: how to decode, as the options of ``--task translation_outlayers``:
             ``candidate_frequent=2000`` (the default with ``candidates``), ``candidate_per_word``,
             ``candidate_scope``, ``unk_replacement``, ``unk_dictionary``, ``ensemble_average``,
-            ``min_len_a``.
+            ``int8_projection``, ``min_len_a``.
     Returns:
         A :class:`Translator`, or for language models a :class:`LanguageModel`.
     Raises:
