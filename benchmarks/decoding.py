@@ -101,7 +101,9 @@ def main() -> None:
         }
         turns.take_turns(arms, options.rounds)
     rows = []
-    print("| decoded over | batch | sentences/s | speed / exact (min to max) | other translations |")
+    print(
+        "| decoded over | batch | sentences/s | speed / exact (min to max) | other translations |"
+    )
     print("|---|---|---|---|---|")
     for name, size in arms:
         exact, own = seconds[ALL_WORDS, size][1:], seconds[name, size][1:]

@@ -35,10 +35,12 @@ class Int8Projection(nn.Module):
             self.project = nn.Identity()
             embeddings, bias = layer.weight, layer.bias
         if embeddings.device.type != "cpu":
-            raise UserError("--int8-projection is for decoding on a CPU: add --cpu, or leave it out")
+            raise UserError(
+                "--int8-projection is for decoding on a CPU: add --cpu, or leave it out"
+            )
         embeddings = embeddings.detach().float()
         self.bias = None if bias is None else bias.detach().float()
-        # The range of the states is found over the whole batch: two more columns hold it at -1 to 1.
+        # The range of states is found over the whole batch: two more columns hold it at -1 to 1.
         embeddings = nn.functional.pad(embeddings, (0, 2))
         scales = embeddings.abs().amax(1).div_(127).clamp_(min=torch.finfo(torch.float32).tiny)
         no_shift = torch.zeros_like(scales, dtype=torch.long)
