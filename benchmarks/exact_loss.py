@@ -3,13 +3,18 @@
     python benchmarks/exact_loss.py --classes 8000 32000 --positions 2000 --dimensions 256
 
 Arms: ours (``losses.full_nll``), plain (``F.cross_entropy`` of all logits), fairseq
-(log-probabilities in float32, then ``F.nll_loss``), and the last two with label smoothing. Prints
+(log-probabilities in float32, then ``F.nll_loss``), ours and fairseq's with label smoothing;
+PyTorch's ``F.linear_cross_entropy`` where there is one, and Apple's cut-cross-entropy where it is
+installed (its implementation for ``torch.compile``, which runs on a CPU and has no bias). Prints
 the ratio to plain over the rounds: median, smallest and largest. Memory is how far one pass raises
-the peak of a fresh process (Linux).
+the peak of a fresh process (Linux), and by the least that it could be: the gradients. The error is
+the largest of the gradients, by the largest gradient, in float64 from plain; beyond
+--error-up-to classes it is left out, because that takes memory.
 """
 
 import argparse
 import functools
+import importlib.util
 import multiprocessing
 from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
@@ -39,15 +44,36 @@ def fairseq(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) 
 
 def fairseq_smoothed(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
     logits = F.linear(context, embeddings, bias)
-    log_probabilities = F.log_softmax(logits, dim=-1, dtype=torch.float32)
+    return _smoothed(F.log_softmax(logits, dim=-1, dtype=torch.float32), targets)
+
+
+def fairseq_smoothed_exactly(
+    context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor
+) -> Tensor:
+    return _smoothed(F.log_softmax(F.linear(context, embeddings, bias), dim=-1), targets)
+
+
+def _smoothed(log_probabilities: Tensor, targets: Tensor) -> Tensor:
     nll = -log_probabilities.gather(1, targets.unsqueeze(1)).sum()
-    share = SMOOTHING / (logits.size(1) - 1)
+    share = SMOOTHING / (log_probabilities.size(1) - 1)
     return (1 - SMOOTHING - share) * nll - share * log_probabilities.sum()
 
 
 def ours_smoothed(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
     scored = (context, targets, embeddings, bias)
     return full_nll(*scored) + smoothing_term(*scored, smoothing=SMOOTHING).sum()
+
+
+def pytorch_fused(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    return F.linear_cross_entropy(context, embeddings, targets, linear_bias=bias, reduction="sum")
+
+
+def cut_cross_entropy(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    import cut_cross_entropy
+
+    return cut_cross_entropy.linear_cross_entropy(
+        context, embeddings, targets, reduction="sum", impl="torch_compile"
+    )
 
 
 ARMS: dict[str, Loss] = {
@@ -57,6 +83,10 @@ ARMS: dict[str, Loss] = {
     "ours, smoothed": ours_smoothed,
     "fairseq, smoothed": fairseq_smoothed,
 }
+if hasattr(F, "linear_cross_entropy"):
+    ARMS["PyTorch, fused"] = pytorch_fused
+if importlib.util.find_spec("cut_cross_entropy"):
+    ARMS["cut-cross-entropy, compiled"] = cut_cross_entropy
 
 
 def make_inputs(
@@ -110,11 +140,23 @@ def peak_megabytes(name: str, shape: tuple[int, ...], threads: int, device: str)
     return answer.get()
 
 
+def error(name: str, inputs: tuple[Tensor, ...]) -> float:
+    """The largest error of a gradient by the largest gradient, from plain in float64."""
+    exact = tuple(t.detach().double() if t.is_floating_point() else t for t in inputs)
+    for own, other in zip(exact, inputs, strict=True):
+        own.requires_grad_(other.requires_grad)
+    one_pass(fairseq_smoothed_exactly if "smoothed" in name else plain, exact)
+    one_pass(ARMS[name], inputs)
+    leaves = [(i.grad, e.grad) for i, e in zip(inputs, exact, strict=True) if i.grad is not None]
+    return max(float((own - true).abs().max() / true.abs().max()) for own, true in leaves)
+
+
 def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
     """A row an arm: ratios to plain, round by round, seconds and megabytes."""
     inputs = make_inputs(*shape, options.device)
     arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
     times = turns.take_turns(arms, options.rounds)
+    least = sum(t.numel() * t.element_size() for t in inputs if t.requires_grad) / 2**20
     return [
         {
             "classes": shape[1],
@@ -122,6 +164,8 @@ def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
             "seconds": median(taken),
             "ratios": turns.ratios(taken, times["plain"]),
             "megabytes": peak_megabytes(name, shape, options.threads, options.device),
+            "least_megabytes": least,
+            "gradient_error": error(name, inputs) if shape[1] <= options.error_up_to else None,
         }
         for name, taken in times.items()
     ]
@@ -136,14 +180,15 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=2000)
     parser.add_argument("--dimensions", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--error-up-to", type=int, default=60_000, metavar="CLASSES")
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = []
-    print("| classes | loss | seconds | time / plain (min to max) | peak memory, MB |")
-    print("|---|---|---|---|---|")
+    print("| classes | loss | seconds | time / plain (min to max) | MB | by the least | error |")
+    print("|---|---|---|---|---|---|---|")
     for classes in options.classes:
         shape = (options.positions, classes, options.dimensions)
         for row in compare(shape, options):
@@ -154,7 +199,12 @@ def main() -> None:
                 f"{row['seconds']:.3f}",
                 turns.spread(row["ratios"]),
             )
-            print("|", " | ".join(cells), f"| {row['megabytes']:,.0f} |", flush=True)
+            by_least = row["megabytes"] / row["least_megabytes"]
+            off = "" if row["gradient_error"] is None else f"{row['gradient_error']:.0e}"
+            print(
+                "|", " | ".join(cells), f"| {row['megabytes']:,.0f} | {by_least:.1f} | {off} |",
+                flush=True,
+            )  # fmt: skip
     turns.write(options.output, vars(options), rows)
 
 

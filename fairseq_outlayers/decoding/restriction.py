@@ -1,6 +1,6 @@
 """An output layer restricted to candidates, gathered once for a whole search."""
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Iterator, Optional
 
 import torch
@@ -47,21 +47,35 @@ class RestrictedProjection(nn.Module):
 
 
 @contextmanager
-def restricted(model: Any, candidates: BatchCandidates) -> Iterator[RestrictedProjection]:
-    """Let a model score the candidates only, as long as the block lasts.
-
-    Raises:
-        UserError: if the model's output layer cannot be restricted.
-    """
+def replaced_projection(model: Any, projection: nn.Module) -> Iterator[Any]:
+    """Let another module score classes in a model's decoder, as long as the block lasts."""
     decoder = model.decoder if hasattr(model, "decoder") else model
     name = _projection_name(decoder)
     layer = getattr(decoder, name)
-    projection = RestrictedProjection(layer, candidates)
     setattr(decoder, name, projection)
     try:
         yield projection
     finally:
         setattr(decoder, name, layer)
+
+
+def projection_of(model: Any) -> nn.Module:
+    """What scores classes in a model's decoder.
+
+    Raises:
+        UserError: if it cannot be replaced.
+    """
+    decoder = model.decoder if hasattr(model, "decoder") else model
+    return getattr(decoder, _projection_name(decoder))
+
+
+def restricted(model: Any, candidates: BatchCandidates) -> AbstractContextManager[Any]:
+    """Let a model score the candidates only, as long as the block lasts.
+
+    Raises:
+        UserError: if the model's output layer cannot be restricted.
+    """
+    return replaced_projection(model, RestrictedProjection(projection_of(model), candidates))
 
 
 def _projection_name(decoder: Any) -> str:
@@ -71,6 +85,7 @@ def _projection_name(decoder: Any) -> str:
             if isinstance(getattr(decoder, name, None), (OutputLayer, nn.Linear)):
                 return name
     raise UserError(
-        f"the output layer of {type(decoder).__name__} cannot be restricted to candidates: use an "
-        "architecture that takes --output-layer, or leave out --candidates and --candidate-frequent"
+        f"the output layer of {type(decoder).__name__} cannot be replaced for decoding: use an "
+        "architecture that takes --output-layer, or leave out --candidates, --candidate-frequent "
+        "and --int8-projection"
     )

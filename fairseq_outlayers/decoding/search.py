@@ -19,6 +19,7 @@ from fairseq.sequence_generator import (
 from torch import Tensor
 
 from fairseq_outlayers.decoding.candidates import BatchCandidates, CandidateLists
+from fairseq_outlayers.decoding.int8_projection import Int8Projections
 from fairseq_outlayers.decoding.lean_step import (
     LeanBeamSearch,
     log_probabilities,
@@ -126,6 +127,7 @@ class CandidateGenerator(SequenceGenerator):
         candidates: the lists, or None for the whole vocabulary.
         average: of ensembles, see :class:`CandidateEnsemble`.
         min_share: hypotheses have at least so many words for each of the source.
+        in_int8: score the whole vocabulary by products of 8-bit integers.
     """
 
     search: Any
@@ -139,11 +141,13 @@ class CandidateGenerator(SequenceGenerator):
         candidates: Optional[CandidateLists] = None,
         average: str = "probabilities",
         min_share: float = 0.0,
+        in_int8: bool = False,
         **options: Any,
     ):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
+        self.int8_projections = Int8Projections() if in_int8 else None
         if self.model.is_lean and type(self.search) is BeamSearch:
             self.search = LeanBeamSearch(dictionary)
         else:
@@ -166,7 +170,10 @@ class CandidateGenerator(SequenceGenerator):
         bos_token: Optional[int] = None,
     ) -> Hypotheses:
         if self.candidates is None:
-            return super()._generate(sample, prefix_tokens, constraints, bos_token)
+            with ExitStack() as stack:
+                for model in self.model.models if self.int8_projections else ():
+                    stack.enter_context(self.int8_projections.of(model))
+                return super()._generate(sample, prefix_tokens, constraints, bos_token)
         assert constraints is None, "refused by the task"
         assert bos_token is None, "fairseq's translation begins with </s>"
         num_classes, factor = self.vocab_size, 1

@@ -24,6 +24,7 @@ DECODING_OPTIONS = (
     "candidate_scope",
     "candidate_copies",
     "ensemble_average",
+    "int8_projection",
     "min_len_a",
     "unk_replacement",
     "unk_dictionary",
@@ -59,7 +60,7 @@ def load(
         options: how to decode, as the options of ``--task translation_outlayers``:
             ``candidate_frequent=2000`` (the default with ``candidates``), ``candidate_per_word``,
             ``candidate_scope``, ``candidate_copies=True``, ``unk_replacement``,
-            ``unk_dictionary``, ``ensemble_average``, ``min_len_a``.
+            ``unk_dictionary``, ``ensemble_average``, ``int8_projection=True``, ``min_len_a``.
     Returns:
         A :class:`Translator`, or for language models a :class:`LanguageModel`.
     Raises:

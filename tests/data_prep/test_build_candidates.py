@@ -130,7 +130,7 @@ def test_coverage_with_copies_equals_counting_with_sets(tmp_path):
     ids = np.array([target.symbols.index(word) for word in blocked])
     choices = [(2, 0), (5, 0), (5, 2), (99, 3)]
     report = CoverageReport(
-        Translations.select(lexicon, source, target, 3, ids), source, target, choices
+        RankedTranslations.select(lexicon, source, target, 3, ids), source, target, choices
     )
     for left, right in pairs:
         report.add(" ".join(left), " ".join(right))

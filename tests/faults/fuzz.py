@@ -28,10 +28,9 @@ def readers(good: Path) -> Iterator[Reader]:
 
     from fairseq_outlayers.decoding.translations import Translations
     from fairseq_outlayers.decoding.unk_replacement import read_translations
-    from fairseq_outlayers.formats import lexicon
+    from fairseq_outlayers.formats import lexicon, text
     from fairseq_outlayers.formats.dictionary import DictionaryFile
     from fairseq_outlayers.formats.subword_table import read_table as read_units
-    from fairseq_outlayers.formats.text import lines, read_lines
     from fairseq_outlayers.samplers.proposal import read_weights
     from fairseq_outlayers.tables.external_table import ExternalTable
 
@@ -61,9 +60,9 @@ def readers(good: Path) -> Iterator[Reader]:
 
     def links(path: Path) -> Any:
         texts = [good / "train.xx", good / "train.yy"]
-        text_files.count_parallel_lines([*texts, path])
-        pairs, rows = text_files.read_parallel(texts), text_files.read_lines(path)
-        return lexical_table.count_links(pairs, rows, path)
+        text.count_parallel_lines([*texts, path])
+        pairs, rows = text.read_parallel(texts), text.read_lines(path)
+        return lexicon.count_links(pairs, rows, path)
 
     yield Reader("candidates", "candidates.npz", candidates)
     yield Reader("external table", "table.npy", table)
@@ -71,7 +70,7 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader("table of units", "units", read_units)
     yield Reader("proposal", "proposal", lambda path: read_weights(str(path)))
     yield Reader("unk dictionary", "lexicon", lambda path: read_translations(str(path)))
-    yield Reader("text", "train.xx", lambda path: list(lines(str(path))))
+    yield Reader("text", "train.xx", lambda path: list(text.lines(str(path))))
     yield Reader("dictionary", "bin/dict.xx.txt", lambda path: Dictionary.load(str(path)))
     yield Reader("binarized text", "bin/test.xx-yy.xx.bin", corpus)
     yield Reader("index of a text", "bin/test.xx-yy.xx.idx", corpus)
@@ -81,7 +80,7 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader("lexicon", "lexicon", lambda path: lexicon.read_table(path, "fast_align"))
     yield Reader("lex.s2t", "lexicon", lambda path: lexicon.read_table(path, "lex"))
     yield Reader("words of a dictionary", "bin/dict.yy.txt", DictionaryFile.read)
-    yield Reader("lines", "train.yy", lambda path: list(read_lines(path)))
+    yield Reader("lines", "train.yy", lambda path: list(text.read_lines(path)))
     yield Reader(
         "vec", "words.vec", lambda path: vectors(vector_files.TextVectors(path, has_header=True))
     )

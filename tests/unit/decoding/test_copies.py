@@ -100,9 +100,7 @@ def test_copies_make_no_hypothesis_depend_on_the_batch(make_task, decode):
 
 
 def test_copies_of_no_list_are_refused(make_task):
-    with pytest.raises(
-        UserError, match="--candidate-copies changes nothing without --candidate-fr"
-    ):
+    with pytest.raises(UserError, match="--candidate-copies changes nothing without --cand"):
         make_task(candidate_copies=True).build_generator([], SimpleNamespace())
 
 

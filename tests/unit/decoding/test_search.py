@@ -423,5 +423,5 @@ class TestRefusals:
             task.build_generator(models, SimpleNamespace()),
             make_batch(task, LENGTHS),
         )
-        with pytest.raises(UserError, match="output layer of LuongDecoder cannot be restricted"):
+        with pytest.raises(UserError, match="output layer of LuongDecoder cannot be replaced"):
             generator.generate(models, batch)

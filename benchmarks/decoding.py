@@ -1,0 +1,148 @@
+"""Beam search of a trained model: over all words, in 8-bit integers, over candidates, elsewhere.
+
+    python benchmarks/decoding.py --checkpoint work/.../checkpoint_best.pt --source test.de \\
+        --candidates candidates.npz
+
+A turn translates the same sentences by one way, in batches of one size. ``CTranslate2`` joins where
+it is installed and the checkpoint is a Transformer. Prints sentences per second of one processor,
+their ratio to the exact search over all words in batches of the same size, and how many
+translations differ from its.
+"""
+
+import argparse
+import functools
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+import turns
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
+
+ALL_WORDS = "all words"
+LIMITS = {"max_len_a": 1.2, "max_len_b": 5}
+Way = Callable[[int], list[list[str]]]
+
+
+def ours(translator: Any, sentences: list[str], beam: int, batch_size: int) -> list[list[str]]:
+    """Units of the best translations."""
+    found = translator.translate(sentences, beam=beam, batch_size=batch_size, **LIMITS)
+    return [translation.target for translation in found]
+
+
+def by_ctranslate2(options: argparse.Namespace, folder: str, sentences: list[str]) -> Way | None:
+    """The exported model, or None where CTranslate2 does not take it."""
+    output = Path(folder) / "model"
+    try:
+        export_ctranslate2(str(options.checkpoint), output, options.data)
+    except UserError as error:
+        print(f"without CTranslate2: {error}")
+        return None
+    import ctranslate2
+
+    model = ctranslate2.Translator(str(output), inter_threads=1, intra_threads=options.threads)
+
+    def translate(batch_size: int) -> list[list[str]]:
+        found = model.translate_batch(
+            [sentence.split() for sentence in sentences],
+            beam_size=options.beam,
+            max_batch_size=batch_size,
+            max_decoding_length=256,
+        )
+        return [result.hypotheses[0] for result in found]
+
+    return translate
+
+
+def make_ways(options: argparse.Namespace, folder: str, sentences: list[str]) -> dict[str, Way]:
+    """By name: a function that translates all sentences in batches of a size."""
+    files = {"data": options.data}
+    translators = {
+        ALL_WORDS: load(options.checkpoint, **files),
+        "all words, 8-bit integers": load(options.checkpoint, **files, int8_projection=True),
+    }
+    if options.candidates:
+        translators[f"candidates, K = {options.frequent}"] = load(
+            options.checkpoint, **files, candidates=options.candidates,
+            candidate_frequent=options.frequent, candidate_per_word=options.per_word,
+        )  # fmt: skip
+    ways: dict[str, Way] = {
+        name: functools.partial(ours, translator, sentences, options.beam)
+        for name, translator in translators.items()
+    }
+    elsewhere = by_ctranslate2(options, folder, sentences)
+    return {**ways, "CTranslate2": elsewhere} if elsewhere else ways
+
+
+def main() -> None:
+    """Measure, print a table, write the figures."""
+    options = parse_arguments()
+    torch.set_num_threads(options.threads)
+    sentences = options.source.read_text(encoding="utf-8").splitlines()[: options.sentences]
+    found: dict[tuple[str, int], list[list[str]]] = {}
+    seconds: dict[tuple[str, int], list[float]] = {}
+
+    def turn(way: Way, name: str, size: int) -> None:
+        start = time.process_time()
+        found[name, size] = way(size)
+        seconds.setdefault((name, size), []).append(time.process_time() - start)
+
+    with tempfile.TemporaryDirectory() as folder:
+        arms = {
+            (name, size): functools.partial(turn, way, name, size)
+            for name, way in make_ways(options, folder, sentences).items()
+            for size in options.batch_sizes
+        }
+        turns.take_turns(arms, options.rounds)
+    rows = []
+    print(
+        "| decoded over | batch | sentences/s | speed / exact (min to max) | other translations |"
+    )
+    print("|---|---|---|---|---|")
+    for name, size in arms:
+        exact, own = seconds[ALL_WORDS, size][1:], seconds[name, size][1:]
+        others = zip(found[name, size], found[ALL_WORDS, size], strict=True)
+        row = {
+            "decoded_over": name,
+            "batch": size,
+            "sentences_per_second": len(sentences) / median(own),
+            "speed_by_exact": turns.ratios(exact, own),
+            "other_translations": sum(one != other for one, other in others),
+            "sentences": len(sentences),
+        }
+        rows.append(row)
+        speed, ratio = f"{row['sentences_per_second']:.1f}", turns.spread(row["speed_by_exact"])
+        print(f"| {name} | {size} | {speed} | {ratio} | {row['other_translations']} |")
+    # Where the files lay says nothing elsewhere.
+    settings = {**vars(options), "checkpoint": options.checkpoint.name}
+    turns.write(options.output, settings, rows)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--data", type=Path, help="its dictionaries; default: as trained")
+    parser.add_argument("--source", type=Path, required=True, help="text, segmented as in training")
+    parser.add_argument("--candidates", type=Path, help="a file of build_candidates.py")
+    parser.add_argument("--frequent", type=int, default=2000, help="K")
+    parser.add_argument("--per-word", type=int, default=10, help="K'")
+    parser.add_argument("--sentences", type=int, default=200, help="of the source, the first")
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 64])
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/decoding.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Scores of all classes by products of 8-bit integers, for decoding on a CPU."""
+
+import warnings
+from contextlib import AbstractContextManager
+from typing import Any, Dict, List, Tuple
+
+import torch
+import torch.nn as nn
+from torch import Tensor
+
+from fairseq_outlayers.decoding.restriction import projection_of, replaced_projection
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OutputLayer
+
+
+class Int8Projection(nn.Module):
+    """Approximate scores of all classes, ``(..., H) -> (..., V)``, in place of an output layer.
+
+    Class embeddings are rounded to 8 bits once, with one scale per class. States are rounded at
+    every step, with one scale per row, so that the scores of a sentence do not depend on the rest
+    of the batch. They get 7 bits: with 8, sums of products overflow 16 bits on CPUs without VNNI
+    instructions, and scores would depend on the machine. The products are exact.
+
+    Args:
+        layer: an output layer of ours, or the linear projection of a fairseq model.
+    """
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        if isinstance(layer, OutputLayer):
+            self.project: Any = layer.project
+            embeddings, bias = layer.class_embeddings(), layer.class_bias()
+        else:
+            assert isinstance(layer, nn.Linear)
+            self.project = nn.Identity()
+            embeddings, bias = layer.weight, layer.bias
+        if embeddings.device.type != "cpu":
+            raise UserError(
+                "--int8-projection is for decoding on a CPU: add --cpu, or leave it out"
+            )
+        embeddings = embeddings.detach().float()
+        self.bias = None if bias is None else bias.detach().float()
+        # The range of states is found over the whole batch: two more columns hold it at -1 to 1.
+        embeddings = nn.functional.pad(embeddings, (0, 2))
+        scales = embeddings.abs().amax(1).div_(127).clamp_(min=torch.finfo(torch.float32).tiny)
+        no_shift = torch.zeros_like(scales, dtype=torch.long)
+        with warnings.catch_warnings():  # PyTorch 2.13 announces another interface, torchao's
+            warnings.simplefilter("ignore")
+            rounded = torch.quantize_per_channel(embeddings, scales, no_shift, 0, torch.qint8)
+        self.weight = torch.ops.quantized.linear_prepack(rounded, None)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        context = self.project(hidden).float()
+        sizes = context.abs().amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny)
+        ends = context.new_tensor([-1.0, 1.0]).expand(*context.shape[:-1], 2)
+        states = torch.cat([context / sizes, ends], dim=-1)
+        scores = torch.ops.quantized.linear_dynamic(states, self.weight, reduce_range=True)
+        if self.bias is None:
+            return scores.mul_(sizes)
+        return torch.addcmul(self.bias, scores, sizes, out=scores)
+
+
+class Int8Projections:
+    """The projections of models, rounded again only when parameters have changed."""
+
+    def __init__(self) -> None:
+        self.rounded: Dict[int, Tuple[List[Tuple[int, int]], Int8Projection]] = {}
+
+    def of(self, model: Any) -> AbstractContextManager[Any]:
+        """Let a model score all classes approximately, as long as the block lasts.
+
+        Raises:
+            UserError: if the model's output layer is of another kind, or not on a CPU.
+        """
+        version = [(p.data_ptr(), p._version) for p in model.parameters()]
+        known, projection = self.rounded.get(id(model), (None, None))
+        if projection is None or known != version:
+            projection = Int8Projection(projection_of(model))
+            self.rounded[id(model)] = version, projection
+        return replaced_projection(model, projection)
