@@ -74,8 +74,8 @@ def bleu_of(sums: Sequence[int], metric: BLEU) -> float:
     """Corpus BLEU from summed statistics of sentences."""
     order = metric.max_ngram_order
     return metric.compute_bleu(
-        correct=sums[:order],
-        total=sums[order : 2 * order],
+        correct=list(sums[:order]),
+        total=list(sums[order : 2 * order]),
         sys_len=sums[-2],
         ref_len=sums[-1],
         smooth_method=metric.smooth_method,

@@ -19,8 +19,9 @@ class Translations(NamedTuple):
     @classmethod
     def load(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "Translations":
         """Read a file of these dictionaries; raises UserError as :meth:`CandidateFile.read`."""
-        *arrays, per_word = CandidateFile.read(path, source_dictionary, target_dictionary)
-        return cls(*(torch.from_numpy(array).long() for array in arrays), per_word)
+        file = CandidateFile.read(path, source_dictionary, target_dictionary)
+        offsets, targets, blocked = (torch.from_numpy(array).long() for array in file[:3])
+        return cls(offsets, targets, blocked, file.per_word)
 
     @classmethod
     def none(cls, num_source_words: int) -> "Translations":

@@ -21,6 +21,7 @@ from fairseq_outlayers.output_layers.base import OutputLayer
 class CompiledProjection(nn.Module):
     """``F.linear(project(hidden), class_matrix, class_biases)``; a subclass has ``project``."""
 
+    project: Any
     class_matrix: Tensor
     class_biases: Optional[Tensor]
 
@@ -70,7 +71,7 @@ class CompilesOutputLayer(nn.Module):
                      compiled_layer(decoder.output_projection)))  # fmt: skip
 
 
-class NotCompiled(nn.Module):
+class NotCompiled:
     """Mix-in for models that TorchScript cannot compile, and which say so."""
 
     def __prepare_scriptable__(self) -> nn.Module:
