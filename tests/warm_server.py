@@ -11,6 +11,7 @@ import atexit
 import functools
 import importlib
 import json
+import logging
 import os
 import runpy
 import select
@@ -98,6 +99,9 @@ def serve(path: str) -> None:
     for name in IMPORTED:
         importlib.import_module(f"fairseq_cli.{name}")
         del sys.modules[f"fairseq_cli.{name}"]  # a command runs it as __main__
+    for handler in list(logging.root.handlers):  # which the imports have set
+        logging.root.removeHandler(handler)
+    logging.root.setLevel(logging.WARNING)
     assert "fairseq_outlayers" not in sys.modules
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:

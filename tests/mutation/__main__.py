@@ -201,7 +201,8 @@ def main() -> None:
 
 def mutate(path: Path, tests: List[str]) -> str:
     """Print what survives of one module."""
-    options = ["-x", "-q", "-m", "not gpu and not system", "-p", "no:cacheprovider", *tests]
+    quiet = ["-o", "addopts=", "-p", "no:terminal", "-p", "no:cacheprovider"]
+    options = [*quiet, "-x", "-m", "not gpu and not system", *tests]
     source = path.read_text(encoding="utf-8")
     every = list(mutants(source))
     within = [mutant for mutant in every if changes_functions(path, source, mutant.tree)]
