@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
 def svg(picture: Picture) -> str:
     """The whole image, on a white ground: it is shown in dark pages too."""
-    height = max(TOP + CELL * len(picture.target) + 20, 70 + 24 * (len(picture.added) + 2))
+    height = max(TOP + CELL * len(picture.target) + 20, 80 + 24 * (len(picture.added) + 2))
     parts = [*_attention(picture), *_candidates(picture, LEFT + CELL * len(picture.source) + 60)]
     body = "\n".join(parts)
     return (
@@ -72,9 +72,11 @@ def _attention(picture: Picture) -> list[str]:
 def _candidates(picture: Picture, x: float) -> list[str]:
     """A line a source word, with those candidates underlined that the translation uses."""
     number, words = picture.candidates
-    head = f"{number:,} candidates of {words:,} words: frequent ones, and by source word"
-    parts = [_text(x, 40, head, font_weight="bold")]
-    y = 70
+    parts = [
+        _text(x, 30, f"{number:,} candidates of {words:,} words:", font_weight="bold"),
+        _text(x, 50, "the most frequent, and of each source word (underlined: used)"),
+    ]
+    y = 80
     for word, candidates in picture.added.items():
         parts.append(_text(x + 90, y, word, text_anchor="end", fill=GREY))
         spans = "".join(

@@ -45,7 +45,22 @@ python data_prep/build_candidates.py --lexicon lexicon.de-en --output candidates
     --source-dictionary data-bin/dict.de.txt --target-dictionary data-bin/dict.en.txt
 """
 # What a reader had before.
-BEFORE = {"text": "raw", "words": "raw", "trained": "words", "research": "words"}
+BEFORE = {
+    "text": "raw",
+    "words": "raw",
+    "trained": "words",
+    "large": "words",
+    "research": "large",
+}
+MANY = 9_000  # classes: the pages draw 8,192
+
+
+def _training(path: str) -> str:
+    """Commands that train one of ``MODELS``."""
+    return (
+        f"fairseq-{MODELS[path]} --save-dir new\nmkdir -p {Path(path).parent}\n"
+        f"mv new/checkpoint_last.pt {path}\nrm -r new"
+    )
 
 
 class Readers:
@@ -102,11 +117,17 @@ class Readers:
 
     def _make_trained(self, folder: Path) -> None:
         """Words, models trained for an epoch, and candidate lists."""
-        script = [CANDIDATES]
-        for path, command in MODELS.items():
-            script += [f"fairseq-{command} --save-dir new", f"mkdir -p {Path(path).parent}"]
-            script += [f"mv new/checkpoint_last.pt {path}", "rm -r new"]
-        self.shell.run("\n".join(script), folder)
+        self.shell.run("\n".join([CANDIDATES, *map(_training, MODELS)]), folder)
+
+    def _make_large(self, folder: Path) -> None:
+        """Many target words, most of them in no text, and a model trained by partitions."""
+        dictionaries = [folder / "data-bin" / f"dict.{side}.txt" for side in ("de", "en")]
+        source, target = (shutil.move(path, folder / path.name) for path in dictionaries)
+        with Path(target).open("a") as file:
+            file.writelines(f"rare{number} 1\n" for number in range(MANY))
+        shutil.rmtree(folder / "data-bin")
+        words = f"{WORDS} --srcdict {source} --tgtdict {target}"
+        self.shell.run("\n".join([words, _training("checkpoints/uncorrected.pt")]), folder)
 
     def _make_research(self, folder: Path) -> None:
         """What the commands of README.md's table read."""
