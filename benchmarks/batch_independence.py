@@ -56,11 +56,10 @@ def prepare(folder: Path, settings: argparse.Namespace) -> None:
         run("-m", "fairseq_cli.preprocess", "--source-lang", "src", "--target-lang", "tgt",
             "--trainpref", text / "train", "--validpref", text / "valid",
             "--destdir", data, "--padding-factor", 1)  # fmt: skip
-    if not (model / "checkpoint_last.pt").exists():
-        run("-m", "fairseq_cli.train", data, "--user-dir", "fairseq_outlayers", "--cpu",
-            "--arch", "transformer_iwslt_de_en_outlayers", "--output-layer", "tied",
-            *TRAINING.split(),
-            "--max-epoch", settings.epochs, "--save-dir", model)  # fmt: skip
+    # Goes on where it was stopped, and ends at once if it is done.
+    run("-m", "fairseq_cli.train", data, "--user-dir", "fairseq_outlayers", "--cpu",
+        "--arch", "transformer_iwslt_de_en_outlayers", "--output-layer", "tied",
+        *TRAINING.split(), "--max-epoch", settings.epochs, "--save-dir", model)  # fmt: skip
     run("data_prep/build_lexicon.py", "--source", text / "train.src", "--target",
         text / "train.tgt", "--output", folder / "lexicon")  # fmt: skip
     run("data_prep/build_candidates.py", "--lexicon", folder / "lexicon",
