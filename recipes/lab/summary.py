@@ -64,16 +64,16 @@ class Compared:
 
 
 def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:
-    """Keep the rows of a paper, and renew the tables of the page above."""
+    """Keep the rows of a paper, and renew the tables of the pages above that have a place."""
     facts = {
         "paper": paper,
         "rows": [{**asdict(row), "cells": row.cells(paper)} for row in rows],
         "advice": list(advice),
     }
     scoring.write_json(folder / FILE, facts)
-    overview = folder.parent / "README.md"
-    if overview.exists():
-        renew(overview, tables(folder.parent))
+    for above in (folder.parent, folder.parent.parent):  # results/ and the checkout
+        if (above / "README.md").exists():
+            renew(above / "README.md", tables(folder.parent))
     return folder / FILE
 
 

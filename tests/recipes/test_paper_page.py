@@ -12,8 +12,9 @@ from recipes.lab.report import Findings
 from recipes.lab.resampling import Estimate
 from recipes.lab.settings import UserError
 
+LONG = "BLEU(de-en.bpe4000.context_structure) ≥ BLEU(de-en.bpe4000.output_structure)"
 CLAIMS = [
-    Claim(1, "joint is better", [Part("a ≥ b", UNDECIDED, "+1.00"),
+    Claim(1, "joint is better", [Part(LONG, UNDECIDED, "+1.00 [-1.23, +3.21], 3 seeds"),
                                  Part("a ≥ c", NOT_RUN, "missing: c, d.k1")]),
     Claim(2, "nobody has run this", [Part("x", NOT_RUN, "missing: y")] * 10),
 ]  # fmt: skip
@@ -92,6 +93,7 @@ def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
             parts = ("summary", "main table", "advice")
             lines = [f"{summary.begin(part)}\nold\n{summary.end(part)}" for part in parts]
             (results / "README.md").write_text("before\n" + "\n".join(lines) + "\nafter\n")
+            (tmp_path / "README.md").write_text("a\n" + lines[1] + "\nb\n")
         summary.write(results / name, f"Paper {name}", rows, ["Use it."])
     text = (results / "README.md").read_text()
     whole, main = (
@@ -107,13 +109,16 @@ def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
+    assert (tmp_path / "README.md").read_text() == (
+        f"a\n{summary.begin('main table')}{main}{summary.end('main table')}\nb\n"
+    )
 
 
 def test_the_html_page_has_verdicts_intervals_commands_figures_and_the_ledger(recipe):
     (recipe.ledger.parent / "gain.svg").write_text("<svg/>")
     data = html_page.data(recipe, ENTRIES, FOUND)
     first, second = data["claims"]
-    assert [part["inequality"] for part in first["parts"]] == ["a ≥ b"]
+    assert [part["inequality"] for part in first["parts"]] == [LONG]
     # What is missing and can be trained; a decoding is not.
     assert first["command"] == "ARMS=c recipes/joint2018/10_arms.sh"
     assert (second["parts"], second["command"]) == ([], "ARMS=y recipes/joint2018/10_arms.sh")

@@ -31,8 +31,12 @@ def test_claims_figures_and_ledger_are_seen_at_every_size(browser, recipe, width
     assert browser.run(WIDTH) == width
     verdicts = "[...document.querySelectorAll('.claim h3 .verdict')].map(e => e.textContent)"
     assert browser.run(verdicts) == ["not run", "not run"]
+    # What stands in a claim needs no scrolling, long names of arms included.
+    boxes = "[...document.querySelectorAll('.claim .scroll')]"
+    held = f"{boxes}.every(e => e.scrollWidth <= e.clientWidth)"
+    assert browser.run(held)
     numbers = "[...document.querySelectorAll('.claim .numbers')].map(e => e.textContent)"
-    assert browser.run(numbers) == ["+1.00"]
+    assert browser.run(numbers) == ["+1.00 [-1.23, +3.21], 3 seeds"]
     commands = "[...document.querySelectorAll('.claim code')].map(e => e.textContent)"
     assert browser.run(commands)[0] == "ARMS=c recipes/joint2018/10_arms.sh"
     browser.run("document.querySelector('.picture img').scrollIntoView()")
