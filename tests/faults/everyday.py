@@ -19,6 +19,12 @@ def with_mark(name: str):
     ) and None  # fmt: skip
 
 
+def lost_last(folder: Path) -> None:
+    """The checkpoint to resume from is gone, an earlier one is not."""
+    (folder / "save").mkdir()
+    (folder / "model.pt").rename(folder / "save" / "checkpoint1.pt")
+
+
 def training() -> Iterator[Case]:
     train = world.TRAIN
     wrong = {
@@ -58,6 +64,8 @@ def training() -> Iterator[Case]:
         "an argument too many": "bin2",
         "shared embeddings of two dictionaries": "--share-all-embeddings",
         "no such device": "--device-id x",
+        "a wrapper that needs fairscale": "--ddp-backend fully_sharded",
+        "another wrapper that needs fairscale": "--ddp-backend slowmo",
         "more processes than anybody starts": "--distributed-world-size 2",
     }
     for name, more in wrong.items():
@@ -71,6 +79,12 @@ def training() -> Iterator[Case]:
         f"{validated} --best-checkpoint-metric no_such",
     )
     yield Case("train, only half of the data", removed("bin/train.xx-yy.yy.idx"), train)
+    yield Case("train, checkpoints but not the last", lost_last, train)
+    yield Case(
+        "train, a word of 20,001 units",
+        holds("lm/morphs.txt", b"yy0\t" + b" ".join([b"y"] * 20_001) + b"\n"),
+        world.TRAIN_LM.replace("charcnn", "morphsum"),
+    )
     yield Case("train, no optimizer", nothing, train.replace("--optimizer adam", ""))
     yield Case(
         "train, language model of translations", nothing, world.TRAIN_LM.replace("lm", "bin", 1)
