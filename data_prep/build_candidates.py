@@ -33,7 +33,7 @@ def read_blocked(path: Path | None, target: DictionaryFile) -> np.ndarray:
     """Ids of the words in a file, one a line; says how many the dictionary does not have."""
     if path is None:
         return np.empty(0, dtype=np.int64)
-    index, words = target.index(), {line.strip() for line in read_lines(path)} - {""}
+    index, words = target.ids(), {line.strip() for line in read_lines(path)} - {""}
     known = sorted(index[word] for word in words if word in index)
     print(f"blocked {len(known):,} words; {len(words) - len(known):,} are not in the dictionary")
     return np.array(known, dtype=np.int64)
@@ -47,7 +47,7 @@ def describe(
 ) -> str:
     """One line: what was dropped, and what the file holds."""
     unknown = [
-        len({words[number] for number in set(ids.tolist())} - dictionary.index().keys())
+        len({words[number] for number in set(ids.tolist())} - dictionary.ids().keys())
         for words, ids, dictionary in (
             (lexicon.source_words, lexicon.sources, source),
             (lexicon.target_words, lexicon.targets, target),

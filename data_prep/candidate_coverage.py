@@ -38,7 +38,7 @@ class CoverageReport:
         choices: Sequence[tuple[int, int]],
     ):
         self.translations = translations
-        self.indices = source.index(), target.index()
+        self.indices = source.ids(), target.ids()
         self.choices = choices
         frequent = target.by_frequency()
         frequent = frequent[~np.isin(frequent, translations.blocked)]

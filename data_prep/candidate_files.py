@@ -81,5 +81,5 @@ class RankedTranslations(NamedTuple):
 
 def _ids(words: Sequence[str], dictionary: DictionaryFile) -> np.ndarray:
     """The id of each word, -1 for one that the dictionary does not have."""
-    index = dictionary.index()
+    index = dictionary.ids()
     return np.array([index.get(word, -1) for word in words], dtype=np.int64)

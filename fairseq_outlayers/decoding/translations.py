@@ -19,8 +19,13 @@ class Translations(NamedTuple):
     @classmethod
     def load(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "Translations":
         """Read a file of these dictionaries; raises UserError as :meth:`CandidateFile.read`."""
-        *arrays, per_word = CandidateFile.read(path, source_dictionary, target_dictionary)
-        return cls(*(torch.from_numpy(array).long() for array in arrays), per_word)
+        file = CandidateFile.read(path, source_dictionary, target_dictionary)
+        return cls(
+            torch.from_numpy(file.offsets).long(),
+            torch.from_numpy(file.targets).long(),
+            torch.from_numpy(file.blocked).long(),
+            file.per_word,
+        )
 
     @classmethod
     def none(cls, num_source_words: int) -> "Translations":

@@ -70,8 +70,8 @@ class DictionaryFile(NamedTuple):
         """The symbols without the specials."""
         return self.symbols[len(SPECIALS) :]
 
-    def index(self) -> Dict[str, int]:
-        """Ids of the words, without the specials."""
+    def ids(self) -> Dict[str, int]:
+        """By word, without the specials."""
         return {word: number for number, word in enumerate(self.words(), start=len(SPECIALS))}
 
     def by_frequency(self) -> np.ndarray:

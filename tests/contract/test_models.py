@@ -97,9 +97,7 @@ def test_a_language_model_goes_on_with_reordered_beginnings(task, arch):
     tolerance = TOLERANCE.get(arch, 1e-10)
     for step in (1, 2, 3):
         logits, _ = model.decoder(words[order, : step + 1], incremental_state=state)
-        torch.testing.assert_close(
-            logits[:, -1], full[order, step], rtol=tolerance, atol=tolerance
-        )
+        torch.testing.assert_close(logits[:, -1], full[order, step], rtol=tolerance, atol=tolerance)
 
 
 @each_layer

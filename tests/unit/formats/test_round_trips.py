@@ -64,7 +64,7 @@ def test_a_dictionary_and_its_ids_are_fairseqs(words, data):
     assert found.symbols == fairseqs.symbols
     assert found.counts[4:].tolist() == counts
     assert fingerprint(found) == fingerprint(fairseqs)
-    assert found.index() == {word: fairseqs.index(word) for word in words}
+    assert found.ids() == {word: fairseqs.index(word) for word in words}
     most = [counts[number - 4] for number in found.by_frequency()]
     assert most == sorted(counts, reverse=True)
 
