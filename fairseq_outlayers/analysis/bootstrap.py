@@ -70,7 +70,7 @@ def sentence_statistics(
     return np.array(rows)
 
 
-def bleu_of(sums: Sequence[int], metric: BLEU) -> float:
+def bleu_of(sums: List[int], metric: BLEU) -> float:
     """Corpus BLEU from summed statistics of sentences."""
     order = metric.max_ngram_order
     return metric.compute_bleu(

@@ -20,8 +20,12 @@ class Translations(NamedTuple):
     def load(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "Translations":
         """Read a file of these dictionaries; raises UserError as :meth:`CandidateFile.read`."""
         file = CandidateFile.read(path, source_dictionary, target_dictionary)
-        offsets, targets, blocked = (torch.from_numpy(array).long() for array in file[:3])
-        return cls(offsets, targets, blocked, file.per_word)
+        return cls(
+            torch.from_numpy(file.offsets).long(),
+            torch.from_numpy(file.targets).long(),
+            torch.from_numpy(file.blocked).long(),
+            file.per_word,
+        )
 
     @classmethod
     def none(cls, num_source_words: int) -> "Translations":

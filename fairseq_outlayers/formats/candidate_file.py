@@ -50,9 +50,8 @@ class CandidateFile(NamedTuple):
             raise UserError(
                 f"--candidates {path}: {wrong}; make it with data_prep/build_candidates.py"
             )
-        return cls(
-            arrays["offsets"], arrays["targets"], arrays["blocked"], int(arrays["per_word"])
-        )
+        per_word = int(arrays["per_word"])
+        return cls(arrays["offsets"], arrays["targets"], arrays["blocked"], per_word)
 
     def write(self, output: OutputFile, source: Any, target: Any) -> None:
         """Write the lists of two dictionaries."""

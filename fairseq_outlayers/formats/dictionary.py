@@ -71,7 +71,7 @@ class DictionaryFile(NamedTuple):
         return self.symbols[len(SPECIALS) :]
 
     def ids(self) -> Dict[str, int]:
-        """Ids of the words, without the specials."""
+        """By word, without the specials."""
         return {word: number for number, word in enumerate(self.words(), start=len(SPECIALS))}
 
     def by_frequency(self) -> np.ndarray:
