@@ -90,7 +90,7 @@ class Readers:
     def _make_raw(self, folder: Path) -> None:
         """An invented pair of languages, two words of which are English."""
         self.shell.run(
-            "python data_prep/toy_corpus.py --output toy --train 120 --valid 20 --test 20 "
+            "python data_prep/toy_corpus.py --output toy --train 48 --valid 6 --test 6 "
             "--vocabulary 100",
             folder,
         )
