@@ -127,9 +127,7 @@ def best_of(series: Sequence[Series], name: str) -> str:
     curve = series[0]
     best, least = max(curve.y), min(curve.y)
     place = curve.x[list(curve.y).index(best)]
-    return (
-        f"{name} = {place:,} is best, {best:.1f} BLEU; over all values it makes {best - least:.1f}"
-    )
+    return f"{name} = {place:,} is best, {best:.1f} BLEU; the worst value costs {best - least:.1f}"
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
