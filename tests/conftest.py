@@ -29,10 +29,12 @@ from tests import devices  # noqa: F401  (registers a pretended device before an
 os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
 
-# A shell's background job ignores Ctrl-C, and all its children would with it, those included that
-# tests interrupt.
+# A shell's background job ignores Ctrl-C, one of nohup SIGHUP, and all their children would with
+# them, those included that tests send these signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The smallest useful sizes, of every architecture that has options of these names.
 SMALL = {

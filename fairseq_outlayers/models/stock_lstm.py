@@ -12,6 +12,7 @@ from fairseq.models.lstm import LSTMDecoder, LSTMEncoder, LSTMModel
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.compiled import compiled_layer
+from fairseq_outlayers.tables.table import table_of
 
 NAMES = (  # fairseq's, ours
     (r"encoder\.lstm\.(\w+_[ih]h)_l(\d+)", r"encoder.lstm.layers.\2.0.\1_l0"),
@@ -68,6 +69,5 @@ def stock_lstm(model: Any) -> LSTMModel:
 
 def _plain(embedding: nn.Embedding) -> nn.Embedding:
     """The same table in fairseq's own kind of embedding."""
-    return nn.Embedding.from_pretrained(
-        embedding.weight.detach(), freeze=True, padding_idx=embedding.padding_idx
-    )
+    rows = table_of(embedding).rows().detach()
+    return nn.Embedding.from_pretrained(rows, freeze=True, padding_idx=embedding.padding_idx)

@@ -133,7 +133,7 @@ def test_an_unknown_language_is_refused_with_the_known_ones(folder, options):
     [
         ("the 3\nhouse\n", r"dict.en.txt:2: 'house' is not WORD COUNT"),
         ("the many\n", r"dict.en.txt:1: 'the many' is not WORD COUNT"),
-        ("", "dict.en.txt: no words in it"),
+        ("", "dict.en.txt: no words; give a dict.txt"),
     ],
 )
 def test_a_file_that_is_no_dictionary_is_refused(folder, text, message):

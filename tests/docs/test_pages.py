@@ -11,6 +11,7 @@ pytestmark = pytest.mark.system
 
 PAGES = {  # and what the reader has before the first block
     "README.md": "words",
+    "docs/candidate_copies.md": "trained",
     "docs/decoding.md": "trained",
     "docs/echo_states.md": "words",
     "docs/export.md": "trained",
@@ -21,12 +22,15 @@ PAGES = {  # and what the reader has before the first block
     "docs/language_models.md": "text",
     "docs/large_vocabularies.md": "large",
     "docs/python.md": "trained",
+    "docs/torchscript.md": "trained",
     "docs/unseen_words.md": "demo",
     "docs/using.md": "words",
     "docs/without_fairseq.md": "nothing",
 }
 NOT_RUN = {
+    "docs/finetuning.md": "tests/system/test_finetuning.py follows it",
     "docs/installing.md": "downloads from PyPI",
+    "docs/static_vectors.md": "reads a model that is downloaded",
     "CONTRIBUTING.md": "tests/system/test_walkthrough.py follows it",
 }
 NEEDS = {"docs/export.md": "ctranslate2", "docs/external_vectors.md": "gensim",

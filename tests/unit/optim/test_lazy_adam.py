@@ -56,7 +56,7 @@ def test_options_reach_the_optimizer():
         ("adam_betas", "0.9", "--adam-betas 0.9: must be two numbers"),
         ("adam_betas", "(0.9, 1.0)", "--adam-betas .0.9, 1.0.: must be two numbers"),
         ("adam_betas", "(0.9, b)", "--adam-betas .0.9, b.: must be two numbers"),
-        ("adam_eps", -1.0, "--adam-eps -1.0: must be at least 0"),
+        ("adam_eps", -1.0, "--adam-eps -1.0: must be above 0"),
         ("weight_decay", -0.1, "--weight-decay -0.1: must be at least 0"),
     ],
 )
