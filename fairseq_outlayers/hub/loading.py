@@ -83,6 +83,9 @@ def load(
     for model in models:
         model.to(device=device, dtype=dtype).eval()
         model.prepare_for_inference_(config)
+        for module in model.modules():  # fairseq says None, which TorchScript takes for no bool
+            if getattr(module, "need_attn", False) is None:
+                module.need_attn = False
     text = TextProcessor.build(
         config, task, tokenizer, bpe, None if bpe_codes is None else str(bpe_codes)
     )

@@ -79,8 +79,9 @@ STOCK: Dict[str, Range] = {
     # decoding
     "beam": BEAM,
     "nbest": BEAM,
-    "max_len_a": FROM_ZERO,
-    "max_len_b": FROM_ZERO,
+    # Translations that never end are searched up to the limit, a step at a time.
+    "max_len_a": Range(at_least=0, at_most=1_000),
+    "max_len_b": Range(at_least=0, at_most=10_000),
     "min_len": FROM_ZERO,
     "lenpen": FINITE,
     "unkpen": FINITE,
