@@ -1,4 +1,4 @@
-"""Modules run as commands in forks of a warm process, which has imported torch and fairseq.
+"""What ``python ...`` does, in forks of a warm process, which has imported torch and fairseq.
 
 A command would else spend seconds on imports. The fork has a folder, an environment, files and
 arguments of its own and imports ``fairseq_outlayers`` itself, so patches and registries are those
@@ -23,8 +23,11 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any, Dict, List, Sequence
 
+from tests.forks import exit_code, take_streams
+
 ROOT = Path(__file__).parents[1]
-IMPORTED = ("preprocess", "train", "generate", "interactive", "eval_lm")  # of fairseq_cli
+COMMANDS = ("preprocess", "train", "generate", "interactive", "eval_lm", "hydra_train")
+LATE = ("sacrebleu", "tensorboardX")  # imported when a command is under way
 
 
 def run_module(
@@ -40,7 +43,7 @@ def run_module(
     Raises:
         subprocess.TimeoutExpired: after ``timeout`` seconds, when the fork has been killed.
     """
-    request = {"module": module, "arguments": list(arguments), "cwd": str(cwd)}
+    request = {"arguments": ["-m", module, *arguments], "cwd": str(cwd)}
     with (
         tempfile.TemporaryFile("w+") as given,
         tempfile.TemporaryFile("w+") as out,
@@ -49,7 +52,7 @@ def run_module(
     ):
         given.write(stdin)
         given.seek(0)
-        connection.connect(_server())
+        connection.connect(socket_of_server())
         data = json.dumps({**request, "environment": dict(environment)}).encode()
         files = [file.fileno() for file in (given, out, err)]
         socket.send_fds(connection, [len(data).to_bytes(8, "big")], files)
@@ -71,7 +74,7 @@ def _text_of(file: IO[str]) -> str:
 
 
 @functools.cache
-def _server() -> str:
+def socket_of_server() -> str:
     """The socket of this process's server."""
     folder = tempfile.mkdtemp()
     path = f"{folder}/socket"
@@ -96,7 +99,9 @@ def _server() -> str:
 
 def serve(path: str) -> None:
     """Fork for every request until the parent goes."""
-    for name in IMPORTED:
+    for name in LATE:
+        importlib.import_module(name)
+    for name in COMMANDS:
         importlib.import_module(f"fairseq_cli.{name}")
         del sys.modules[f"fairseq_cli.{name}"]  # a command runs it as __main__
     for handler in list(logging.root.handlers):  # which the imports have set
@@ -139,30 +144,29 @@ def _answer(connection: socket.socket) -> None:
 
 
 def _command(request: Dict[str, Any], files: List[int]) -> int:
-    """The exit code of a module, run as its interpreter would."""
+    """The exit code of ``python ARGUMENT ...``."""
     os.setpgid(0, 0)
-    for target, number in enumerate(files):
-        os.dup2(number, target)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
+    take_streams(files)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
-    sys.argv = [request["module"], *request["arguments"]]
-    try:
-        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
-        return 0
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        return 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    return exit_code(functools.partial(_run, request["arguments"]))
+
+
+def _run(arguments: List[str]) -> None:
+    """A module (``-m``), code (``-c``) or a script."""
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        sys.path.insert(0, "")
+        exec(arguments[1], {"__name__": "__main__"})
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, os.path.dirname(os.path.realpath(arguments[0])))
+        runpy.run_path(arguments[0], run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.decoding.restriction import projection_of, replaced_projection
+from fairseq_outlayers.decoding.restriction import parts_of, projection_of, replaced_projection
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayer
 
 
 class Int8Projection(nn.Module):
@@ -27,13 +26,7 @@ class Int8Projection(nn.Module):
 
     def __init__(self, layer: nn.Module):
         super().__init__()
-        if isinstance(layer, OutputLayer):
-            self.project: Any = layer.project
-            embeddings, bias = layer.class_embeddings(), layer.class_bias()
-        else:
-            assert isinstance(layer, nn.Linear)
-            self.project = nn.Identity()
-            embeddings, bias = layer.weight, layer.bias
+        self.project, embeddings, bias = parts_of(layer)
         if embeddings.device.type != "cpu":
             raise UserError(
                 "--int8-projection is for decoding on a CPU: add --cpu, or leave it out"

@@ -1,7 +1,7 @@
 """An output layer restricted to candidates, gathered once for a whole search."""
 
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -12,6 +12,22 @@ from fairseq_outlayers.decoding.candidates import BatchCandidates
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import rows_of
+
+
+def parts_of(
+    layer: nn.Module, ids: Optional[Tensor] = None
+) -> Tuple[Callable[[Tensor], Tensor], Tensor, Optional[Tensor]]:
+    """What scores classes: the context encoder, class embeddings, and biases if there are any.
+
+    Args:
+        layer: an output layer of ours, or the linear projection of a fairseq model.
+        ids: of the classes, or None for all.
+    """
+    if isinstance(layer, OutputLayer):
+        return layer.project, layer.class_embeddings(ids), layer.class_bias(ids)
+    assert isinstance(layer, nn.Linear)
+    bias = None if layer.bias is None else rows_of(layer, "bias", ids)
+    return nn.Identity(), rows_of(layer, "weight", ids), bias
 
 
 class RestrictedProjection(nn.Module):
@@ -26,14 +42,7 @@ class RestrictedProjection(nn.Module):
         super().__init__()
         self.excluded: Optional[Tensor] = None  # (R, C), set as the rows of the search change
         ids = candidates.ids
-        if isinstance(layer, OutputLayer):
-            self.project = layer.project
-            self.embeddings, bias = layer.class_embeddings(ids), layer.class_bias(ids)
-        else:
-            assert isinstance(layer, nn.Linear)
-            self.project = nn.Identity()
-            self.embeddings = rows_of(layer, "weight", ids)
-            bias = None if layer.bias is None else rows_of(layer, "bias", ids)
+        self.project, self.embeddings, bias = parts_of(layer, ids)
         if len(candidates.closed):
             bias = self.embeddings.new_zeros(len(ids)) if bias is None else bias.clone()
             bias[candidates.closed] = -torch.inf

@@ -171,8 +171,8 @@ class CandidateGenerator(SequenceGenerator):
     ) -> Hypotheses:
         if self.candidates is None:
             with ExitStack() as stack:
-                for model in self.model.models:
-                    if self.int8_projections is not None:
+                if self.int8_projections is not None:
+                    for model in self.model.models:
                         stack.enter_context(self.int8_projections.of(model))
                 return super()._generate(sample, prefix_tokens, constraints, bos_token)
         assert constraints is None, "refused by the task"

@@ -140,6 +140,7 @@ def tables_of_model(model: nn.Module) -> Iterator[Table]:
         yield from declared_tables(module).values()
 
 
-def rows_of(module: Any, name: str, ids: Tensor) -> Tensor:
-    """Rows of a parameter of a module that is none of ours, and declares no tables."""
-    return lookup(getattr(module, name), ids)
+def rows_of(module: Any, name: str, ids: Optional[Tensor]) -> Tensor:
+    """Rows of a parameter of a module that is none of ours, and declares no tables; None: all."""
+    table = getattr(module, name)
+    return table if ids is None else lookup(table, ids)

@@ -1,6 +1,6 @@
-"""What stands for ``python`` or ``fairseq-train`` in a page's shell: asks the warm process.
+"""What stands for ``python`` in a page's shell: asks the warm process of ``tests/warm_server.py``.
 
-Started without site packages, so that it costs nothing: ``python -SE client.py SOCKET NAME ...``.
+Started without site packages, so that it costs nothing: ``python -SE client.py SOCKET WORD ...``.
 """
 
 import json
@@ -8,12 +8,13 @@ import os
 import socket
 import sys
 
-path, name, *arguments = sys.argv[1:]
-request = {"name": name, "arguments": arguments, "folder": os.getcwd(), "set": dict(os.environ)}
+path, *arguments = sys.argv[1:]
+request = {"arguments": arguments, "cwd": os.getcwd(), "environment": dict(os.environ)}
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(path)
     message = json.dumps(request).encode()
     socket.send_fds(server, [len(message).to_bytes(8, "big")], [0, 1, 2])
     server.sendall(message)
-    status = server.recv(1)  # when the command has ended
-sys.exit(status[0] if status else 1)
+    server.recv(8)  # the command's process
+    code = int.from_bytes(server.recv(8) or b"\1", "big", signed=True)  # when it has ended
+sys.exit(code if code >= 0 else 128 - code)

@@ -2,15 +2,22 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.docs.server import COMMANDS
+from tests.warm_server import socket_of_server
 
 ROOT = Path(__file__).parents[2]
+# Console scripts, and what they run.
+SCRIPTS = {
+    **{f"fairseq-{name}": f"fairseq_cli.{name}" for name in ("preprocess", "train", "generate")},
+    "fairseq-interactive": "fairseq_cli.interactive",
+    "fairseq-eval-lm": "fairseq_cli.eval_lm",
+    "fairseq-hydra-train": "fairseq_cli.hydra_train",
+    "ct2-fairseq-converter": "ctranslate2.converters.fairseq",
+}
 SHELL = ("", "bash")
 SHOWN = ("text", "yaml", "json", "tsv")  # output and files, which a page shows and nothing runs
 
@@ -39,20 +46,19 @@ class Shell:
     """Runs the blocks of pages; ``python`` and fairseq's commands are forks of a warm process.
 
     Args:
-        folder: for the socket and the programs that stand for the commands.
+        folder: for the programs that stand for the commands.
         environment: added to that of the tests.
     """
 
     def __init__(self, folder: Path, **environment: str):
         self.programs = folder / "bin"
         self.programs.mkdir(parents=True)
-        path = folder / "socket"
         client = Path(__file__).with_name("client.py")
-        for name in COMMANDS:
+        fork = f"exec {sys.executable} -SE {client} {socket_of_server()}"
+        for name, module in {"python": None, **SCRIPTS}.items():
             program = self.programs / name
-            program.write_text(
-                f'#!/bin/sh\nexec {sys.executable} -SE {client} {path} {name} "$@"\n'
-            )
+            run = fork if module is None else f"{fork} -m {module}"
+            program.write_text(f'#!/bin/sh\n{run} "$@"\n')
             program.chmod(0o755)
         beside = Path(sys.executable).parent
         self.environment = {
@@ -63,15 +69,6 @@ class Shell:
             "OMP_NUM_THREADS": "1",
             **environment,
         }
-        self.server = subprocess.Popen(
-            [sys.executable, "-m", "tests.docs.server", path],
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert self.server.stdout.readline() == b"ready\n"
 
     def run(self, script: str, folder: Path, timeout: int = 300) -> str:
         """Run a script that must succeed, command by command; what it printed."""
@@ -88,9 +85,3 @@ class Shell:
         )
         assert done.returncode == 0, f"{script}\n{done.stdout[-4000:]}"
         return done.stdout
-
-    def close(self) -> None:
-        """End the warm process and what it still runs."""
-        self.server.stdin.close()
-        os.killpg(self.server.pid, signal.SIGTERM)
-        self.server.wait()

@@ -38,10 +38,7 @@ def test_the_notebook_runs_cell_by_cell(tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "notebook.py").write_text(program(), encoding="utf-8")
     shell = Shell(tmp_path / "shell")
-    try:
-        shell.run(f"python {tmp_path}/notebook.py", NOTEBOOK.parent, timeout=600)
-    finally:
-        shell.close()
+    shell.run(f"python {tmp_path}/notebook.py", NOTEBOOK.parent, timeout=600)
 
 
 def test_no_output_is_kept_in_the_notebook():

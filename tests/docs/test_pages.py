@@ -47,8 +47,7 @@ def readers(tmp_path_factory):
     for name in ("data_prep", "fairseq_outlayers", "recipes", "docs"):
         (checkout / name).symlink_to(ROOT / name)
     shell = Shell(tmp_path_factory.mktemp("shell"), HOME=str(home))
-    yield Readers(shell, tmp_path_factory.mktemp("readers"))
-    shell.close()
+    return Readers(shell, tmp_path_factory.mktemp("readers"))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.forks import exit_code, take_streams
+
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "fairseq_outlayers"
 DATA_PREP = ROOT / "data_prep"
@@ -105,7 +107,8 @@ def run(
         try:  # whatever happens, the child must not go on as its parent
             _become(out_end, err_end, seconds, folder, stdin)
             before()
-            code = _exit_code(shlex.split(line))
+            command, *arguments = shlex.split(line)
+            code = exit_code(lambda: _call(command, arguments))
         finally:
             os._exit(code)
     os.close(out_end)
@@ -138,11 +141,7 @@ def _become(out: int, err: int, seconds: int, folder: Path | None, stdin: str) -
     text = tempfile.TemporaryFile()  # noqa: SIM115 - the child ends with it
     text.write(stdin.encode())
     text.seek(0)
-    for number, target in enumerate((text.fileno(), out, err)):
-        os.dup2(target, number)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    take_streams((text.fileno(), out, err))
     for handler in list(logging.root.handlers):
         logging.root.removeHandler(handler)
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, force=True)
@@ -154,23 +153,6 @@ def _become(out: int, err: int, seconds: int, folder: Path | None, stdin: str) -
     signal.alarm(seconds)
     if folder is not None:
         os.chdir(folder)
-
-
-def _exit_code(words: list) -> int:
-    """Run a command as its interpreter would, and say what that would exit with."""
-    try:
-        _call(words[0], words[1:])
-        return 0
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        return 1
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
 
 
 def _call(command: str, arguments: list) -> None:
