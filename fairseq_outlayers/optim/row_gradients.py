@@ -73,14 +73,33 @@ def merge_each_batch(table: Tensor) -> None:
     autograd lists the rows of all batches of an update (``--update-freq``) behind each other, and
     merging them afterwards adds a word's gradients in the order of its places. Processes add up
     their own batch first. So here each batch's rows are merged before they join those before, on a
-    CPU; then two processes equal one with ``--update-freq 2`` bit for bit. On an accelerator the
-    host would have to wait for every table and batch, and the two differ in the last digits.
+    CPU; then two processes equal one with ``--update-freq 2`` bit for bit. Rows whose gradient is
+    zero, as that of padding, are dropped, as :func:`average_over_processes` drops them: else their
+    moments would move a row on one process that stays where it is on two. On an accelerator the
+    host would have to wait for every table and batch, and the two differ.
     """
     table.register_hook(_merged_on_cpu)
 
 
 def _merged_on_cpu(gradient: Tensor) -> Tensor:
-    return gradient.coalesce() if gradient.is_sparse and gradient.device.type == "cpu" else gradient
+    if not gradient.is_sparse or gradient.device.type != "cpu":
+        return gradient
+    gradient = gradient.coalesce()
+    rows, values = gradient.indices()[0], gradient.values()
+    not_zero = _not_zero(values)
+    if bool(not_zero.all()):
+        return gradient
+    return _sparse(rows[not_zero], values[not_zero], tuple(gradient.shape))
+
+
+def _not_zero(values: Tensor) -> Tensor:
+    """Which rows ``(n, ...)`` are not all zero, ``(n,)``. A CPU reads few of the numbers."""
+    numbers = values.flatten(1) if values.dim() > 1 else values.unsqueeze(1)
+    if values.device.type != "cpu":
+        return numbers.any(1)
+    found = numbers[:, 0] != 0
+    left = (~found).nonzero()[:, 0]
+    return found.index_put((left,), numbers[left].any(1))
 
 
 def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
@@ -145,7 +164,7 @@ def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     own = [_merged(_without_rows(p) if p.grad is None else p.grad) for p in listed]
     # A process that has run out of batches repeats one with a loss of zero. What that batch lists
     # has not been met in this update; nor have the rows behind the different ones, which are zero.
-    met = [v.flatten(1).any(1) if v.dim() > 1 else v != 0 for _, v, _ in own]
+    met = [_not_zero(values) for _, values, _ in own]
     counts = torch.stack([of_table.sum() for of_table in met])
     everywhere = [torch.empty_like(counts) for _ in range(world_size)]
     dist.all_gather(everywhere, counts, group=group)

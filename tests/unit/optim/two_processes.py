@@ -49,7 +49,7 @@ def train(rank, world_size, wrap=lambda model: model, batches=BATCHES, dtype=tor
 
 
 def make_criterion(task):
-    config = SampledSoftmaxConfig(sampler="uniform", num_sampled=5)
+    config = SampledSoftmaxConfig(sampler="uniform", num_sampled=20)
     config.sentence_avg, config.seed = False, 1
     return SampledSoftmax.build_criterion(config, task)
 
