@@ -166,8 +166,8 @@ def test_nothing_is_overwritten_and_mistakes_are_one_line(data, uncorrected, tmp
         (empty / name).write_text((data / name).read_text())
     new = tmp_path / "new.pt"
     for path, target, options, message in (
-        (uncorrected, output, [], f"--output {output}: is there already"),
-        (uncorrected, tmp_path / "none" / "x.pt", [], "there is no folder .*none"),
+        (uncorrected, output, [], f"--output {output}: already exists"),
+        (uncorrected, tmp_path / "none" / "x.pt", [], ": no folder .*none"),
         (output, new, [], "its scores are corrected already"),
         (tmp_path / "whole" / "checkpoint_last.pt", new, [], "not trained with --partition-size"),
         (tmp_path / "no_bias" / "checkpoint_last.pt", new, [], "with --no-class-bias"),

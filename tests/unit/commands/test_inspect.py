@@ -68,7 +68,7 @@ def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message
 def test_language_models_and_three_models_are_refused(tmp_path):
     arguments = command(tmp_path, models=1)
     arguments[2] = save_checkpoint(tmp_path, "subword_lm")
-    with pytest.raises(UserError, match="a language model; inspect takes models that translate"):
+    with pytest.raises(UserError, match="a language model; inspect needs a translation model"):
         main(arguments)
     with pytest.raises(UserError, match="--path: 3 checkpoints"):
         main(command(tmp_path, models=3))
