@@ -213,7 +213,7 @@ def test_the_usual_report_goes_as_far_as_the_file(files, command):
 @pytest.mark.parametrize("option", ["--frequent", "--report-frequent", "--report-per-word"])
 def test_an_option_that_would_change_nothing_is_refused(option, files, command, one_error_line):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", option, 3)
-    assert f"{option} 3 changes nothing without --" in one_error_line(done)
+    assert f"{option} 3 has no effect without --" in one_error_line(done)
     assert not (files / "out.npz").exists()
 
 

@@ -132,19 +132,19 @@ def test_alignments_are_imported(tmp_path, command):
     [
         (
             "--source s --target t --table-format lex",
-            "--table-format lex changes nothing without --table",
+            "--table-format lex has no effect without --table",
         ),
-        ("--table t --iterations 3", "--iterations 3 changes nothing unless IBM Model 1"),
+        ("--table t --iterations 3", "--iterations 3 has no effect unless IBM Model 1"),
         (
             "--source s --target t --alignments a --iterations 5",
-            "--iterations 5 changes nothing unless",
+            "--iterations 5 has no effect unless",
         ),
         (
             "--source s --target t --aligner eflomal --iterations 5",
-            "--iterations 5 changes nothing unless",
+            "--iterations 5 has no effect unless",
         ),
-        ("--table t --source s", "--source s changes nothing beside --table"),
-        ("--table t --target s", "--target s changes nothing beside --table"),
+        ("--table t --source s", "--source s has no effect beside --table"),
+        ("--table t --target s", "--target s has no effect beside --table"),
     ],
 )
 def test_an_option_that_would_change_nothing_is_refused(given, message):

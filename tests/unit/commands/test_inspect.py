@@ -55,8 +55,8 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
         (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
-        (["--candidate-copies"], "--candidate-copies changes nothing without --candidate-frequent"),
-        (["--unk-dictionary", "x"], "--unk-dictionary x changes nothing without --unk-replacement"),
+        (["--candidate-copies"], "--candidate-copies has no effect without --candidate-frequent"),
+        (["--unk-dictionary", "x"], "--unk-dictionary x has no effect without --unk-replacement"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message):

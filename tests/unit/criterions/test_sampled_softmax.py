@@ -175,8 +175,8 @@ def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "needs --num-sampled or --sample-share, one of them"),
-        ({"num_sampled": 3, "sample_share": 0.1}, "one of them .given: --num-sampled 3"),
+        ({}, "needs either --num-sampled or --sample-share"),
+        ({"num_sampled": 3, "sample_share": 0.1}, "either --num-sampled or --sample-share .given: --num-sampled 3"),
         ({"num_sampled": 22}, "--num-sampled 22: the target dictionary has 21 classes only"),
         ({"num_sampled": -1}, "--num-sampled -1: must be at least 0"),
         ({"sample_share": 1.5}, "--sample-share 1.5: must be at least 0 and at most 1"),

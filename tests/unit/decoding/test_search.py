@@ -363,11 +363,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"candidate_scope": "batch"}, "scope batch changes nothing without --candidate-freq"),
-            ({"candidate_per_word": 3}, "per-word 3 changes nothing without --candidates"),
+            ({"candidate_scope": "batch"}, "scope batch has no effect without --candidate-freq"),
+            ({"candidate_per_word": 3}, "per-word 3 has no effect without --candidates"),
             (
                 {"candidate_per_word": 3, "candidate_frequent": 9},
-                "per-word 3 changes nothing without --candidates",
+                "per-word 3 has no effect without --candidates",
             ),
         ],
     )

@@ -55,8 +55,8 @@ def test_what_does_not_is_refused_by_name(changes, message):
     [
         ({"partition_size": -1}, "--partition-size -1"),
         ({"partition_size": 9, "source_partition_size": -2}, "--source-partition-size -2"),
-        ({"reshuffle_partitions": True}, "--reshuffle-partitions changes nothing without"),
-        ({"table_device": "cpu"}, "--table-device cpu changes nothing without"),
+        ({"reshuffle_partitions": True}, "--reshuffle-partitions has no effect without"),
+        ({"table_device": "cpu"}, "--table-device cpu has no effect without"),
     ],
 )
 def test_numbers_and_options_without_meaning_are_refused(given, message):

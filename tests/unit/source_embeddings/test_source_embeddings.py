@@ -267,7 +267,7 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
     ("name", "options", "said"),
     [
         ("mix_sum", {"external_embeddings": None}, "mix_sum needs --external-embeddings FILE"),
-        ("internal", {"external_embeddings": "t.npy"}, "t.npy changes nothing with"),
+        ("internal", {"external_embeddings": "t.npy"}, "t.npy has no effect with"),
         ("internal", {"internal_vocabulary": 4}, "--internal-vocabulary 4: must be more than"),
         ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
