@@ -23,9 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
-    num_sampled: int = ranged(
-        0, "classes to sample per batch; or use --sample-share", at_least=0
-    )
+    num_sampled: int = ranged(0, "classes to sample per batch; or use --sample-share", at_least=0)
     sample_share: float = ranged(
         0.0, "share of all classes to sample per batch, between 0 and 1", at_least=0, at_most=1
     )

@@ -104,7 +104,7 @@ BAD_ARGUMENTS = {
     "download nothing --out new": "choose from 'multi30k', 'multi30k-mono', 'ptb'",
     "download ptb --out new --from mirror": "mirror/ptb/ptb.train.txt.gz: no such file",
     "build_lexicon --output new": "--source and --target are needed",
-    "build_lexicon --table in.en --output new": "in.en:1: 'one two' is no line of a fast_align",
+    "build_lexicon --table in.en --output new": "in.en:1: 'one two' is not a line of a fast_align",
     "build_lexicon --source in.en --target in.de --output in.de": "in.de: is also an input",
     "train_embeddings --input in.en --output new.vec --buckets 9": (
         "--buckets 9 has no effect without --method fasttext"

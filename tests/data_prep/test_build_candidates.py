@@ -178,7 +178,7 @@ def test_the_command_reports_coverage_and_writes_three_files(files, command):
     [
         ({"dict.t": "x\n"}, "dict.t:1: 'x' is not WORD COUNT"),
         ({"dict.t": "q 1\n"}, "lexicon: no entry is in both dictionaries"),
-        ({"lexicon": "a b\n"}, "lexicon:1: 'a b' is no line of a fast_align table"),
+        ({"lexicon": "a b\n"}, "lexicon:1: 'a b' is not a line of a fast_align table"),
         ({"dev.t": "x\n"}, "dev.t:1: last of 1 lines, but dev.s has 3"),
     ],
 )

@@ -136,10 +136,10 @@ def test_a_sample_smaller_than_the_batch_warns_once_with_the_realised_share(
         logged = [loss_at(criterion, model, batch, update)[2] for update in range(3)]
     distinct = len(batch["target"].unique())  # padding is among them
     assert all(log["scored_classes"] == distinct for log in logged)
-    (warning,) = [r.getMessage() for r in caplog.records if "must be scored" in r.getMessage()]
+    (warning,) = [r.getMessage() for r in caplog.records if "distinct targets" in r.getMessage()]
     assert f"{distinct} classes" in warning
     assert f"{distinct / 21:.1%}" in warning
-    assert "2 were asked for" in warning
+    assert "only 2 classes are to be sampled" in warning
 
 
 class EveryOther(Sampler):
@@ -176,8 +176,11 @@ def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, mo
     ("options", "message"),
     [
         ({}, "needs either --num-sampled or --sample-share"),
-        ({"num_sampled": 3, "sample_share": 0.1}, "either --num-sampled or --sample-share .given: --num-sampled 3"),
-        ({"num_sampled": 22}, "--num-sampled 22: the target dictionary has 21 classes only"),
+        (
+            {"num_sampled": 3, "sample_share": 0.1},
+            "either --num-sampled or --sample-share .given: --num-sampled 3",
+        ),
+        ({"num_sampled": 22}, "--num-sampled 22: the target dictionary has only 21 classes"),
         ({"num_sampled": -1}, "--num-sampled -1: must be at least 0"),
         ({"sample_share": 1.5}, "--sample-share 1.5: must be at least 0 and at most 1"),
         ({"sample_share": -0.5}, "--sample-share -0.5: must be at least 0 and at most 1"),

@@ -396,7 +396,7 @@ class TestRefusals:
         for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200], array.getvalue()):
             (tmp_path / "broken").write_bytes(broken)
             task = make_task(candidates=str(tmp_path / "broken"), candidate_frequent=9)
-            self.refused(task, "not a candidate file, or a damaged one")
+            self.refused(task, "not a candidate file, or damaged")
 
     def test_any_wrong_byte_of_a_compressed_file(self, write_candidates, dictionaries, tmp_path):
         with np.load(write_candidates()) as arrays:

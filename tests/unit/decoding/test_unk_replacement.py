@@ -124,7 +124,7 @@ def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, deco
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unk_replacement": "dictionary"}, "dictionary needs an --unk-dictionary"),
+        ({"unk_replacement": "dictionary"}, "dictionary needs --unk-dictionary"),
         ({"unk_replacement": "copy", "unk_dictionary": "x"}, "takes no --unk-dictionary"),
         ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: no such file"),
         ({"unk_dictionary": "x"}, "--unk-dictionary x has no effect without --unk-replacement"),
