@@ -106,12 +106,12 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--partition-size", 70], "--partition-size 60, and this run has 70"),
-        (["--seed", 2], "--seed 1, and this run has 2"),
-        (["--update-freq", 2], r"--update-freq \[1\], and this run has \[2\]"),
+        (["--partition-size", 70], "--partition-size 60, but this run has 70"),
+        (["--seed", 2], "--seed 1, but this run has 2"),
+        (["--update-freq", 2], r"--update-freq \[1\], but this run has \[2\]"),
         (
             ["--partition-correction", "none"],
-            "--partition-correction log_share, and this run has none, so its scores of classes",
+            "--partition-correction log_share, but this run has none, so the scores of classes",
         ),
     ],
 )

@@ -194,7 +194,7 @@ def test_hydra_trains_the_same_model(data, tmp_path):
             ["--criterion", "sampled_softmax", "--num-sampled", 4, "--proposal-smoothing", 0.1],
             "--proposal-smoothing 0.1 has no effect with --sampler uniform",
         ),
-        (["--optimizer", "lazy_adam", "--fp16"], "--fp16 does not go with"),
+        (["--optimizer", "lazy_adam", "--fp16"], "--fp16 does not support"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_makes_no_checkpoint(data, tmp_path, options, said):

@@ -54,7 +54,7 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
         (["--number", "0"], "--number 0: must be at least 1"),
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
-        (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
+        (["--output", "/nowhere/page.html"], "no folder /nowhere"),
         (["--candidate-copies"], "--candidate-copies has no effect without --candidate-frequent"),
         (["--unk-dictionary", "x"], "--unk-dictionary x has no effect without --unk-replacement"),
     ],
