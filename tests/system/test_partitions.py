@@ -127,12 +127,12 @@ def test_a_run_with_other_partitions_does_not_go_on(data, tmp_path, options, mes
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--partition-size", 6], "sentence .* different target words.*--partition-size"),
-        (["--criterion", "full_softmax"], "--criterion full_softmax does not know of"),
-        (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of whole tables"),
+        (["--partition-size", 6], "sentence .* distinct target words.*--partition-size"),
+        (["--criterion", "full_softmax"], "--criterion full_softmax does not support"),
+        (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of full tables"),
         (["--store-ema"], "--store-ema would average"),
         (["--partition-size", 0], "--criterion partition_softmax needs partitions"),
-        (["--freeze-embeddings"], "name a checkpoint in --finetune-from-model"),
+        (["--freeze-embeddings"], "give a checkpoint by --finetune-from-model"),
         (["--table-device", "cpu", "--eval-bleu"], "--eval-bleu needs the tables on the model"),
         (["--skip-remainder-batch"], "--skip-remainder-batch would drop"),
     ],

@@ -50,7 +50,9 @@ def warn_anew():
     ids=["another word", "another order", "other borders"],
 )
 def test_another_dictionary_of_the_same_size_is_refused_by_side_and_file(other):
-    message = r"another target dictionary .dict\.de\.txt.: .* 8 symbols, but not the same .* Pass the data"
+    message = (
+        r"another target dictionary .dict\.de\.txt.: both have 8 symbols, but not .* Pass the data"
+    )
     with pytest.raises(UserError, match=message):
         Model(target=other).load_state_dict(Model().state_dict())
     with pytest.raises(UserError, match=r"another source dictionary .dict\.en\.txt"):

@@ -35,8 +35,8 @@ def test_what_goes_with_partitions_is_accepted(optimizer):
     ("changes", "message"),
     [
         ({"optimizer___name": "adafactor"}, "--optimizer adafactor keeps sums over rows"),
-        ({"optimizer___name": "composite"}, "--optimizer composite does not show"),
-        ({"optimizer___name": "lazy_adam"}, "--optimizer lazy_adam updates rows of whole"),
+        ({"optimizer___name": "composite"}, "--optimizer composite hides"),
+        ({"optimizer___name": "lazy_adam"}, "--optimizer lazy_adam updates rows of full"),
         ({"dataset__grouped_shuffling": True}, "--grouped-shuffling would mix partitions"),
         ({"common__fp16": True}, "--fp16 replaces the parameters"),
         ({"common__bf16": True}, "--bf16 replaces the parameters"),

@@ -72,7 +72,7 @@ def test_an_empty_text_is_refused(task, monkeypatch):
     task.args.data = "data"
     monkeypatch.setattr(data_utils, "load_indexed_dataset", lambda *args, **options: [])
     task.args.dataset_impl = None
-    with pytest.raises(UserError, match=r"data/valid: no sentence in it"):
+    with pytest.raises(UserError, match=r"data/valid: has no sentences"):
         task.load_dataset("valid")
 
 
