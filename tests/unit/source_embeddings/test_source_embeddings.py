@@ -273,7 +273,7 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
         ("mix_gate", {"mapped_dropout": 1.0}, "--mapped-dropout 1.0"),
         ("only_external", {"external_map": "per_direction", "bidirectional": False}, "two direc"),
-        ("gate", {}, "--source-embedding gate: no such choice. Known: internal, mix_gate"),
+        ("gate", {}, "--source-embedding gate: unknown; choose from internal, mix_gate"),
     ],
 )
 def test_what_cannot_be_built_is_refused_with_its_values(make, name, options, said):
