@@ -39,7 +39,7 @@ def checkpoint_report(path: Path) -> str:
     lines += [f"  {title:46} {n:>13,} {size / 1e6:>10,.1f} MB" for title, n, size in rows]
     lines.append(f"  {'file':60} {path.stat().st_size / 1e6:>10,.1f} MB")
     share = regenerated / max(in_file + regenerated, 1)
-    lines.append(f"  regenerated share of the model's weights: {share:.1%}")
+    lines.append(f"  share of the model's weights regenerated: {share:.1%}")
     return "\n".join(lines) + "\n"
 
 

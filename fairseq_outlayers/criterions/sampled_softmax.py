@@ -103,8 +103,8 @@ class SampledSoftmax(SoftmaxCriterion):
             self._warned = True
             share, asked = size / self.sampler.num_classes, self.sampler.num_sampled
             logger.warning(
-                f"a batch has {size} distinct targets, {share:.1%} of all classes, but only "
-                f"{asked} classes are to be sampled: such batches get no further negatives "
+                f"a batch has {size} classes that must be scored, {share:.1%} of all, but only "
+                f"{asked} are to be sampled: such batches get no further negatives "
                 "(raise --num-sampled or --sample-share, or use smaller batches)"
             )
 

@@ -12,7 +12,6 @@ from fairseq_outlayers.errors import UserError
 
 logger = logging.getLogger(__name__)
 
-MARKERS = {"subword_nmt": "@@", "sentencepiece": "▁"}
 CODES = {"subword_nmt": "bpe_codes", "fastbpe": "bpe_codes", "sentencepiece": "sentencepiece_model"}
 
 

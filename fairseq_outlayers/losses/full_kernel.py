@@ -14,6 +14,7 @@ from fairseq_outlayers.losses.gradient_products import (
     add_product,
     float16_factor,
     product,
+    scaled_once,
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
@@ -51,14 +52,7 @@ class SummedFullNLL(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
-        if ctx.gradients is None:
-            raise RuntimeError("a summed softmax can be differentiated only once")
-        gradients, ctx.gradients = ctx.gradients, None
-        scaled = (
-            None if gradient is None else gradient.mul_(scale).to(dtype)
-            for gradient, dtype in zip(gradients, ctx.types, strict=True)
-        )
-        return None, None, None, *scaled
+        return None, None, None, *scaled_once(ctx, scale)
 
 
 def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Tensor:

@@ -7,7 +7,7 @@ exact.
 """
 
 import math
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -47,6 +47,22 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
     if factor is None:
         return (shares.to(other.dtype) @ other).to(shares.dtype)
     return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
+
+
+def scaled_once(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
+    """The gradients of a forward pass in ``ctx.types``, times ``scale``; consumes them.
+
+    Args:
+        ctx: of an ``autograd.Function``, with ``gradients`` and ``types``, one for each input.
+        scale: the gradient of the loss.
+    """
+    if ctx.gradients is None:
+        raise RuntimeError("a summed softmax can be differentiated only once")
+    gradients, ctx.gradients = ctx.gradients, None
+    return tuple(
+        None if gradient is None else gradient.mul_(scale).to(dtype)
+        for gradient, dtype in zip(gradients, ctx.types, strict=True)
+    )
 
 
 def add_product(total: Tensor, shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> None:

@@ -15,6 +15,7 @@ from fairseq_outlayers.losses.gradient_products import (
     add_product,
     float16_factor,
     product,
+    scaled_once,
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
@@ -121,14 +122,7 @@ class SummedNLL(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
-        if ctx.gradients is None:
-            raise RuntimeError("a summed sampled softmax can be differentiated only once")
-        gradients, ctx.gradients = ctx.gradients, None
-        scaled = (
-            gradient.mul_(scale).to(dtype)
-            for gradient, dtype in zip(gradients, ctx.types, strict=True)
-        )
-        return None, None, None, *scaled
+        return None, None, None, *scaled_once(ctx, scale)
 
 
 Factors = Tuple[Optional[Tensor], Optional[Tensor]]
