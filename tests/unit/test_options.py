@@ -65,7 +65,7 @@ def test_an_option_of_fairseqs_own_is_refused():
 
 
 def test_an_option_of_another_axis_is_refused():
-    with pytest.raises(UserError, match=r"--proposal-smoothing.* an option of sampler too"):
+    with pytest.raises(UserError, match=r"--proposal-smoothing.* also an option of sampler"):
         selection_config("C", selection(entry_with("proposal_smoothing")))
 
 

@@ -119,7 +119,7 @@ def test_frozen_layers_of_another_seed_are_refused(task):
     state = make_model(
         "transformer_outlayers", task, **{**FROZEN, "reservoir_seed": 5}
     ).state_dict()
-    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 5, and 1 is given"):
+    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 5, not 1"):
         make_model("transformer_outlayers", task, **FROZEN).load_state_dict(state)
 
 

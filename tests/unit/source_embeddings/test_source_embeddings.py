@@ -272,7 +272,11 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
         ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
         ("mix_gate", {"mapped_dropout": 1.0}, "--mapped-dropout 1.0"),
-        ("only_external", {"external_map": "per_direction", "bidirectional": False}, "two direc"),
+        (
+            "only_external",
+            {"external_map": "per_direction", "bidirectional": False},
+            "a bidirectional encoder",
+        ),
         ("gate", {}, "--source-embedding gate: unknown; choose from internal, mix_gate"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, messa
 @pytest.mark.parametrize("state", [[1, 2], torch.ones(3), {}, {"model": {}, "args": None}])
 def test_a_file_that_is_no_checkpoint_is_refused_by_its_name(tmp_path, state):
     torch.save(state, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model.pt.*no checkpoint"):
+    with pytest.raises(UserError, match=r"model.pt.*not a fairseq checkpoint"):
         checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "model.pt"))
     with pytest.raises(UserError, match="a folder"):
         checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path))
@@ -166,7 +166,7 @@ def test_lines_end_in_line_feeds_and_other_returns_are_counted(
     [
         (b"1\n2\n", "line n of one must translate line n of the other"),
         (b"1\r2\n3\n", "1 carriage returns within lines"),
-        (b"", "an empty file"),
+        (b"", "empty file"),
         (b"\xff\n2\n3\n", "not UTF-8 text"),
     ],
 )
