@@ -77,8 +77,8 @@ def _refuse_interpolations(options: Any) -> None:
         if "${" in value:
             raise UserError(
                 f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, an "
-                "omegaconf interpolation, which fairseq never saves. Use a checkpoint from a source "
-                "that you trust."
+                "omegaconf interpolation, which fairseq never saves. Use a checkpoint from a "
+                "source that you trust."
             )
 
 

@@ -255,5 +255,5 @@ def test_a_task_that_predicts_fewer_words_than_it_reads_is_refused(dictionary):
     fewer = TruncatedDictionary(dictionary, 8)
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=fewer)
     config = MODEL_DATACLASS_REGISTRY["word_lm"]()
-    with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* reads, 17 of them"):
+    with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* all 17 words"):
         MODEL_REGISTRY["word_lm"].build_model(config, task)
