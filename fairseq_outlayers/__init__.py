@@ -1,10 +1,9 @@
 """Output layers for fairseq: ``fairseq-train DATA --user-dir fairseq_outlayers --arch ...``.
 
-Importing the package registers everything in it and applies its patches to fairseq (``patches/``).
-Where fairseq is not installed, nothing is registered, and ``losses``,
-``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can be imported all the
-same (docs/without_fairseq.md). Nor is anything in the commands of ``data_prep/``, which share
-``formats`` with the package and need neither fairseq nor PyTorch.
+Importing the package registers all its parts and patches fairseq (``patches/``). Without fairseq,
+``losses``, ``samplers``, ``output_layers``, ``compositions`` and ``optim.row_adam`` can still be
+imported (docs/without_fairseq.md). The scripts of ``data_prep/`` import ``formats`` only, and
+register nothing: they need neither fairseq nor PyTorch.
 """
 
 import sys
@@ -19,20 +18,20 @@ __all__ = ["load"]
 
 
 def register() -> None:
-    """Patch fairseq and register everything with it, if it is installed; once is enough."""
+    """Patch fairseq and register all parts with it, if it is installed. Idempotent."""
     try:
         import fairseq  # noqa: F401
     except ModuleNotFoundError as error:
-        if error.name != "fairseq":  # it is there, and something that it needs is not
+        if error.name != "fairseq":  # a dependency of fairseq is missing
             raise
     else:
         from fairseq_outlayers import with_fairseq  # noqa: F401
 
 
 def _is_wanted() -> bool:
-    """Whether to register at once: not in `python -m fairseq_outlayers`, nor in data_prep/.
+    """Whether to register at import: not for `python -m fairseq_outlayers`, nor in data_prep/.
 
-    The first registers when its command needs it, so that its help is quick.
+    The former registers when a command runs, so that its help is fast.
     """
     if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv) :][:1] == [__name__]:
         return False
@@ -45,7 +44,7 @@ if _is_wanted():
 
 
 def __getattr__(name: str) -> Any:
-    """``load``, imported when it is asked for: it needs fairseq."""
+    """Import ``load`` lazily: it needs fairseq."""
     if name != "load":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from fairseq_outlayers.hub import load

@@ -1,6 +1,6 @@
 """``python -m fairseq_outlayers``: the path for ``--user-dir``, and the commands.
 
-PyTorch and fairseq are imported by the commands alone, so that the path and the help are quick.
+Only the commands import PyTorch and fairseq, so printing the path or the help is fast.
 """
 
 import argparse
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """A command that has not been imported: its module in ``commands/``, and what it does."""
+    """A command that is not imported yet: its module in ``commands/`` and its summary."""
 
     module: str
     summary: str
@@ -33,7 +33,7 @@ LISTED: Dict[str, Listed] = {
     ),
     "checkpoint": Listed(
         "checkpoint",
-        "Say what a checkpoint holds and what a seed regenerates",
+        "Show what a checkpoint stores and what is regenerated from a seed",
     ),
     "export": Listed(
         "export",
@@ -45,7 +45,7 @@ LISTED: Dict[str, Listed] = {
     ),
     "partitions": Listed(
         "partitions",
-        "Say into which partitions --partition-size divides a corpus",
+        "Show how --partition-size divides a corpus into partitions",
     ),
     "partition-correction": Listed(
         "partition_correction",
@@ -53,7 +53,7 @@ LISTED: Dict[str, Listed] = {
     ),
     "frequency-bins": Listed(
         "frequency_bins",
-        "Score translations by how often the training text has the words",
+        "Score translations by the training frequency of their words",
     ),
     "neighbours": Listed(
         "neighbours",
@@ -61,11 +61,11 @@ LISTED: Dict[str, Listed] = {
     ),
     "unseen-words": Listed(
         "unseen_words",
-        "Add words that a model has never seen, each described by words that it knows",
+        "Add new words to a trained model, each described by words that it knows",
     ),
     "echo-gain": Listed(
         "echo_gains",
-        "What a frozen layer of esnmt does to the size of its inputs, at the start",
+        "Print by how much a frozen layer of esnmt scales its inputs at initialization",
     ),
     "external-words": Listed(
         "external_words",
@@ -73,7 +73,7 @@ LISTED: Dict[str, Listed] = {
     ),
     "open-vocabulary": Listed(
         "open_vocabulary",
-        "Print the perplexity of a text whose unseen words are scored as themselves",
+        "Print the perplexity of a text, with unseen words scored as themselves",
     ),
     "principal-components": Listed(
         "principal_components",
@@ -81,13 +81,13 @@ LISTED: Dict[str, Listed] = {
     ),
     "transform-gates": Listed(
         "transform_gates",
-        "Say how far the transform gates of composed word vectors are open",
+        "Print how open the transform gates of composed word vectors are",
     ),
 }
 
 
 class Commands(Mapping[str, "Command"]):
-    """The commands by name; asking for one imports it."""
+    """Commands by name, imported on access."""
 
     def __getitem__(self, name: str) -> "Command":
         package = importlib.import_module("fairseq_outlayers")
@@ -105,7 +105,7 @@ COMMANDS: Mapping[str, "Command"] = Commands()
 
 
 class HelpfulParser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, with what was probably meant."""
+    """An argument parser with one-line errors that suggest the probable spelling."""
 
     given: List[str] = []  # noqa: RUF012 (set before it is read)
 

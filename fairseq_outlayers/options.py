@@ -1,4 +1,4 @@
-"""fairseq's command-line options, made of the registries' dataclasses."""
+"""fairseq's command-line options from the registries' dataclasses."""
 
 from dataclasses import field, fields, make_dataclass
 from typing import Any, Dict, Iterator, Tuple
@@ -20,17 +20,16 @@ _selected: Dict[str, Dict[str, Any]] = {}  # options by name, by the option that
 
 
 def selection_config(class_name: str, selection: Selection) -> Any:
-    """A dataclass of fairseq's with the option that selects, and the options of all entries.
+    """A fairseq dataclass with the selecting option and the options of all entries.
 
-    Models and criterions inherit it. fairseq itself lets two options of one name become one without
-    a word, so the names must be free.
+    Models and criterions inherit it. fairseq silently merges options of equal names, so names must
+    be unique.
 
     Args:
-        class_name: name of the dataclass made.
-        selection: an axis; ``metadata["choices"]`` of a field lists what it may be.
+        class_name: name of the new dataclass.
+        selection: an axis; ``metadata["choices"]`` of a field lists its choices.
     Raises:
-        UserError: if the name of an option is one of fairseq's own, of another axis, or of a
-            dataclass that inherits this one.
+        UserError: if fairseq, another axis or a subclass has an option of the same name.
     """
     plain = selection.config(class_name)
     options = {option.name: option for option in fields(plain) if option.name != "_name"}
@@ -46,7 +45,7 @@ def selection_config(class_name: str, selection: Selection) -> Any:
 
 
 def _converted(option: Any, owner: str) -> Tuple[str, Any, Any]:
-    """A field as fairseq wants it: with an enumeration for choices."""
+    """A field in fairseq's format, with an enumeration for choices."""
     choices = option.metadata.get("choices")
     kind = ChoiceEnum(list(choices)) if choices else option.type
     metadata = {**option.metadata, OWNER: owner}
@@ -54,13 +53,13 @@ def _converted(option: Any, owner: str) -> Tuple[str, Any, Any]:
 
 
 def _refuse_taken(selection: Selection, options: Dict[str, Any]) -> None:
-    """Refuse names of fairseq's own options and of other axes."""
+    """Refuse names of fairseq's options and of other axes."""
     for name, option in options.items():
         for taken_by, known in _taken():
             if taken_by != selection.option and known.get(name, option) is not option:
                 raise UserError(
                     f"{command_line_name(name)}, an option of {', '.join(selection.owners(name))} "
-                    f"({command_line_name(selection.option)}), is an option of {taken_by} too: "
+                    f"({command_line_name(selection.option)}), is also an option of {taken_by}: "
                     "rename it"
                 )
     _selected[selection.option] = options
@@ -94,11 +93,11 @@ def add_selection(parser: Any, config: Any) -> None:
 
 
 def _refuse_redefined(cls: Any, **keywords: Any) -> None:
-    """Refuse a dataclass that joins two options of one name; runs when a subclass is made."""
+    """Refuse a dataclass that merges two options of one name; runs at subclass creation."""
     owners: Dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         for name in vars(base).get("__annotations__", {}):
-            # Before the decorator runs, a field is an attribute.
+            # Before @dataclass runs, a field is an attribute.
             here = getattr(base, "__dataclass_fields__", {}).get(name)
             here = vars(base).get(name) if base is cls else here
             owner = getattr(here, "metadata", {}).get(OWNER)
@@ -112,10 +111,10 @@ def _refuse_redefined(cls: Any, **keywords: Any) -> None:
 
 
 def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
-    """A dataclass like ``config`` but for the defaults of some of its options.
+    """A copy of ``config`` with other defaults of some options.
 
     Args:
-        class_name: name of the dataclass made.
+        class_name: name of the new dataclass.
         config: a dataclass of options.
         defaults: by name of the option.
     """
@@ -130,15 +129,15 @@ def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
 
 
 def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
-    """Register ``model`` a second time, as ``--arch name``, with other defaults of its options.
+    """Register ``model`` as ``--arch name`` with other defaults of its options.
 
-    A class and a dataclass of its own make it work from the command line and from hydra alike;
-    fairseq's own named architectures are silently ignored by hydra.
+    A separate class and dataclass work from the command line and from hydra, which silently ignores
+    fairseq's own named architectures.
 
     Args:
         name: of the architecture.
         model: a registered model class whose options are a dataclass.
-        summary: what is special about it, one sentence.
+        summary: one sentence.
         defaults: by name of the option.
     """
     registered = next(key for key, value in MODEL_REGISTRY.items() if value is model)

@@ -1,8 +1,8 @@
 """Ranges of options: declared in the field of a ``Config``, checked in one place.
 
-:func:`ranged` makes a field whose metadata hold the range and whose help ends with it, so that
-``--help`` and ``docs/options.md`` print it. :func:`check_ranges` compares a configuration with the
-fields of its dataclass; every part calls it when it is built. NaN and infinity are in no range.
+:func:`ranged` makes a field with the range in its metadata and at the end of its help, so that
+``--help`` and ``docs/options.md`` show it. :func:`check_ranges` checks a configuration when a part
+is built. NaN and infinity are in no range.
 """
 
 import math
@@ -17,7 +17,7 @@ RANGE = "range"  # the key in a field's metadata
 
 
 class Range(NamedTuple):
-    """Numbers between two limits, or everything finite without limits."""
+    """Finite numbers within optional limits."""
 
     at_least: Optional[float] = None
     above: Optional[float] = None
@@ -25,7 +25,6 @@ class Range(NamedTuple):
     below: Optional[float] = None
 
     def __contains__(self, value: object) -> bool:
-        # Every comparison asks for the good case, which NaN never is.
         number: Any = value
         return (
             math.isfinite(number)
@@ -56,7 +55,7 @@ def ranged(
     at_most: Optional[float] = None,
     below: Optional[float] = None,
 ) -> Any:
-    """A field of a ``Config`` whose numbers are limited; the help ends with the limits."""
+    """A field of a ``Config`` with limits, which are added to the help."""
     limits = Range(at_least, above, at_most, below)
     return field(default=default, metadata={"help": f"{help} ({limits})", RANGE: limits})
 
@@ -67,7 +66,7 @@ def width(default: int, help: str) -> Any:
 
 
 def optional_width(default: int, help: str) -> Any:
-    """A field for the size of a layer that 0 leaves to the model."""
+    """A field for the size of a layer; 0 lets the model choose."""
     return ranged(default, help, at_least=0, at_most=WIDEST)
 
 
@@ -77,31 +76,30 @@ def depth(default: int, help: str) -> Any:
 
 
 def share(default: float, help: str) -> Any:
-    """A field for a share below the whole, such as dropout."""
+    """A field for a share in [0, 1), such as dropout."""
     return ranged(default, help, at_least=0, below=1)
 
 
 def ranges_of(dataclass: Any) -> Mapping[str, Range]:
-    """The limited options of a dataclass, by the name of the field."""
+    """Ranges of a dataclass's limited options, by name of the field."""
     every = getattr(dataclass, "__dataclass_fields__", {})
     return {name: one.metadata[RANGE] for name, one in every.items() if RANGE in one.metadata}
 
 
 def check_ranges(config: Any, dataclass: Any) -> None:
-    """Compare every limited option of a dataclass with its range.
+    """Check every limited option of a dataclass.
 
     Args:
-        config: anything that has the fields as attributes; one that lacks some, such as the
-            options of an old checkpoint, is compared in the others.
+        config: has the fields as attributes; missing ones, as in old checkpoints, are skipped.
         dataclass: declares the fields.
     Raises:
-        UserError: for the first number out of its range, by its name on the command line.
+        UserError: for the first number out of its range.
     """
     for name, limits in ranges_of(dataclass).items():
         check_number(name, getattr(config, name, None), limits)
 
 
 def check_number(name: str, value: Any, limits: Range) -> None:
-    """Raise a ``UserError`` unless ``value`` is None, no number, or in the range."""
+    """Raise ``UserError`` if ``value`` is a number out of the range."""
     if isinstance(value, (int, float)) and value not in limits:
         raise UserError(f"--{name.replace('_', '-')} {value}: must be {limits}")

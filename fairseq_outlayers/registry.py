@@ -1,8 +1,8 @@
-"""Plain dictionaries of named parts, the option that selects one, and the options of each.
+"""Registries of named parts, the option that selects one, and the options of each.
 
-A registry is a ``dict``; every entry carries a ``Config`` dataclass with its own options. A
-:class:`Selection` says which option selects an entry, and is the one place where options of other
-entries are refused. ``options.py`` makes command-line options of it.
+A registry is a ``dict``; every entry has a ``Config`` dataclass with its own options. A
+:class:`Selection` defines the selecting option, and refuses options of entries that are not
+selected. ``options.py`` converts it to command-line options.
 """
 
 from dataclasses import Field, field, fields, make_dataclass
@@ -14,7 +14,7 @@ from fairseq_outlayers.suggestions import did_you_mean
 
 
 def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
-    """The entry called ``name``.
+    """The entry ``name``.
 
     Raises:
         UserError: if there is none; the message lists the known names.
@@ -22,7 +22,7 @@ def lookup(registry: Dict[str, Any], name: str, option: str) -> Any:
     if name not in registry:
         known = ", ".join(sorted(registry))
         hint = did_you_mean(str(name), registry)
-        raise UserError(f"{option} {name}: no such choice. Known: {known}{hint}")
+        raise UserError(f"{option} {name}: unknown; choose from {known}{hint}")
     return registry[name]
 
 
@@ -32,11 +32,11 @@ class Selection:
     Args:
         registry: entries with a ``Config`` dataclass, by name.
         option: name of the selecting option, ``output_layer`` for ``--output-layer``.
-        default: name of the entry selected when the option is not given.
+        default: name of the default entry.
         help_text: of the selecting option.
-        others: names that may be given beside those in the registry.
+        others: further valid names.
     Raises:
-        UserError: if there is no entry of the default's name.
+        UserError: if the default is not an entry.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Selection:
         self.help_text, self.others = help_text, others
 
     def names(self) -> List[str]:
-        """All that the option may be."""
+        """All choices."""
         return [*self.registry, *self.others]
 
     def options(self) -> Dict[str, Field]:
         """The options of all entries, by name.
 
         Raises:
-            UserError: if two entries have different options of one name.
+            UserError: if two entries have different options with one name.
         """
         found: Dict[str, Field] = {}
         for entry in self.registry.values():
@@ -87,7 +87,7 @@ class Selection:
         for entry in self.registry.values():
             if entry.Config not in configs:
                 configs.append(entry.Config)
-        # A base class may not stand before its own subclasses in the list of bases.
+        # A base class must not precede its subclasses in the list of bases.
         most_derived = tuple(
             config
             for config in configs
@@ -98,11 +98,11 @@ class Selection:
         return make_dataclass(class_name, [selector], bases=most_derived)
 
     def choose(self, config: Any) -> Any:
-        """The entry that ``config`` names.
+        """The entry selected by ``config``.
 
         Raises:
-            UserError: if there is none, or an option of other entries is given: one that is neither
-                at the default of the configuration's class nor in its ``also_reads``.
+            UserError: if there is none, or an option of other entries is given: one that differs
+                from the default of the configuration's class and is not in its ``also_reads``.
         """
         name = getattr(config, self.option)
         entry = lookup(self.registry, name, command_line_name(self.option))
@@ -111,22 +111,22 @@ class Selection:
         return entry
 
     def refuse_idle(self, config: Any) -> None:
-        """Raise a ``UserError`` for the first option that only entries not selected have."""
+        """Raise ``UserError`` for the first given option of an entry that is not selected."""
         for name, _ in self.idle(config):
             raise changes_nothing(
                 name,
                 getattr(config, name),
                 f"with {command_line_name(self.option)} {getattr(config, self.option)}",
-                f"it is an option of {', '.join(self.owners(name))}; choose one of them, or leave "
+                f"it is an option of {', '.join(self.owners(name))}; select one of them, or leave "
                 "it out",
             )
 
     def idle(self, config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:
-        """Options that are given and that only entries not selected have.
+        """Given options that only entries that are not selected have.
 
         Args:
             config: of a model or a criterion.
-            kind: the dataclass with its defaults; by default the one that it was made of.
+            kind: the dataclass with its defaults; by default that of ``config``.
         Yields:
             The name and the default.
         """
@@ -143,7 +143,7 @@ class Selection:
 
 
 def class_of(config: Any) -> type:
-    """The dataclass that a configuration was made of, also of one that omegaconf has wrapped."""
+    """The dataclass of a configuration, also if omegaconf has wrapped it."""
     metadata = getattr(config, "_metadata", None)
     return getattr(metadata, "object_type", None) or type(config)
 

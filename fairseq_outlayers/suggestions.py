@@ -1,33 +1,33 @@
-"""What a mistyped option, choice or command was probably meant to be."""
+"""Suggestions for mistyped options, choices and commands."""
 
 import argparse
 import difflib
 import re
 from typing import Iterable, List, Optional
 
-LIKE = 0.6  # difflib's measure from which words are alike
-MOST_LISTED = 20  # of more choices none is listed: fairseq has hundreds of architectures
+LIKE = 0.6  # minimum similarity by difflib
+MOST_LISTED = 20  # longer lists of choices are not shown: fairseq has hundreds of architectures
 INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: (.+?) \(choose from (.+)\)$", re.S)
 
 
 def closest(word: str, known: Iterable[str], like: float = LIKE) -> Optional[str]:
-    """The known word most like one that is unknown, or None if none is."""
+    """The most similar known word, or None."""
     found = difflib.get_close_matches(word, [str(each) for each in known], 1, like)
     return found[0] if found else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean joint?``, or nothing, for the end of a message."""
+    """``; did you mean joint?`` or an empty string, to end a message."""
     close = closest(word, known)
     return f"; did you mean {close}?" if close else ""
 
 
 def explain_choice(parser: argparse.ArgumentParser, message: str) -> str:
-    """argparse's message about an invalid choice, with the choice that was probably meant.
+    """argparse's message about an invalid choice, with a suggestion.
 
     Args:
-        parser: that has refused it.
-        message: of any error; others come back as they are.
+        parser: that raised the error.
+        message: of any error; others are returned unchanged.
     """
     found = INVALID_CHOICE.match(message)
     if found is None:
@@ -41,12 +41,12 @@ def explain_choice(parser: argparse.ArgumentParser, message: str) -> str:
 def explain_unknown(
     parsers: Iterable[argparse.ArgumentParser], given: Iterable[str], message: str
 ) -> str:
-    """argparse's message about unrecognized or missing arguments, with the options that were meant.
+    """argparse's message about unrecognized or missing arguments, with suggestions.
 
     Args:
-        parsers: whose options were read.
+        parsers: with the known options.
         given: the words of the command line.
-        message: of any error; others come back as they are.
+        message: of any error; others are returned unchanged.
     """
     if not message.startswith(("unrecognized arguments: ", "the following arguments are required")):
         return message
@@ -57,7 +57,7 @@ def explain_unknown(
 
 
 def _choices(parser: argparse.ArgumentParser, name: str) -> List[str]:
-    """The choices of an argument by the name that argparse has for it in messages."""
+    """The choices of an argument by its name in argparse's messages."""
     for action in parser._actions:
         names = {"/".join(action.option_strings), str(action.metavar), action.dest}
         if name in names and action.choices is not None:

@@ -1,12 +1,12 @@
-"""Importing this registers every part of the package with fairseq, and patches fairseq.
+"""Importing this module patches fairseq and registers all parts of the package.
 
-fairseq itself would import ``models/`` and ``tasks/`` of a ``--user-dir``, but neither criterions
-nor optimizers and learning-rate schedules.
+For a ``--user-dir``, fairseq itself imports only ``models/`` and ``tasks/``, not criterions,
+optimizers and learning-rate schedules.
 """
 
 from fairseq_outlayers import patches
 
-patches.apply()  # before the rest: the patches must be in place when fairseq's parts are looked up
+patches.apply()  # before the imports below, which look up fairseq's functions
 
 from fairseq_outlayers import criterions, models, tasks  # noqa: E402
 from fairseq_outlayers.optim import lazy_adam, shrink_after_rise  # noqa: E402

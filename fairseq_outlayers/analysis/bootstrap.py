@@ -11,7 +11,7 @@ CONFIDENCE = 95  # percent
 
 
 class Interval(NamedTuple):
-    """A figure of the whole test set, and where 95% of the resampled ones lie."""
+    """A score of the whole test set, and its 95% bootstrap interval."""
 
     value: float
     low: float
@@ -19,7 +19,7 @@ class Interval(NamedTuple):
 
 
 class BleuIntervals(NamedTuple):
-    """BLEU of every system, and with two of them how much the second has over the first."""
+    """BLEU of every system; for two systems, also the second's minus the first's."""
 
     systems: List[Interval]
     difference: Optional[Interval]
@@ -34,10 +34,10 @@ def bleu_intervals(
     """Corpus BLEU with percentile intervals; all systems are scored on the same resamples.
 
     Args:
-        systems: hypotheses of one system or several, line by line.
+        systems: hypotheses of one or more systems, line by line.
         references: one for each line.
         metric: decides tokenization and case.
-        resamples: how many.
+        resamples: number of resamples.
     """
     size = len(references)
     drawn = np.random.RandomState(SEED).randint(size, size=(resamples, size))
@@ -62,7 +62,7 @@ def _interval(value: float, resampled: np.ndarray) -> Interval:
 def sentence_statistics(
     hypotheses: Sequence[str], references: Sequence[str], metric: BLEU
 ) -> np.ndarray:
-    """What BLEU adds up: n-gram matches, n-grams and both lengths, ``(sentences, 2 * N + 2)``."""
+    """BLEU's sentence statistics: n-gram matches, n-grams, lengths; ``(sentences, 2 * N + 2)``."""
     rows = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         score = metric.corpus_score([hypothesis], [[reference]])

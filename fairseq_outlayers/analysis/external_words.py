@@ -1,7 +1,7 @@
 """Words of a text that a model with external vectors knows, and their translations.
 
 Di Gangi & Federico (2017), tables 3 to 5: words unknown to the internal vocabulary, to the external
-table, to both; unknown symbols in translations; sentences with a word that one side alone knows.
+table, to both; unknown symbols in translations; sentences with a word that only one side knows.
 """
 
 from typing import Dict, Iterator, List, NamedTuple, Sequence
@@ -15,18 +15,18 @@ SIDES = ("internal", "external", "both")
 
 
 class Knowledge(NamedTuple):
-    """Who knows a word: the model's own vocabulary, the external table."""
+    """Whether the model's own vocabulary and the external table have a word."""
 
     internal: bool
     external: bool
 
 
 class SourceWords:
-    """What is known of source words.
+    """Looks up which of internal vocabulary and external table know a source word.
 
     Args:
         dictionary: the source dictionary.
-        internal_vocabulary: how many of its symbols have embeddings of the model's own.
+        internal_vocabulary: how many of its symbols have internal embeddings.
         table: external vectors.
     """
 
@@ -37,7 +37,7 @@ class SourceWords:
         self._known: Dict[str, Knowledge] = {}
 
     def knowledge(self, word: str) -> Knowledge:
-        """Who knows ``word``. A word with the shared vector of unknown ones is not known."""
+        """Which side knows ``word``. The table's shared vector of unknown words does not count."""
         if word not in self._known:
             id = self.dictionary.index(word)
             listed = id != self.dictionary.unk()
@@ -49,21 +49,21 @@ class SourceWords:
         return self._known[word]
 
     def missing(self, word: str) -> List[str]:
-        """Those of ``SIDES`` to which a word is unknown."""
+        """The ``SIDES`` that do not know ``word``."""
         known = self.knowledge(word)
         lacks = (not known.internal, not known.external, not any(known))
         return [side for side, lacking in zip(SIDES, lacks, strict=True) if lacking]
 
 
 class Amount(NamedTuple):
-    """How often words of a kind occur, and how many different ones do."""
+    """Numbers of tokens and of types."""
 
     tokens: int
     types: int
 
 
 def unknown_words(sentences: Sequence[List[str]], words: SourceWords) -> Dict[str, Amount]:
-    """Words of a text that each of ``SIDES`` does not know (table 3)."""
+    """Words of a text unknown to each of ``SIDES`` (table 3)."""
     found: Dict[str, List[str]] = {side: [] for side in SIDES}
     for sentence in sentences:
         for word in sentence:
@@ -73,13 +73,13 @@ def unknown_words(sentences: Sequence[List[str]], words: SourceWords) -> Dict[st
 
 
 def unknown_symbols(translations: Sequence[List[str]], symbol: str = "<unk>") -> Amount:
-    """Unknown symbols in translations (table 4), and sentences that have one."""
+    """Number of unknown symbols in translations, and of sentences with one (table 4)."""
     counts = [translation.count(symbol) for translation in translations]
     return Amount(sum(counts), sum(count > 0 for count in counts))
 
 
 class OneSided(NamedTuple):
-    """A sentence with a word that one side alone knows."""
+    """A sentence with a word that only one side knows."""
 
     number: int
     word: str
@@ -87,7 +87,7 @@ class OneSided(NamedTuple):
 
 
 def one_sided(sentences: Sequence[List[str]], words: SourceWords) -> Iterator[OneSided]:
-    """Sentences for table 5, the first such word of each."""
+    """Sentences for table 5, each with its first such word."""
     for number, sentence in enumerate(sentences):
         for word in sentence:
             missing = words.missing(word)

@@ -1,4 +1,4 @@
-"""What studies of word vectors return."""
+"""The result type of studies of word vectors."""
 
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Sequence, Tuple
 
@@ -8,7 +8,7 @@ Points = Tuple[Sequence[float], Sequence[float]]
 
 
 class Finding(NamedTuple):
-    """What is found of one part of a model: a row of the table and a curve of the plot.
+    """Measurements of one part of a model: a row of the table and a curve of the plot.
 
     Attributes:
         facts: numbers and names by heading, the same headings in every row.

@@ -1,10 +1,10 @@
-"""Scores of translations by how often training has seen the words.
+"""Scores of translations by the training frequency of their words.
 
-Reference, hypotheses and training text must be split into words (or subwords) alike. Pappas et al.
-(2018, Figure 3) take thirds of the types (``--bins thirds``) of a vocabulary of BPE pieces. On a
+Reference, hypotheses and training text must be split into words (or subwords) in the same way.
+Pappas et al. (2018, Figure 3) use thirds of the types (``--bins thirds``) of a BPE vocabulary. On a
 small corpus of whole words almost every token falls into the first third, so bins by count are the
-default. METEOR matches equal words only, no stems, synonyms or paraphrases as the original program
-does, so it does not compare with METEOR scores in print.
+default. Only equal words match, not stems, synonyms or paraphrases as in the original METEOR, so
+the scores do not compare with published METEOR scores.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ ALL = "all"
 
 
 class Bins(NamedTuple):
-    """Groups of words; the last one holds those that training has never seen."""
+    """Groups of words; the last one holds words that are not in the training text."""
 
     names: List[str]
     of_word: Dict[str, int]
@@ -29,7 +29,7 @@ class Bins(NamedTuple):
         return self.of_word.get(word, len(self.names) - 1)
 
     def types(self) -> List[int]:
-        """How many different words of the training text each bin holds."""
+        """The number of types of the training text in each bin."""
         sizes = Counter(self.of_word.values())
         return [sizes[number] for number in range(len(self.names))]
 
@@ -45,9 +45,9 @@ def bins_by_count(counts: Dict[str, int]) -> Bins:
 
 
 def bins_by_thirds(counts: Dict[str, int]) -> Bins:
-    """The most frequent third of the types, the middle one, the least frequent one, the unseen.
+    """Thirds of the types by frequency, most frequent first, and the unseen words.
 
-    Among words that are equally frequent the alphabet decides.
+    Equally frequent words are in alphabetical order.
     """
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     of_word = {word: rank * 3 // len(ranked) for rank, word in enumerate(ranked)}
@@ -63,6 +63,6 @@ BIN_DEFINITIONS: Dict[str, Callable[[Dict[str, int]], Bins]] = {
 def scores_by_bin(
     statistics: MatchStatistics, bins: Bins, parameters: MeteorParameters
 ) -> Dict[str, Scores]:
-    """Scores by the name of the bin, and of all words."""
+    """Scores of each bin by its name, and of all words under ``ALL``."""
     scores = {name: statistics.scores(parameters, number) for number, name in enumerate(bins.names)}
     return {**scores, ALL: statistics.scores(parameters)}

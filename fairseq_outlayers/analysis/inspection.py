@@ -1,6 +1,6 @@
 """Translations of a test set with their details, as plain data for a page or a program.
 
-The data are dictionaries, lists, texts and numbers alone; :func:`inspect_test_set` says which.
+The data are only dictionaries, lists, texts and numbers, listed in :func:`inspect_test_set`.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -33,7 +33,7 @@ def read_pairs(source: str, reference: str) -> List[Tuple[str, str]]:
     """The lines of a source text and of its reference translation.
 
     Raises:
-        UserError: if a file cannot be read, or they are not as many lines, or none.
+        UserError: if a file cannot be read or is empty, or the numbers of lines differ.
     """
     texts = [[line for (line,) in lines(path, "\n")] for path in (source, reference)]
     if len(texts[0]) != len(texts[1]) or not texts[0]:
@@ -51,19 +51,19 @@ def inspect_test_set(
     neighbour_words: int = 500,
     number: int = 5,
 ) -> Dict[str, Any]:
-    """Scores, marks, attention, candidates and neighbours of one system or two.
+    """Scores, marks, attention, candidates and neighbours of one or two systems.
 
     Args:
         pairs: sources and references.
-        systems: of the same test set.
-        bleu_tokenizer: of sacreBLEU; by default ``none``, or ``13a`` for models that store how
-            plain text is tokenized.
-        neighbour_words: how many words of the test set get neighbours, the most frequent first.
+        systems: with translations of the same test set.
+        bleu_tokenizer: of sacreBLEU; by default ``none``, or ``13a`` for models that store their
+            tokenizer.
+        neighbour_words: how many words of the test set get neighbours, most frequent first.
         number: of neighbours for each.
     Returns:
         ``models`` (name, BLEU with its interval, chrF, counts), ``difference`` of BLEU,
-        ``signatures``, ``words`` (what numbers of words mean), ``candidates`` and ``neighbours``
-        of every model, and ``sentences``.
+        ``signatures``, ``words`` (by word number), ``candidates`` and ``neighbours`` of every
+        model, and ``sentences``.
     """
     translator, vocabulary = systems[0].translator, Vocabulary()
     plain = translator.text.tokenizer is not None
@@ -102,7 +102,7 @@ def inspect_test_set(
 
 
 def scored_reference(translator: Translator, text: str) -> str:
-    """A reference as translations are written: without the marks of segmented text."""
+    """A reference without segmentation marks, like the translations."""
     known = translator.text.tokenizer is not None or translator.text.bpe is not None
     return text if known else translator.text.decode(" ".join(text.split()))
 
@@ -110,7 +110,7 @@ def scored_reference(translator: Translator, text: str) -> str:
 def chrf_scores(
     systems: Sequence[Sequence[str]], references: Sequence[str]
 ) -> Tuple[List[Tuple[float, List[float]]], str]:
-    """chrF of each system as a whole and sentence by sentence, and sacreBLEU's signature."""
+    """Corpus and sentence chrF of each system, and sacreBLEU's signature."""
     metric, found = CHRF(references=[list(references)]), []
     for texts in systems:
         # Not corpus_score and sentence_score, which would count all n-grams again.
@@ -123,7 +123,7 @@ def chrf_scores(
 def model_summary(
     system: System, bleu: Interval, chrf: float, views: Sequence[Dict[str, Any]]
 ) -> Dict[str, Any]:
-    """Figures of the whole test set."""
+    """Scores and counts over the whole test set."""
     model = system.translator.models[0]
     layer = getattr(model.decoder, "output_projection", None)
     counts = {
@@ -144,7 +144,7 @@ def model_summary(
 def sentence_views(
     system: System, scores: Sequence[float], pairs: Sequence[Tuple[str, str]]
 ) -> List[Dict[str, Any]]:
-    """What a system makes of each sentence; lists of numbers are positions of units.
+    """A system's view of each sentence; lists of numbers are positions of units.
 
     Args:
         scores: chrF of each translation.

@@ -7,10 +7,10 @@ from fairseq_outlayers.analysis.alignment import align
 
 
 class MeteorParameters(NamedTuple):
-    """How METEOR 1.5 is tuned for a language.
+    """METEOR 1.5's parameters for a language.
 
-    ``alpha`` weighs recall against precision, ``beta`` and ``gamma`` shape the penalty for
-    fragments, ``delta`` is the weight of the words outside the group, ``1 - delta`` of those in it.
+    ``alpha`` weighs recall against precision, ``beta`` and ``gamma`` shape the fragmentation
+    penalty, ``delta`` is the weight of words outside the group, ``1 - delta`` of those in it.
     """
 
     alpha: float
@@ -27,7 +27,7 @@ PARAMETERS: Dict[str, MeteorParameters] = {
 
 
 class Scores(NamedTuple):
-    """Counts of words and the fractions made of them; None where a fraction has no words."""
+    """Word counts and their ratios; None where a ratio is 0 / 0."""
 
     reference_words: int
     hypothesis_words: int
@@ -39,12 +39,12 @@ class Scores(NamedTuple):
 
 
 class MatchStatistics:
-    """Sums over the sentences of a corpus, from which its scores are made, as METEOR does it.
+    """Corpus-level sums of sentence statistics, from which METEOR computes scores.
 
     Args:
         hypotheses: words of each sentence.
         references: words of each sentence, as many.
-        group_of: the number of the group that a word belongs to.
+        group_of: maps a word to the number of its group.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class MatchStatistics:
 
         METEOR is ``F (1 - gamma (chunks / matches)^beta)`` with ``F = P R / (alpha P +
         (1 - alpha) R)``. ``P`` and ``R`` are weighted by ``delta``; chunks and their matches are
-        those of whole sentences, for all groups the same. A perfect translation has one chunk a
+        those of whole sentences, the same for all groups. A perfect translation has one chunk per
         sentence, so it scores less than 1.
         """
         words = (self.hypothesis_words, self.reference_words, self.matches)
@@ -107,7 +107,7 @@ def _fraction(part: float, whole: float) -> Optional[float]:
 def _f_measure(
     precision: Optional[float], recall: Optional[float], alpha: float
 ) -> Optional[float]:
-    """Harmonic mean in which recall has the weight ``alpha``; None if nothing is there at all."""
+    """Harmonic mean with weight ``alpha`` for recall; None if both are None."""
     if precision is None and recall is None:
         return None
     if not precision or not recall:

@@ -1,8 +1,8 @@
 """Nearest neighbours of a word among the decoder's input embeddings and among its classes.
 
-Pappas et al. (2018, Table 1 and Figure 1): weight tying makes words with similar inputs similar
-outputs; a joint space can keep the two apart. The output space is that of ``class_embeddings()``:
-of ``d_j`` dimensions for the joint layer, equal to the input space for the tied one.
+Pappas et al. (2018, Table 1 and Figure 1): with weight tying, words with similar inputs have
+similar outputs; a joint space can separate the two. The output space is ``class_embeddings()``:
+``d_j`` dimensions for the joint layer, the input space for the tied one.
 """
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
@@ -14,36 +14,36 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.errors import UserError
 
-Neighbour = Tuple[str, float]  # a word and the cosine of its vector with that of the word asked for
+Neighbour = Tuple[str, float]  # a word and its cosine with the query
 
-BLOCK = 256  # words compared with all others together
+BLOCK = 256  # queries per matrix product
 
 
 class Neighbours(NamedTuple):
-    """The nearest words, the nearest first, in both spaces of a model."""
+    """The nearest words in both spaces of a model, nearest first."""
 
     input: List[Neighbour]
     output: List[Neighbour]
 
     @property
     def shared(self) -> int:
-        """How many words are among the nearest in both spaces."""
+        """The number of words in both lists."""
         return len({word for word, _ in self.input} & {word for word, _ in self.output})
 
 
 def spaces(trained: loading.Trained) -> Dict[str, Tensor]:
-    """The vectors of all ids that are compared, ``(V, D)`` for each space."""
+    """The vectors of all ids, ``(V, D)`` for each space."""
     return {"input": trained.input_vectors(), "output": trained.output_vectors()}
 
 
 def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tuple[int, float]]:
-    """Ids with the highest cosine, and the cosines; never the query itself.
+    """The ids with the highest cosine, without the query, and their cosines.
 
     Args:
         vectors: ``(V, D)``.
         query: an id.
         among: ids to choose from.
-        number: how many, or fewer if there are not so many.
+        number: at most this many.
     """
     others = among[among != query]
     cosines = F.cosine_similarity(vectors[others].float(), vectors[query].float(), dim=-1)
@@ -54,15 +54,15 @@ def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tup
 def nearest_of_each(
     vectors: Tensor, queries: Tensor, among: Tensor, number: int
 ) -> Tuple[Tensor, Tensor]:
-    """:func:`nearest` for many words at once.
+    """:func:`nearest` for many queries at once.
 
     Args:
         vectors: ``(V, D)``.
         queries: ids, ``(Q,)``.
         among: ids to choose from.
-        number: how many, or fewer if there are not so many.
+        number: at most this many.
     Returns:
-        Ids and their cosines, ``(Q, number)``, the nearest first.
+        Ids and their cosines, ``(Q, number)``, nearest first.
     """
     others = F.normalize(vectors[among].float(), dim=1)
     ids, cosines = [], []
@@ -100,12 +100,12 @@ def neighbours(
 
 
 def plane(vectors: Tensor) -> Tensor:
-    """Coordinates of directions in the plane that shows most of how they differ.
+    """Project directions to the plane of their two first principal components.
 
     Args:
         vectors: ``(N, D)``; only their directions count, as in a cosine.
     Returns:
-        ``(N, 2)``, the first two principal components.
+        Coordinates, ``(N, 2)``.
     """
     directions = F.normalize(vectors.double(), dim=1)
     centred = directions - directions.mean(0)

@@ -1,12 +1,12 @@
-"""Perplexity of a text whose unseen words are scored as themselves, not as ``<unk>``.
+"""Perplexity of a text with unseen words scored as themselves, not as ``<unk>``.
 
 A model that composes its class embeddings has a vector for every word whose units it knows. The
-unseen words of the text become classes beside those of the dictionary; each gets the mean bias of
-the dictionary's rarest words. Words with a unit that the model does not know stay <unk>. This goes
-beyond Assylbekov & Takhanov (2018), and its perplexity does not compare with that of a closed
-vocabulary: the three groups of words are therefore reported apart.
+unseen words of the text become additional classes, with the mean bias of the dictionary's rarest
+words. Words with an unknown unit stay <unk>. This goes beyond Assylbekov & Takhanov (2018), and the
+perplexity does not compare with that of a closed vocabulary, so the three groups of words are
+reported separately.
 
-Characters need no preparation. For morphs and syllables, put the words of the text into the table:
+Characters need no preparation. For morphs and syllables, add the words of the text to the table:
 data_prep/build_subword_table.py --also-words-of TEXT. The text is read as one column.
 """
 
@@ -29,13 +29,13 @@ GROUPS = ("known", "composed", "<unk>")
 
 
 class OpenVocabulary(NamedTuple):
-    """A dictionary's words, then those that are composed: vectors, biases, and ids by word.
+    """Vectors and biases of the dictionary's words, followed by the composed words.
 
     Attributes:
         input_vectors: ``(V + U, d)``.
         class_embeddings: ``(V + U, D)``.
         class_bias: ``(V + U,)``.
-        ids: of the ``U`` new words, from ``V`` on.
+        ids: of the ``U`` new words by word, starting at ``V``.
     """
 
     input_vectors: Tensor
@@ -45,9 +45,9 @@ class OpenVocabulary(NamedTuple):
 
 
 def unit_rows(decoder: Any, words: Sequence[str]) -> Dict[str, List[int]]:
-    """Ids of the units of each word that consists of units that the model knows, short words first.
+    """Unit ids of each word whose units the model knows, short words first.
 
-    Words that have more units than any in training are left out where their number is fixed.
+    Leaves out words with more units than the composition's fixed maximum.
     """
     composed = decoder.embed_tokens.words
     kind, units = composed.composition.kind, composed.units
@@ -65,28 +65,28 @@ def unit_rows(decoder: Any, words: Sequence[str]) -> Dict[str, List[int]]:
 
 
 def width(row: Sequence[int], longest: int) -> int:
-    """How many units a word is filled up to: as in training, but if it is longer than all there."""
+    """The padded number of units: that of training, unless the word is longer."""
     return max(longest, len(row))
 
 
 def unit_tables(rows: Iterable[List[int]], longest: int) -> Iterator[Tensor]:
-    """Rows of equal width together, ``(N, L)`` each, filled up; padding may count in a vector."""
+    """Rows grouped by width and padded, ``(N, L)`` each; padding may affect a vector."""
     for size, group in itertools.groupby(rows, lambda row: width(row, longest)):
         yield torch.tensor([row + [PADDING] * (size - len(row)) for row in group])
 
 
 @torch.no_grad()
 def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
-    """Compose what can be composed of some words that the dictionary lacks.
+    """Compose those words, missing from the dictionary, whose units the model knows.
 
     Raises:
-        UserError: if the model does not compose its words at both ends.
+        UserError: if the model does not compose both its input and its output.
     """
     embedding, output = decoder.embed_tokens, decoder.output_projection
     if not isinstance(embedding, ComposedEmbedding) or not isinstance(output, SubwordOutputLayer):
         raise UserError(
-            "this model has a vector of its own for every word, so it has none for others: give "
-            "one whose input and output are composed (not --composition word, not --tie original)"
+            "this model stores a vector for every word, so unseen words have none: use a model "
+            "whose input and output are composed (not --composition word, not --tie original)"
         )
     rows = unit_rows(decoder, words)
     inputs, classes, bias = embedding.all_words(), output.class_embeddings(), output.class_bias()
@@ -101,7 +101,7 @@ def open_vocabulary(decoder: Any, words: Sequence[str]) -> OpenVocabulary:
 
 
 def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
-    """The mean bias of the words that training has seen least often."""
+    """The mean bias of the words with the smallest training count."""
     words = loading.real_words(dictionary)
     counts = torch.tensor(dictionary.count)[words]
     return bias[words][counts == counts.min()].mean()
@@ -109,7 +109,7 @@ def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
 
 @torch.no_grad()
 def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary) -> Tensor:
-    """Nats of every token after those before it, ``(N,)``.
+    """NLL of every token given the preceding ones, in nats, ``(N,)``.
 
     Args:
         tokens: ids in the open vocabulary, ``(N,)``.

@@ -1,7 +1,6 @@
 """Principal components of the input and output vectors of words.
 
-Principal component analysis of the vectors of all words: the number of components that keep a share
-of the variance (Assylbekov & Takhanov 2018, Sec. 6).
+Reports how many components explain a share of the variance (Assylbekov & Takhanov 2018, Sec. 6).
 """
 
 from typing import Dict, Iterator
@@ -17,7 +16,7 @@ SHARES = (0.5, 0.8, 0.9, 0.95)
 
 
 def explained_variance(vectors: Tensor) -> Tensor:
-    """The share of the variance that the first 1, 2, ... components keep.
+    """The share of the variance that the first 1, 2, ... components explain.
 
     Args:
         vectors: ``(N, d)``.
@@ -30,8 +29,8 @@ def explained_variance(vectors: Tensor) -> Tensor:
 
 
 def components_needed(explained: Tensor, share: float) -> int:
-    """The smallest number of components that keep at least ``share`` of the variance."""
-    # A share that is reached exactly must not be missed by rounding.
+    """The smallest number of components that explain at least ``share`` of the variance."""
+    # The tolerance keeps rounding from missing a share that is reached exactly.
     return int((explained < share - 1e-9).sum()) + 1
 
 
@@ -39,8 +38,8 @@ def components_needed(explained: Tensor, share: float) -> int:
 def sides(trained: loading.Trained) -> Dict[str, Tensor]:
     """The vectors of the dictionary at the input and at the output, ``(V, d)`` each.
 
-    Where a projection makes the composed rows of the output as narrow as the hidden states, they
-    are given before it too: behind it, no more components than the states have can be needed.
+    If a projection reduces composed output rows to the hidden size, they are also given before it:
+    after it, their rank is at most the hidden size.
     """
     found = {"input": trained.input_vectors(), "output": trained.output_vectors()}
     output = trained.output_layer
@@ -50,7 +49,7 @@ def sides(trained: loading.Trained) -> Dict[str, Tensor]:
 
 
 def study(trained: loading.Trained) -> Iterator[Finding]:
-    """How many components the vectors of all words need at each side."""
+    """The number of components that the vectors of all words need on each side."""
     for side, vectors in sides(trained).items():
         explained = explained_variance(vectors[trained.words()])
         needed = {heading(share): components_needed(explained, share) for share in SHARES}
@@ -59,5 +58,5 @@ def study(trained: loading.Trained) -> Iterator[Finding]:
 
 
 def heading(share: float) -> str:
-    """Of the column with the number of components for a share of the variance."""
+    """The column heading for a share of the variance."""
     return f"components for {share:.0%}"

@@ -1,7 +1,4 @@
-"""Details of sentences and words for a page: attention, candidates, neighbours.
-
-All of it is plain data: dictionaries, lists, texts and numbers.
-"""
+"""Attention, candidates and neighbours for a page, as dictionaries, lists, texts and numbers."""
 
 import re
 from collections import Counter
@@ -18,14 +15,14 @@ from fairseq_outlayers.hub.translator import Translation, Translator
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 
-MOST_CLASSES = 50_000  # neighbours are looked for among so many most frequent words
-# Attention in steps of 2%, a letter for each, and digits for runs of weights below 1%.
+MOST_CLASSES = 50_000  # neighbours are among this many most frequent words
+# Attention weights as letters, in steps of 2%; runs of weights below 1% as their length.
 LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
 LETTER_OF_LEVEL = bytes.maketrans(bytes(range(len(LEVELS) + 1)), f" {LEVELS}".encode())
 
 
 class Vocabulary:
-    """Numbers for words, so that each is written once."""
+    """Numbers words, so that the page stores each once."""
 
     def __init__(self) -> None:
         self.numbers: Dict[str, int] = {}
@@ -38,7 +35,7 @@ class Vocabulary:
 
 
 def attention_text(attention: Tensor) -> str:
-    """Weights ``(S, T)``, target by target, as letters (see ``LEVELS``) and runs of nothing."""
+    """Encode weights ``(S, T)``, target by target (see ``LEVELS``)."""
     levels = (attention.T * len(LEVELS)).round().clamp(0, len(LEVELS)).to(torch.uint8)
     letters = levels.contiguous().numpy().tobytes().translate(LETTER_OF_LEVEL).decode()
     return re.sub(" +", lambda run: str(len(run[0])), letters)
@@ -47,12 +44,12 @@ def attention_text(attention: Tensor) -> str:
 def candidate_data(
     translator: Translator, translations: Sequence[Translation], vocabulary: Vocabulary
 ) -> Dict[str, Any]:
-    """Candidates that all sentences share, and what each source word adds to them.
+    """Candidates shared by all sentences, and those that each source word adds.
 
     Returns:
-        ``shared``; ``translations`` by source word; ``others``, sentence by sentence the
-        candidates of neither kind (from other sentences of the batch); ``mean``, of the size of
-        the lists. Empty where the search was over all words.
+        ``shared``; ``translations`` by source word; ``others``, the remaining candidates of each
+        sentence (from other sentences of the batch); ``mean``, the mean size of the lists. Empty
+        if the search was over all words.
     """
     if translations[0].candidates is None:
         return {}
@@ -76,7 +73,7 @@ def candidate_data(
 
 
 def known_units(translator: Translator, units: Sequence[str]) -> List[str]:
-    """Source units as the models read them: ``<unk>`` for those that they do not know."""
+    """Source units with ``<unk>`` in place of those that the models do not know."""
     dictionary = translator.task.source_dictionary
     known = (dictionary.index(unit) < translator.num_source for unit in units)
     return [
@@ -85,7 +82,7 @@ def known_units(translator: Translator, units: Sequence[str]) -> List[str]:
 
 
 def translations_of(translator: Translator, unit: str) -> List[str]:
-    """What a source unit adds to the candidates: its translations, and its copy if asked for."""
+    """Candidates that a source unit adds: its translations, and its copy if enabled."""
     lists, target = translator.task.candidate_lists, translator.task.target_dictionary
     ids = torch.tensor([[translator.task.source_dictionary.index(unit)]])
     found = lists.of_words(ids.to(lists.by_frequency.device)).flatten().tolist()
@@ -93,7 +90,7 @@ def translations_of(translator: Translator, unit: str) -> List[str]:
 
 
 def words_by_frequency(views: Sequence[Sequence[Dict[str, Any]]]) -> List[str]:
-    """The words of references and translations, the most frequent first."""
+    """The words of references and translations, most frequent first."""
     counts: Counter = Counter()
     for of_system in views:
         for view in of_system:
@@ -109,13 +106,12 @@ def neighbour_data(
     """Neighbours of words at the input and at the output of a model.
 
     Args:
-        words: those that the model does not know are left out.
-        most: of them.
+        words: to look up; words that the model does not know are skipped.
+        most: use at most this many words.
         number: of neighbours.
     Returns:
-        ``tied``: whether both spaces are one; ``words``: by the number of a word a list for each
-        space, numbers of words and percents of their cosines in turn. None for models without
-        such vectors.
+        ``tied``: whether both spaces are equal; ``words``: by word number, a list for each space
+        of alternating word numbers and cosines in percent. None for models without such vectors.
     """
     dictionary = translator.task.target_dictionary
     spaces = word_spaces(translator.models[0])
@@ -142,7 +138,7 @@ def neighbour_data(
 
 
 def word_spaces(model: Any) -> Optional[Tuple[Tensor, Tensor]]:
-    """The vectors that words are read as and scored by, of stock models too; or None."""
+    """Input and output vectors of words, also of stock models; None if there are none."""
     embedding = getattr(model.decoder, "embed_tokens", None)
     layer = getattr(model.decoder, "output_projection", None)
     if isinstance(embedding, ComposedEmbedding):

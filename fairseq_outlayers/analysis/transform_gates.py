@@ -1,7 +1,7 @@
 """Statistics of the transform gates of the highway layers that compose word vectors.
 
-The transform gates over all words of the dictionary and all dimensions, for the layers at the input
-and those at the output (Assylbekov & Takhanov 2018, Sec. 5). A gate of 0 is the identity.
+Taken over all words of the dictionary and all dimensions, for input and output layers (Assylbekov &
+Takhanov 2018, Sec. 5). A gate of 0 is the identity.
 """
 
 from typing import Any, Dict, Iterator, Tuple
@@ -27,7 +27,7 @@ def gates(composition: Any, layers: Any, ids: Tensor) -> Dict[str, Tensor]:
         layers: by name.
         ids: units of the words, ``(N, L)``.
     Returns:
-        ``(N, D)`` a layer.
+        ``(N, D)`` for each layer.
     """
     vectors, found = composition.combine(layers, composition.prepare(ids)), {}
     for name in HIGHWAYS:
@@ -37,10 +37,10 @@ def gates(composition: Any, layers: Any, ids: Tensor) -> Dict[str, Tensor]:
 
 
 def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
-    """Where word vectors are composed: the side, its words, its layers; one side if all is tied.
+    """Sides that compose word vectors, each with its words and layers; one side if all is tied.
 
     Raises:
-        UserError: if they are composed nowhere.
+        UserError: if neither side does.
     """
     embedding, output = decoder.embed_tokens, decoder.output_projection
     composed = isinstance(embedding, ComposedEmbedding)
@@ -55,7 +55,7 @@ def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
 
 
 def study(trained: loading.Trained) -> Iterator[Finding]:
-    """Of every highway layer: how far its gates are open, and how they are distributed."""
+    """Mean, median and density of the gates of every highway layer."""
     centres = [(number + 0.5) / BINS for number in range(BINS)]
     for side, words, layers in sides(trained.model.decoder):
         found = gates(words.composition, layers, words.ids[trained.words()])

@@ -1,9 +1,9 @@
-"""A trained model's parameters for another model: another output layer, other dictionaries.
+"""Load a checkpoint into a model with another output layer or other dictionaries.
 
-``--finetune-from-model`` of fairseq wants the same architecture and the same words. Here parameters
-are loaded by name, tables with a row for every word by word, and what the checkpoint does not have
-starts as the new model starts it. Everything that is left over on either side is said; what is
-neither in the output layer nor in the source vectors must fit.
+fairseq's ``--finetune-from-model`` needs the same architecture and words. Here parameters are
+loaded by name, rows of tables by word, and parameters missing from the checkpoint keep their
+initialization. Unmatched parameters of either side are reported; outside the output layer and the
+source vectors they are refused.
 """
 
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ class Adapted:
     """Parameters for the model, and where they come from.
 
     Attributes:
-        state: what the model loads.
-        loaded: names of what is as in the checkpoint.
-        mapped: name of each table that was mapped, how many of its rows, of how many.
-        new: names of what has the model's own start.
-        unused: names in the checkpoint, with their sizes.
-        lost: by side, how many words the model's dictionary lacks.
+        state: the state dict for the model.
+        loaded: names of parameters copied from the checkpoint.
+        mapped: tables mapped by word: name, mapped rows, all rows.
+        new: names of parameters that keep the model's initialization.
+        unused: names in the checkpoint that nothing uses, with their sizes.
+        lost: number of the checkpoint's words that the model's dictionary lacks, by side.
     """
 
     state: Dict[str, Tensor]
@@ -47,13 +47,13 @@ class Adapted:
     lost: Dict[str, int] = field(default_factory=dict)
 
     def lines(self, path: str, arch: str) -> List[str]:
-        """What was done, to be printed."""
+        """A report to print."""
         numbers = sum(self.state[name].numel() for name in self.loaded)
         said = [f"fine-tuning from {path} (--arch {arch})"]
         said.append(f"  loaded: {len(self.loaded)} tensors of {numbers:,} numbers")
         for name, found, rows in self.mapped:
             said.append(f"  mapped by word: {name}: {found:,} of {rows:,} rows; others are new")
-        said += [f"  {n:,} words of its {side} dictionary are in this one no more"
+        said += [f"  {n:,} words of its {side} dictionary are not in this one"
                  for side, n in self.lost.items() if n]  # fmt: skip
         said += [f"  new: {', '.join(self.new)}"] if self.new else []
         said += [f"  not used: {', '.join(self.unused)}"] if self.unused else []
@@ -61,12 +61,12 @@ class Adapted:
 
 
 def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
-    """Make a checkpoint's parameters those of a model of this package.
+    """Adapt a checkpoint's parameters to a model of this package.
 
     Args:
         path: of the checkpoint.
-        state: what is in it; it is left as it is.
-        model: with its parameters at their start.
+        state: its content; not changed.
+        model: initialized.
         task: has the dictionaries.
     Raises:
         UserError: if parameters outside the output layer and the source vectors do not fit, or a
@@ -96,7 +96,7 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
 def _load(
     done: Adapted, name: str, start: Tensor, given: Optional[Tensor], rows: Optional[WordRows]
 ) -> None:
-    """One parameter: as it is in the checkpoint, by words, or at its start."""
+    """Copy one parameter from the checkpoint, map it by word, or keep its initialization."""
     is_version = name.endswith("_version") and name.startswith((OUTPUT, SOURCE))
     if name.endswith(FINGERPRINT) or is_version:
         done.state[name] = start
@@ -112,14 +112,14 @@ def _load(
 
 
 def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
-    """fairseq's LSTM in the names of ours, where that is what is wanted."""
+    """Rename the parameters of fairseq's LSTM if the model is our LSTM."""
     if not hasattr(getattr(model, "decoder", None), "recurrence"):
         return given
     return {our_name(name): value for name, value in given.items()}
 
 
 def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
-    """Give a layer with class vectors of its own those of a tied one, the input embeddings."""
+    """Initialize an untied output layer from the tied embeddings of the checkpoint."""
     name = f"{OUTPUT}weight"
     is_tied = all(n == f"{OUTPUT}bias" for n in given if n.startswith(OUTPUT))
     if is_tied and name in own and TIED_TO in given:
@@ -128,13 +128,13 @@ def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
 
 
 def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
-    """Whether a parameter is the input embeddings, which fairseq's tied models list twice."""
+    """Whether a parameter duplicates the input embeddings, as in fairseq's tied models."""
     other = given.get(TIED_TO)
     return name == f"{OUTPUT}weight" and other is not None and torch.equal(given[name], other)
 
 
 def _table_names(model: Any) -> List[str]:
-    """Parameters with a row for every word of a side."""
+    """Names of parameters with a row for every word of a side."""
     names = [f"{OUTPUT}{name}" for name in declared_tables(model.decoder.output_projection)]
     for part in ("encoder", "decoder"):
         prefix = f"{part}.embed_tokens"
@@ -147,19 +147,19 @@ def _table_names(model: Any) -> List[str]:
 
 
 def _refuse_units(path: str, rows: Optional[WordRows], model: Any) -> None:
-    """Refuse other words where they are composed of units, whose numbers change with them."""
+    """Refuse another dictionary if words are composed: unit ids depend on the dictionary."""
     composed = [model.decoder.embed_tokens, model.decoder.output_projection]
     if rows is not None and any(hasattr(module, "words") for module in composed):
         raise UserError(
             f"--finetune-from-model {path}: words composed of units cannot be mapped to another "
-            "dictionary: binarize the data with the checkpoint's"
+            "dictionary: binarize the data with the checkpoint's dictionary"
         )
 
 
 def _refuse_misfits(
     path: str, arch: str, done: Adapted, own: Dict[str, Tensor], given: Dict[str, Tensor]
 ) -> None:
-    """Refuse what does not fit outside the output layer and the source vectors."""
+    """Refuse misfits outside the output layer and the source vectors."""
     missing = [name for name in done.new if not name.startswith(EXCHANGED)]
     extra = [n for n in given if n not in own and not n.startswith(EXCHANGED)]
     extra = [n for n in extra if not n.endswith(FINGERPRINT)]
@@ -175,7 +175,7 @@ def _refuse_misfits(
 
 
 def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Tensor]) -> None:
-    """Refuse two different tables of the checkpoint for one that the model has for both sides."""
+    """Refuse to load two different tables into one that the model shares."""
     first: Dict[int, str] = {}
     for name, value in in_place.items():
         if value.numel() == 0:

@@ -12,28 +12,28 @@ from fairseq_outlayers.errors import UserError
 
 
 def require_room(path: str, size: int) -> None:
-    """Refuse to begin with a file that does not fit.
+    """Refuse to start writing a file that does not fit.
 
-    The file under the same name is kept until the new one is whole, so its room does not count. A
-    quota is not seen; then writing fails later.
+    The old file of this name stays until the new one is complete, so its space does not count.
+    Quotas are not checked; writing then fails later.
 
     Args:
-        path: the file to be.
-        size: its bytes.
+        path: the file to write.
+        size: its size in bytes.
     Raises:
-        UserError: if the disk of the folder has less.
+        UserError: if the disk has less free space.
     """
     free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
     if size > free:
         raise UserError(
             f"cannot write {path}: it needs {_readable(size)}, {_readable(size - free)} more than "
-            "its disk has free. What was saved before is unchanged; make room there and start the "
-            "same command again to resume from it."
+            "its disk has free. Earlier checkpoints are unchanged; free disk space and run the "
+            "same command again to resume."
         )
 
 
 def _readable(size: int) -> str:
-    """A size in the unit that leaves one to three digits before the point, rounded up."""
+    """A size in bytes, kB, MB or GB, rounded up."""
     power = min(3, (len(str(size)) - 1) // 3)
     if power == 0:
         return f"{size} bytes"
@@ -41,12 +41,12 @@ def _readable(size: int) -> str:
 
 
 def size_of(state: Any) -> int:
-    """The bytes of all tensors and arrays in ``state``: from below, what ``torch.save`` writes."""
+    """Bytes of all tensors and arrays in ``state``, a lower bound of ``torch.save``'s file."""
     storages: Dict[Any, int] = {}
     arrays = 0
     for leaf in leaves(state):
         if isinstance(leaf, Tensor) and leaf.layout == torch.strided:
-            # A storage is written once, and whole, whatever views of it there are.
+            # torch.save writes a storage once and whole, whatever views there are.
             storage = leaf.untyped_storage()
             storages[storage.device, storage.data_ptr()] = storage.nbytes()
         elif isinstance(leaf, np.ndarray):
@@ -55,7 +55,7 @@ def size_of(state: Any) -> int:
 
 
 def leaves(state: Any) -> Iterator[Any]:
-    """Everything in dicts, lists, tuples and sets that is none itself."""
+    """All values in nested dicts, lists, tuples and sets."""
     if isinstance(state, dict):
         state = list(state.values())
     if isinstance(state, (list, tuple, set)):

@@ -1,8 +1,8 @@
 """Verify a checkpoint by the checksums stored in it.
 
 ``torch.save`` writes a zip file with a CRC-32 of every tensor, which ``torch.load`` does not
-compare: a flipped bit, or a block of zeros where a disk failed, becomes other weights without a
-word. Files in torch's format before 1.6 have no checksums, and are not looked at.
+compare: a flipped bit or a zeroed block silently changes weights. Files in torch's format before
+1.6 have no checksums and are not checked.
 """
 
 import zipfile
@@ -15,11 +15,11 @@ CHUNK = 1 << 20  # bytes
 
 
 def require_whole(path: str) -> None:
-    """Compare every checksum in a checkpoint; half a second of processor time per GB
+    """Compare every checksum in a checkpoint; half a second of CPU time per GB
     (``benchmarks/checkpoint_checksums.py``).
 
     Raises:
-        UserError: if it is damaged; the message names the newest whole one in its folder.
+        UserError: if it is damaged; the message names the newest whole checkpoint of its folder.
     """
     found = damage(path)
     if found is not None:
@@ -27,7 +27,7 @@ def require_whole(path: str) -> None:
 
 
 def damage(path: str) -> Optional[str]:
-    """What is wrong with a checkpoint; None if nothing is, or if it carries no checksums."""
+    """Describe the damage of a checkpoint; None if it is whole or has no checksums."""
     try:
         with open(path, "rb") as file:
             if file.read(2) != b"PK":
@@ -36,7 +36,7 @@ def damage(path: str) -> Optional[str]:
                 return _first_damaged(archive)
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
-    except Exception:  # a damaged directory can be misread in any way
+    except Exception:  # a damaged zip directory can raise anything
         return "its table of contents is cut short or changed"
 
 
@@ -48,7 +48,7 @@ def _first_damaged(archive: zipfile.ZipFile) -> Optional[str]:
                     pass
         except OSError:
             raise
-        except Exception:  # a wrong checksum, or a header that says something else
+        except Exception:  # a wrong checksum, or a header that does not match
             return f"{entry.filename!r} in it is not what was saved"
     return None
 
@@ -65,12 +65,12 @@ def remedy(path: str) -> str:
 
 
 def newest_whole_beside(path: str) -> Optional[str]:
-    """The last written checkpoint of the folder that carries checksums and agrees with them."""
+    """The newest other checkpoint of the folder whose checksums match."""
     damaged = Path(path)
     others: List[Path] = [
         other
         for other in damaged.parent.glob("*.pt")
-        # Not another name of the same file.
+        # Skip hard links to the same file.
         if other.is_file() and not (damaged.exists() and other.samefile(damaged))
     ]
     for other in sorted(others, key=lambda file: file.stat().st_mtime, reverse=True):

@@ -1,11 +1,11 @@
-"""Options that are Python expressions: only literals and arithmetic are evaluated."""
+"""Evaluate options that are Python expressions: literals and arithmetic only."""
 
 import ast
 import operator
 from typing import Any, Callable, Dict, Type
 
-LONGEST = 20_000  # characters of an option, and items or characters of what it computes
-LARGEST = 1 << 64  # an integer beyond that means nothing here and may take for ever
+LONGEST = 20_000  # characters of an option; items or characters of its value
+LARGEST = 1 << 64  # larger integers make no sense here and may take forever to compute
 
 BINARY: Dict[Type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -25,13 +25,13 @@ SEQUENCES = (str, bytes, list, tuple)
 
 
 def evaluate(text: str) -> Any:
-    """The value of an expression of literals, ``[(512, 3)] * 20`` for one.
+    """The value of an expression of literals, for example ``[(512, 3)] * 20``.
 
     Args:
         text: numbers, strings, True, False, None; lists, tuples, sets, dicts; arithmetic.
     Raises:
-        TypeError: if ``text`` is no text; fairseq expects that of ``eval``.
-        ValueError: if it is anything else, or computes something of unreasonable size.
+        TypeError: if ``text`` is not a string; fairseq expects that of ``eval``.
+        ValueError: if it contains anything else, or its value is too large.
     """
     if not isinstance(text, str):
         raise TypeError(f"{text!r} is no text")
@@ -65,9 +65,9 @@ def _value(node: ast.AST) -> Any:
 
 
 def _computed(kind: Type[ast.operator], left: Any, right: Any) -> Any:
-    """``left kind right``, refused before it is computed where it would be large."""
+    """Compute ``left kind right``, unless the result would be too large."""
     if isinstance(left, SEQUENCES) or isinstance(right, SEQUENCES):
-        # Of text, "%" would be formatting.
+        # "%" would format text.
         if kind is ast.Mod or _length(kind, left, right) > LONGEST:
             raise ValueError("it is too long, or formats text")
     elif kind is ast.Pow and (abs(right) > 64 or abs(left) > LARGEST):
@@ -86,7 +86,7 @@ def _length(kind: Type[ast.operator], left: Any, right: Any) -> int:
 
 
 def _size(value: Any) -> int:
-    """Items in all levels: ``[[[0] * 100] * 100] * 100`` is small only at the top."""
+    """Items at all levels: ``[[[0] * 100] * 100] * 100`` is small only at the top level."""
     if isinstance(value, (list, tuple)):
         return 1 + sum(_size(item) for item in value)
     return len(value) if isinstance(value, (str, bytes)) else 1

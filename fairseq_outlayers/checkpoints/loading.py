@@ -18,9 +18,9 @@ from fairseq_outlayers.tables.table import table_of
 
 
 class Trained(NamedTuple):
-    """A model as it was trained, on the CPU, in evaluation mode."""
+    """A trained model, on the CPU, in evaluation mode."""
 
-    model: Any  # fairseq's base classes carry no types
+    model: Any  # fairseq's base classes are untyped
     task: Any  # has the dictionaries
 
     @property
@@ -29,16 +29,16 @@ class Trained(NamedTuple):
 
     @property
     def input_embeddings(self) -> Any:
-        """The decoder's: a table, ``(V, d)``, or a :class:`ComposedEmbedding`."""
+        """The decoder's table, ``(V, d)``, or :class:`ComposedEmbedding`."""
         return self.model.decoder.embed_tokens
 
     def words(self) -> Tensor:
-        """The ids of all words of the target side."""
+        """Ids of all words of the target dictionary."""
         return real_words(self.task.target_dictionary)
 
     @torch.no_grad()
     def input_vectors(self) -> Tensor:
-        """What the decoder reads, ``(V, d)``."""
+        """Input embeddings of the decoder, ``(V, d)``."""
         embedding = self.input_embeddings
         if isinstance(embedding, ComposedEmbedding):
             return embedding.all_words()
@@ -46,17 +46,17 @@ class Trained(NamedTuple):
 
     @torch.no_grad()
     def output_vectors(self) -> Tensor:
-        """What classes are scored by, ``(V, D)``."""
+        """Class embeddings, ``(V, D)``."""
         return self.output_layer.class_embeddings()
 
 
 def is_word(dictionary: Dictionary, number: int) -> bool:
-    """Whether an id is neither a special symbol nor padding of the dictionary."""
+    """Whether an id is neither a special symbol nor a ``madeupword``."""
     return number >= dictionary.nspecial and not is_padding_word(dictionary[number])
 
 
 def real_words(dictionary: Dictionary) -> Tensor:
-    """The ids of all words."""
+    """Ids for which :func:`is_word` holds."""
     return torch.tensor([k for k in range(len(dictionary)) if is_word(dictionary, k)])
 
 
@@ -65,8 +65,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
 
     Args:
         path: the checkpoint.
-        data: the binarized data it was trained on, or a folder with the same dictionaries; by
-            default where it was in training.
+        data: folder with the dictionaries; by default the training data's path.
     Raises:
         UserError: if either is missing, or the model is not of this package.
     """
@@ -88,19 +87,19 @@ def load(path: str, data: Optional[str] = None) -> Trained:
         found = getattr(model.decoder, name, None)
         if not isinstance(found, kind):
             raise UserError(
-                f"{path}: its decoder has {type(found).__name__} as {name}: give a model of an "
+                f"{path}: its decoder has {type(found).__name__} as {name}: use a model of an "
                 "architecture that has --output-layer"
             )
     return Trained(model.eval(), task)
 
 
 def run_name(path: str) -> str:
-    """What to call a model in a table: its run folder, or the arm that a recipe made it for."""
+    """A model's name in tables: its run folder, or its arm in a recipe."""
     folder = Path(path).resolve().parent
     folder = folder.parent if folder.name == "checkpoints" else folder
     return folder.parent.name if folder.name.startswith("seed") else folder.name
 
 
 def task_options(state: Dict[str, Any]) -> Any:
-    """The options of the task in a checkpoint, which can be read and set by name."""
+    """The task's options in a checkpoint, as a mutable mapping."""
     return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])

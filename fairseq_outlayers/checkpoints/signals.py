@@ -1,8 +1,7 @@
 """Handle signals that ask training to stop.
 
-The interpreter runs handlers between two of its own instructions only, and not while the process
-waits for another one inside PyTorch. So signals are read by a thread, from the pipe that
-``signal.set_wakeup_fd`` writes into.
+Python runs signal handlers only between bytecode instructions, not while PyTorch waits for another
+process. So a thread reads signals from the pipe that ``signal.set_wakeup_fd`` writes to.
 """
 
 import os
@@ -13,10 +12,10 @@ import time
 from typing import List, Optional
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-DEFAULT = int(signal.SIGTERM)  # where another process of the run had the signal
-# torchrun hands on a signal that a terminal has already sent to the whole group.
+DEFAULT = int(signal.SIGTERM)  # if another process of the run received the signal
+# torchrun forwards a signal that a terminal has already sent to the whole group.
 SAME_SIGNAL_SECONDS = 2.0
-# A worker of a data loader outlives a signal to the group: the last update needs its batches.
+# Data loader workers survive a signal to the group: the last update needs their batches.
 WORKER_SECONDS = 60
 
 _received: List[int] = []
@@ -24,7 +23,7 @@ _listening_process: Optional[int] = None
 
 
 def received() -> Optional[int]:
-    """The number of the signal that has asked this process to end, if any."""
+    """The number of the first signal received, if any."""
     return _received[0] if _received else None
 
 
@@ -33,12 +32,12 @@ def name(number: int) -> str:
 
 
 def listen(several_processes: bool = False) -> None:
-    """From now on note the first signal, and end the process at the second.
+    """Record the first signal from now on, and end the process at the second.
 
-    Nothing changes for signals that are ignored, nor outside the main thread.
+    Ignored signals stay ignored. Does nothing outside the main thread.
 
     Args:
-        several_processes: signals come twice then, and what follows within seconds is the same one.
+        several_processes: count repeats within ``SAME_SIGNAL_SECONDS`` as one signal.
     """
     global _listening_process
     mine = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
@@ -77,7 +76,7 @@ def _say(line: str) -> None:
 
 
 def _leave_signals_to_the_parent() -> None:
-    """In a forked child: not the parent's pipe, and no end before the parent's last update."""
+    """In a forked child: leave the parent's pipe, and stay alive for its last update."""
     if threading.current_thread() is not threading.main_thread():
         return
     signal.set_wakeup_fd(-1)
@@ -89,6 +88,6 @@ def _leave_signals_to_the_parent() -> None:
 
 
 def _end_later(number: int, frame: object) -> None:
-    """The first time wait; multiprocessing ends a worker by this signal, twice at last."""
+    """Delay the first SIGTERM; multiprocessing repeats it to end a worker."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.alarm(WORKER_SECONDS)

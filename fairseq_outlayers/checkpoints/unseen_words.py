@@ -1,8 +1,8 @@
 """Add words to a trained model from a description.
 
 The structure-aware output layers compute a class from its row of the decoder's input embeddings
-(Pappas et al. 2018, eqs. 4-15). A new row therefore is a new class: no other parameter is its own
-but the bias. ``docs/unseen_words.md`` has an example.
+(Pappas et al. 2018, eqs. 4-15). So a new class needs only a new row and a bias.
+``docs/unseen_words.md`` has an example.
 """
 
 import os
@@ -30,24 +30,24 @@ from fairseq_outlayers.tables.table import table_of
 def add_words(
     trained: Trained, words: Sequence[str], vectors: Tensor, bias: Optional[float] = None
 ) -> None:
-    """Let a model read and write words that were not in its target dictionary.
+    """Add words to a model's target dictionary, in place.
 
-    Each gets the next free id, a row of the decoder's input embeddings and, if the classes have
-    one, a bias. All other ids keep their meaning and their scores. Where both sides share one
-    table, the source dictionary gets the words, too.
+    Each gets the next free id, a row of the decoder's input embeddings and, if classes have one, a
+    bias. Existing ids and scores do not change. If both sides share one table, the source
+    dictionary gets the words, too.
 
     Args:
-        trained: the model, which is changed.
+        trained: the model, changed in place.
         words: not in the dictionary.
         vectors: a row of input embeddings for each word, ``(number of words, d)``.
         bias: of the new classes; by default the mean of the known words' biases.
     Raises:
-        UserError: if a class of this output layer is more than its embedding, or a word is known.
+        UserError: if the output layer has other parameters for each class, or a word is known.
     """
     layer, embedding = extensible(trained), trained.input_embeddings
     dictionary = trained.task.target_dictionary
-    for place, word in enumerate(words):
-        if word in dictionary or word in words[:place]:
+    for number, word in enumerate(words):
+        if word in dictionary or word in words[:number]:
             raise UserError(f"{word!r} is in the target dictionary already, or given twice")
     expected = (len(words), embedding.embedding_dim)
     if tuple(vectors.shape) != expected:
@@ -64,22 +64,22 @@ def add_words(
 
 
 def extensible(trained: Trained) -> EmbeddingOutputLayer:
-    """The output layer of a model that words can be added to.
+    """The output layer of a model that accepts new words.
 
     Raises:
-        UserError: if a class is more than its row of input embeddings.
+        UserError: if a class has parameters beyond its row of input embeddings and bias.
     """
     layer = trained.output_layer
     if isinstance(trained.input_embeddings, ComposedEmbedding):
         raise UserError(
-            "this model composes its words from smaller units, so they cannot be described by "
-            "other words; open-vocabulary scores a text with words that it has never seen"
+            "this model composes its words from subword units, so they cannot be described by "
+            "other words; use the command open-vocabulary to score a text with unseen words"
         )
     if not isinstance(layer, EmbeddingOutputLayer):
         raise UserError(
-            f"{type(layer).__name__} has trained parameters for every class, which no description "
-            "gives a new class: use --output-layer tied, joint or another one that starts from "
-            "the input embeddings"
+            f"{type(layer).__name__} has trained parameters for every class, which a description "
+            "cannot provide: use --output-layer tied, joint or another one that computes classes "
+            "from the input embeddings"
         )
     return layer
 
@@ -89,23 +89,23 @@ def _extend_dictionaries(trained: Trained, words: Sequence[str]) -> None:
         if module.embed_tokens is trained.input_embeddings:
             for word in words:
                 if word not in dictionary:
-                    dictionary.add_symbol(word, n=0)  # never seen
+                    dictionary.add_symbol(word, n=0)
             update_dictionary(module, side, dictionary)
 
 
 def _sides(trained: Trained) -> Dict[str, Tuple[Dictionary, Any]]:
-    """The dictionaries that a model has, each with the module that has the embeddings."""
+    """The model's dictionaries by side, each with the module that has its embeddings."""
     sides = {"target": (trained.task.target_dictionary, trained.model.decoder)}
-    if hasattr(trained.model, "encoder"):  # which a language model has not
+    if hasattr(trained.model, "encoder"):  # not a language model
         sides["source"] = (trained.task.source_dictionary, trained.model.encoder)
     return sides
 
 
 def described_vector(trained: Trained, description: Sequence[str]) -> Tensor:
-    """The mean of the input embeddings of the words that describe another one, ``(d,)``.
+    """The mean input embedding of a description's words, ``(d,)``.
 
-    It is stretched to the mean length of these embeddings: a mean of several is shorter than each
-    of them, and a short vector scores low in every context.
+    It is rescaled to the mean norm of these embeddings: a mean has a smaller norm, and would score
+    low in every context.
 
     Raises:
         UserError: if a word of the description is not in the target dictionary.
@@ -123,29 +123,29 @@ def described_vector(trained: Trained, description: Sequence[str]) -> Tensor:
 
 
 def read_descriptions(path: str) -> Dict[str, List[str]]:
-    """Words by the word that they describe, from lines ``new word<TAB>words``.
+    """Descriptions by new word, from lines ``new word<TAB>words``.
 
     Raises:
-        UserError: if a line is none of this kind.
+        UserError: if a line has another format.
     """
     descriptions: Dict[str, List[str]] = {}
     for number, (word, *description) in enumerate(lines(path, separator="\t"), start=1):
         if len(description) != 1 or len(word.split()) != 1 or word in descriptions:
             raise UserError(
-                f"{path}:{number}: expected a new word, once in the file, a tab and the words that "
-                f"describe it, found {word!r} and {len(description)} more columns"
+                f"{path}:{number}: expected a new word (once per file), a tab and its description, "
+                f"found {word!r} and {len(description)} more columns"
             )
         descriptions[word.strip()] = description[0].split()
     return descriptions
 
 
 def save(trained: Trained, path: str, folder: Path) -> None:
-    """Write ``checkpoint.pt`` and the dictionaries, as fairseq reads them, into a folder.
+    """Write ``checkpoint.pt`` and the dictionaries in fairseq's formats.
 
     Args:
-        trained: the model as it is now.
+        trained: the extended model.
         path: the checkpoint that it was loaded from.
-        folder: made if it is not there.
+        folder: to write to; created if missing.
     Raises:
         UserError: if it is the folder of the model's own dictionaries.
     """
@@ -160,9 +160,9 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         language = getattr(trained.task.cfg, f"{side}_lang", None)
         dictionary.save(str(folder / (f"dict.{language}.txt" if language else "dict.txt")))
         if language:
-            options[f"{side}_lang"] = language  # it cannot be inferred from this folder
+            options[f"{side}_lang"] = language  # cannot be inferred from this folder
     state["model"] = trained.model.state_dict()
-    # What belongs to parameters of the former sizes; training starts anew with --reset-optimizer.
+    # Its tensors have the old sizes; resume training with --reset-optimizer.
     state.pop("last_optimizer_state", None)
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if not name.startswith("ema")

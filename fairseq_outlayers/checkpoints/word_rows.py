@@ -1,4 +1,4 @@
-"""Which row of a checkpoint's tables is which word of the model's dictionaries."""
+"""Map rows of a checkpoint's tables to words of the model's dictionaries."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ class WordRows(NamedTuple):
 
     @classmethod
     def between(cls, old: Any, new: Any) -> "Optional[WordRows]":
-        """By spelling; None if the dictionaries are equal."""
+        """Match words by spelling; None if the dictionaries are equal."""
         if old.symbols == new.symbols:
             return None
         words = {w: n for n, w in enumerate(old.symbols) if not is_padding_word(w)}
@@ -31,10 +31,10 @@ class WordRows(NamedTuple):
         return cls(rows[:, 0], rows[:, 1], len(words) - len(pairs))
 
     def fill(self, table: Tensor, trained: Tensor) -> int:
-        """Copy the rows of common words into a table, in place; says how many.
+        """Copy the rows of common words into a table, in place, and return their number.
 
         Args:
-            table: ``(V, ...)``, with the start of new words.
+            table: ``(V, ...)``, initialized.
             trained: ``(V', ...)``, of the checkpoint.
         """
         known = (self.old < len(trained)) & (self.new < len(table))
@@ -43,13 +43,13 @@ class WordRows(NamedTuple):
 
 
 def rows_of_sides(path: str, state: Dict[str, Any], model: Any, task: Any) -> Dict[str, Any]:
-    """For each side that a model has: how the checkpoint's rows are its own, or None if they are.
+    """Row maps for the model's encoder and decoder; None where the dictionaries are equal.
 
     Args:
         path: of the checkpoint.
-        state: what is in it.
-        model: that is to be trained on.
-        task: has its dictionaries.
+        state: its content.
+        model: to be fine-tuned.
+        task: has the model's dictionaries.
     Raises:
         UserError: if a dictionary of the checkpoint is needed and cannot be found.
     """
@@ -66,7 +66,7 @@ def rows_of_sides(path: str, state: Dict[str, Any], model: Any, task: Any) -> Di
 def _trained_dictionary(
     path: str, state: Dict[str, Any], side: str, part: str, new: Any, task: Any
 ) -> Optional[Any]:
-    """The dictionary of a checkpoint, or None where it is the model's own."""
+    """The dictionary of a checkpoint, or None if it is the model's own."""
     stored = state["model"].get(f"{part}.{side}_dictionary_version")
     table = state["model"].get(f"{part}.embed_tokens.weight")
     size = len(new) if table is None else len(table)
@@ -85,16 +85,16 @@ def _trained_dictionary(
             if is_it(found):
                 return found
     if stored is None and is_it(new):
-        return None  # as fairseq takes it; loading warns
+        return None  # assume the same, as fairseq does; loading warns
     raise UserError(
         f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
         f"{size if stored is None else int(stored) >> 32:,} symbols, is neither {files[0]} nor "
-        f"{files[-1]}: put the {files[0].name} that it was trained with beside it"
+        f"{files[-1]}: copy the {files[0].name} of its training data beside the checkpoint"
     )
 
 
 def _files(path: str, state: Dict[str, Any], side: str, task: Any) -> List[Path]:
-    """Where the dictionary may be: beside the checkpoint, or in the data that it was trained on."""
+    """Possible dictionary files: beside the checkpoint, or in its training data."""
     options = task_options(state)
     language = options.get(f"{side}_lang") or getattr(task.cfg, f"{side}_lang", None)
     name = f"dict.{language}.txt" if language else "dict.txt"

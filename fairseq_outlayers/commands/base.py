@@ -5,21 +5,18 @@ from typing import Callable, List, NamedTuple, Optional
 
 
 class Command(NamedTuple):
-    """What a command does and takes.
-
-    Mistakes of the user's are raised as ``UserError``, which the package shows in one line.
-    """
+    """A command's help, arguments and function. User mistakes raise ``UserError``."""
 
     summary: str  # one sentence, without a full stop
-    example: str  # the options, as they would follow the command
+    example: str  # arguments that follow the command's name
     add_arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], None]
 
     def prepare(self, parser: argparse.ArgumentParser) -> None:
-        """Give a parser the description, the example and the arguments of this command."""
+        """Add the description, the example and the arguments of this command to a parser."""
         parser.description = f"{self.summary}."
         parser.epilog = f"example:\n  {parser.prog} {self.example}"
-        # Unwrapped, an example can be copied.
+        # Not wrapped, so that the example can be copied.
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_arguments(parser)
 
@@ -31,7 +28,7 @@ class Command(NamedTuple):
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--data``, which ``checkpoints.loading.load`` takes."""
+    """Add ``--data`` for ``checkpoints.loading.load``."""
     parser.add_argument(
         "--data",
         metavar="DIR",

@@ -1,8 +1,8 @@
-"""Parameters of output layers, and how many of them serve the output alone.
+"""Effective capacity and parameters of output layers.
 
-The effective capacity is that of Pappas et al. (2018), eqs. 8-10 and 16: parameters that serve
-the output alone, without the inner biases of a projection. The counts beside it are those of real
-models, built without memory for their parameters.
+The effective capacity of Pappas et al. (2018), eqs. 8-10 and 16, counts parameters that only the
+output uses, without inner biases of a projection. The parameter counts are those of models built on
+the meta device.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Counts(NamedTuple):
 
     output_layer: int
     embeddings: int
-    core: int  # all the rest: LSTMs and attention
+    core: int  # the rest: LSTMs and attention
     whole: int
 
 
@@ -69,7 +69,7 @@ class ModelFactory:
     Args:
         sizes: of the target side.
         source_classes: words of the source dictionary.
-        layers: of the encoder, and of the decoder.
+        layers: number in the encoder, and in the decoder.
     """
 
     def __init__(self, sizes: Sizes, source_classes: int, layers: int):
@@ -88,7 +88,7 @@ class ModelFactory:
         """Parameters of the model with ``--output-layer output_layer`` and other options.
 
         Raises:
-            UserError: if this layer cannot be built with these sizes.
+            UserError: if these sizes do not allow the layer.
         """
         config = LuongLSTMConfig(output_layer=output_layer, **self.options, **options)
         with torch.device("meta"):
@@ -113,7 +113,7 @@ def _parameters(module: nn.Module) -> int:
 
 
 def _variants(joint_dims: List[int]) -> Iterator[Tuple[str, Optional[int]]]:
-    """Every output layer made of sizes alone; those with a ``--joint-dim``, with each of them."""
+    """Output layers that depend on sizes only, with every ``--joint-dim`` where they have one."""
     for name, layer in OUTPUT_LAYERS.items():
         if layer.depends_on_words:
             continue
@@ -164,12 +164,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source-classes",
         type=classes,
         metavar="V",
-        help="size of the source dictionary (default: as the target's)",
+        help="size of the source dictionary (default: that of the target dictionary)",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print capacity and parameters of every output layer, and the range to choose d_j from."""
+    """Print capacity and parameters of every output layer, and the range of d_j of eq. 17."""
     sizes = Sizes(options.num_classes, options.embed_dim, options.hidden_size)
     factory = ModelFactory(sizes, options.source_classes or sizes.classes, options.layers)
     counts = factory.counts("linear")
@@ -189,7 +189,7 @@ def run(options: argparse.Namespace) -> None:
             reasons.append(f"not built: {error}")
     print(table(rows) + "\n")
     words = ", ".join(name for name, layer in OUTPUT_LAYERS.items() if layer.depends_on_words)
-    print(_choice(bounds), *reasons, f"not here, they depend on the words: {words}", sep="\n")
+    print(_choice(bounds), *reasons, f"not shown, they depend on the words: {words}", sep="\n")
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and what is regenerated from a seed instead."""
+"""Show what a checkpoint stores and what is regenerated from a seed."""
 
 from pathlib import Path
 from typing import Any, Dict
@@ -12,14 +12,14 @@ from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
 
-WEIGHT_BYTES = 4  # of a regenerated weight, had it been saved
+WEIGHT_BYTES = 4  # that saving a regenerated weight would take
 
 
 def checkpoint_report(path: Path) -> str:
-    """A table in plain text: parameters and megabytes by where they come from.
+    """A plain-text table of parameters and megabytes by origin.
 
     Raises:
-        UserError: if there is no fairseq checkpoint at ``path``.
+        UserError: if ``path`` is not a fairseq checkpoint.
     """
     checkpoint = _load(path)
     weights = _floating(checkpoint["model"])
@@ -39,27 +39,27 @@ def checkpoint_report(path: Path) -> str:
     lines += [f"  {title:46} {n:>13,} {size / 1e6:>10,.1f} MB" for title, n, size in rows]
     lines.append(f"  {'file':60} {path.stat().st_size / 1e6:>10,.1f} MB")
     share = regenerated / max(in_file + regenerated, 1)
-    lines.append(f"  share of the model's weights that is regenerated: {share:.1%}")
+    lines.append(f"  share of the model's weights regenerated: {share:.1%}")
     return "\n".join(lines) + "\n"
 
 
 def _load(path: Path) -> Dict[str, Any]:
     if not path.is_file():
-        raise UserError(f"{path}: there is no such file")
+        raise UserError(f"{path}: no such file")
     require_whole(str(path))
     try:
         checkpoint = torch.load(path, map_location="cpu")
     except UserError:
         raise
-    except Exception as error:  # what is no pickle can fail in any way
-        raise UserError(f"{path}: this is no checkpoint, it cannot be read") from error
+    except Exception as error:  # torch.load can raise anything for other files
+        raise UserError(f"{path}: not a checkpoint, torch cannot load it") from error
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model"), dict):
-        raise UserError(f"{path}: this is no checkpoint of fairseq's, it has no 'model'")
+        raise UserError(f"{path}: not a fairseq checkpoint, it has no 'model'")
     return checkpoint
 
 
 def _floating(value: Any) -> Dict[int, Tensor]:
-    """All floating-point tensors in nested containers, each storage once."""
+    """All floating-point tensors in nested containers by data pointer."""
     tensors = (leaf for leaf in leaves(value) if isinstance(leaf, Tensor))
     return {tensor.data_ptr(): tensor for tensor in tensors if tensor.is_floating_point()}
 
@@ -69,7 +69,7 @@ def _bytes(tensors: Dict[int, Tensor]) -> int:
 
 
 COMMAND = Command(
-    summary="Say what a checkpoint holds and what a seed regenerates",
+    summary="Show what a checkpoint stores and what is regenerated from a seed",
     example="checkpoints/checkpoint_best.pt",
     add_arguments=lambda parser: parser.add_argument("path", type=Path, metavar="FILE"),
     run=lambda options: print(checkpoint_report(options.path), end=""),

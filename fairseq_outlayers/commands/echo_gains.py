@@ -16,7 +16,7 @@ DEVIATIONS = (0.01, 0.05, 0.1, 0.2, 0.5, 0.84, 1.0)
 
 
 def gains_table(options: argparse.Namespace) -> str:
-    """Markdown: gain and saturation of a layer by the deviation of its inputs.
+    """Gain and saturation of a layer by the standard deviation of its inputs, in Markdown.
 
     Args:
         options: arch, echo_start, gamma_init, radius_init and hidden_size.
@@ -39,16 +39,15 @@ def gains_table(options: argparse.Namespace) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
     parser.add_argument("--arch", choices=ARCHITECTURES, default="esnmt")
     parser.add_argument("--echo-start", choices=ECHO_STARTS, default="output_variance")
-    parser.add_argument("--gamma-init", type=float, help="instead of that of --echo-start")
-    parser.add_argument("--radius-init", type=float, help="instead of that of --echo-start")
+    parser.add_argument("--gamma-init", type=float, help="overrides that of --echo-start")
+    parser.add_argument("--radius-init", type=float, help="overrides that of --echo-start")
     parser.add_argument("--hidden-size", type=int, default=512)
 
 
 COMMAND = Command(
-    summary="What a frozen layer of esnmt does to the size of its inputs, at the start",
+    summary="Print by how much a frozen layer of esnmt scales its inputs at initialization",
     example="--arch esnmt_lstm --gamma-init 3.5",
     add_arguments=add_arguments,
     run=lambda options: print(gains_table(options)),

@@ -18,16 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "linear; ctranslate2: a folder for CTranslate2 (Transformers)",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="folder to write, a new one"
+        "--output", type=Path, required=True, metavar="DIR", help="new folder to write"
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="folder with the dictionaries (default: of the training)"
+        "--data", metavar="DIR", help="folder with the dictionaries (default: the training data)"
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the files and say what loads them."""
-    # Imported here: other commands need no models.
+    """Write the files and print how to load them."""
+    # Imported here to keep other commands fast.
     from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
     from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 

@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
     parser.add_argument(
-        "--translations", nargs="*", default=[], metavar="NAME=FILE", help="the reference, too"
+        "--translations",
+        nargs="*",
+        default=[],
+        metavar="NAME=FILE",
+        help="translations to show, may include the reference",
     )
     parser.add_argument("--examples", type=int, default=5, metavar="N", help="of each kind")
 

@@ -1,4 +1,4 @@
-"""Print scores of translations by how often training has seen the words."""
+"""Print scores of translations by the training frequency of their words."""
 
 import argparse
 import json
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tuning = parser.add_mutually_exclusive_group(required=True)
     tuning.add_argument(
-        "--language", choices=sorted(PARAMETERS), help="whose METEOR parameters to use"
+        "--language", choices=sorted(PARAMETERS), help="use METEOR's parameters of this language"
     )
     tuning.add_argument(
         "--parameters",
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     parameters = MeteorParameters(*(options.parameters or PARAMETERS[options.language]))
     counts = Counter(word for line in lines(options.training_text) for word in line)
     if not counts:
-        raise UserError(f"{options.training_text} has no words: give the training text")
+        raise UserError(f"--training-text {options.training_text}: has no words")
     bins = BIN_DEFINITIONS[options.bins](counts)
     references = list(lines(options.reference))
     systems = [(path, parallel_lines(options.reference, path)) for path in options.hypothesis]
@@ -109,7 +109,7 @@ def _decimals(value: Optional[float]) -> str:
 
 
 COMMAND = Command(
-    summary="Score translations by how often the training text has the words",
+    summary="Score translations by the training frequency of their words",
     example="--reference test.de --hypothesis tied.hyp joint.hyp --training-text train.de "
     "--language de",
     add_arguments=add_arguments,

@@ -1,4 +1,4 @@
-"""Translate a test set and make a page of it: scores, sentences, attention, candidates."""
+"""Translate a test set and write a page with scores, sentences, attention and candidates."""
 
 import argparse
 import shlex
@@ -29,14 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", required=True, type=Path, metavar="FILE", help="page to write (.html)"
     )
-    parser.add_argument("--title", help="of the page (default: names of the text files)")
+    parser.add_argument("--title", help="page title (default: names of the text files)")
     parser.add_argument(
-        "--names", nargs="+", metavar="NAME", help="of the models (default: their run folders)"
+        "--names", nargs="+", metavar="NAME", help="model names (default: their run folders)"
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="folder with the dictionaries (default: of the training)"
+        "--data", metavar="DIR", help="folder with the dictionaries (default: the training data)"
     )
-    parser.add_argument("--device", default="cpu", help="where the models run (default: cpu)")
+    parser.add_argument("--device", default="cpu", help="PyTorch device (default: cpu)")
     parser.add_argument("--beam", type=int, default=5, metavar="N", help="default: 5")
     parser.add_argument(
         "--batch-size", type=int, default=32, metavar="N", help="sentences (default: 32)"
@@ -47,22 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=10,
         metavar="B",
-        help="translations have at most A times the source's words and B more (default: 10)",
+        help="a translation has at most A times the source's words plus B (default: 10)",
     )
     parser.add_argument("--lenpen", type=float, default=1.0, help="length penalty (default: 1)")
     _add_decoding(parser)
     parser.add_argument(
         "--bleu-tokenizer",
         metavar="NAME",
-        help="of sacreBLEU (default: none, or 13a for models that store how text is tokenized)",
+        help="of sacreBLEU (default: none, or 13a for models that store their tokenizer)",
     )
     parser.add_argument(
         "--neighbour-words",
         type=int,
         default=500,
         metavar="N",
-        help="how many words of the test set get their neighbours, the most frequent first "
-        "(default: 500)",
+        help="show neighbours of the N most frequent words of the test set (default: 500)",
     )
     parser.add_argument(
         "--number", type=int, default=5, metavar="N", help="neighbours of each word (default: 5)"
@@ -84,12 +83,12 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
         "--candidate-copies",
         action="store_true",
         default=None,
-        help="source words that the target dictionary spells alike are candidates",
+        help="add source words that are also in the target dictionary to the candidates",
     )
     parser.add_argument(
         "--unk-replacement",
         choices=("copy", "dictionary", "lower_case"),
-        help="what to put in the place of <unk>",
+        help="how to replace <unk>",
     )
     parser.add_argument(
         "--unk-dictionary", metavar="FILE", help="lexical table of data_prep/build_lexicon.py"
@@ -108,14 +107,14 @@ DECODING = (
 
 
 class Clock:
-    """What each stage took."""
+    """Seconds by stage."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
         self.stages: Dict[str, float] = {}
 
     def stage(self, name: str) -> None:
-        """Everything since the last stage belongs to this one."""
+        """Add the time since the previous call to this stage."""
         now = time.perf_counter()
         self.stages[name] = self.stages.get(name, 0) + now - self.start
         self.start = now
@@ -125,8 +124,8 @@ class Clock:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the page and say what it took."""
-    # Imported here: other commands need no models.
+    """Write the page and print the time of each stage."""
+    # Imported here to keep other commands fast.
     from fairseq_outlayers.analysis.inspection import System, inspect_test_set, read_pairs
     from fairseq_outlayers.pages import inspection_page, write_page
     from fairseq_outlayers.pages.writing import check_output
@@ -174,7 +173,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _names(options: argparse.Namespace) -> List[str]:
-    """What tells the models apart."""
+    """Distinct names of the models."""
     names = options.names or [run_name(path) for path in options.path]
     return names if len(set(names)) == len(names) else short_names(options.path)
 
@@ -186,7 +185,7 @@ def _load(path: str, options: argparse.Namespace) -> Any:
     given = {name: value for name, value in decoding.items() if value is not None}
     model = load(path, options.data, device=options.device, **given)
     if not isinstance(model, Translator):
-        raise UserError(f"{path}: a language model; inspect takes models that translate")
+        raise UserError(f"{path}: a language model; inspect needs a translation model")
     return model
 
 

@@ -15,7 +15,7 @@ from fairseq_outlayers.errors import UserError
 
 
 def maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> List[plots.Map]:
-    """Each space with the words asked for and their neighbours there."""
+    """A map of each space with the given words and their neighbours."""
     dictionary, drawn = trained.task.target_dictionary, []
     for side, vectors in spaces(trained).items():
         groups = {
@@ -24,9 +24,9 @@ def maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> L
         }
         shown = list(dict.fromkeys(word for group in groups.values() for word in group))
         numbers = torch.tensor([dictionary.index(word) for word in shown])
-        places = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
+        points = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
         placed = {
-            word: [(member, places[member][0], places[member][1]) for member in group]
+            word: [(member, points[member][0], points[member][1]) for member in group]
             for word, group in groups.items()
         }
         drawn.append(plots.Map(f"{name}, {side}", placed))
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the neighbours in both spaces, model by model."""
+    """Print the neighbours in both spaces of each model."""
     if options.number < 1:
         raise UserError(f"--number {options.number}: must be at least 1")
     report, drawn = {}, []

@@ -1,4 +1,4 @@
-"""Print the perplexity of a text whose unseen words are scored as themselves."""
+"""Print the perplexity of a text, with unseen words scored as themselves."""
 
 import argparse
 import math
@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text",
         required=True,
         metavar="FILE",
-        help="split into words as for training; the table of morphs or syllables must have them "
-        "(data_prep/build_subword_table.py --also-words-of FILE)",
+        help="split into words as for training; the table of morphs or syllables must have these "
+        "words (data_prep/build_subword_table.py --also-words-of FILE)",
     )
     add_data_argument(parser)
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Print the perplexity of a text whose unseen words are scored as themselves",
+    summary="Print the perplexity of a text, with unseen words scored as themselves",
     example="run/checkpoint_best.pt --text test.txt",
     add_arguments=add_arguments,
     run=run,

@@ -1,8 +1,8 @@
-"""Correct the class biases of a model that was trained by partitions without correction.
+"""Correct the class biases of a model trained by partitions without correction.
 
-The same as ``--partition-correction log_share`` in training, applied afterwards: a class has been
-contrasted in the partitions that have it alone, so its score is too high by minus the logarithm of
-the share of target tokens in them. ``docs/large_vocabularies.md`` has the derivation.
+Applies ``--partition-correction log_share`` after training: a class is a negative only in
+partitions that contain it, so its score is too high by minus the logarithm of their share of target
+tokens. ``docs/large_vocabularies.md`` has the derivation.
 """
 
 import argparse
@@ -25,24 +25,24 @@ BIAS = "decoder.output_projection.bias"
 
 
 def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor:
-    """Write a checkpoint whose class biases have the logarithm of the classes' shares added.
+    """Write a checkpoint with the logarithm of each class's share added to its bias.
 
-    Everything else stays, so training goes on from it with ``--partition-correction log_share``.
+    Training can continue from it with ``--partition-correction log_share``.
 
     Args:
-        path: of a checkpoint that was trained by partitions.
-        output: of the new checkpoint, which must not be there.
-        data: with the training text; by default where it was in training.
+        path: of a checkpoint trained by partitions.
+        output: of the new checkpoint, which must not exist.
+        data: folder with the training text; by default the training data's path.
     Returns:
-        What was added, ``(V,)``.
+        The added values, ``(V,)``.
     Raises:
         UserError: if there is nothing to correct, the training text is missing, or ``output``
             cannot be written.
     """
     if output.exists():
-        raise UserError(f"--output {output}: is there already; name a new file")
+        raise UserError(f"--output {output}: already exists; name a new file")
     if not output.parent.is_dir():
-        raise UserError(f"--output {output}: there is no folder {output.parent}; make it first")
+        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
     if not Path(path).is_file():
         raise UserError(f"{path}: no such checkpoint")
     require_whole(path)
@@ -63,18 +63,17 @@ def _check(state: Dict[str, Any], path: str) -> None:
     task = SimpleNamespace(**checkpoints.task_options(state))
     if not getattr(task, "partition_size", 0):
         raise UserError(
-            f"{path}: was not trained with --partition-size, so its scores need no correction; "
-            "give a checkpoint that was"
+            f"{path}: was not trained with --partition-size, so its scores need no correction"
         )
     if is_corrected(SimpleNamespace(**state["cfg"]["criterion"]), task):
         raise UserError(
             f"{path}: its scores are corrected already (--partition-correction log_share); use it "
-            "as it is"
+            "unchanged"
         )
     if BIAS not in state["model"]:
         raise UserError(
-            f"{path}: was trained with --no-class-bias, and there is nothing to add the correction "
-            "to; train again with --partition-correction log_share"
+            f"{path}: was trained with --no-class-bias, so there is no bias to correct; train "
+            "again with --partition-correction log_share"
         )
 
 
@@ -83,18 +82,18 @@ def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
     folder = data or str(task["data"]).split(os.pathsep)[0]
     if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
         raise UserError(
-            f"{folder}: has no training text, in which words are counted: pass --data with the "
-            "folder that the model was trained on"
+            f"{folder}: has no training text to count words in: pass --data with the folder that "
+            "the model was trained on"
         )
 
 
 def _fingerprint(state: Dict[str, Any]) -> Dict[str, Any]:
-    """What the checkpoint says of its partitions; empty where an iterator was left out."""
+    """The checkpoint's record of its partitions; empty if it has no iterator state."""
     return state.get("extra_state", {}).get("train_iterator", {}).get("partitions", {})
 
 
 def _log_shares(state: Dict[str, Any], trained: checkpoints.Trained) -> Any:
-    """Those of the partitions that the model was trained on, from the training text."""
+    """Log shares in the partitions of the training, counted in the training text."""
     task, options = trained.task, state["cfg"]
     task.load_dataset(task.cfg.train_subset, combine=True)
     dataset = task.dataset(task.cfg.train_subset)
@@ -114,13 +113,13 @@ def _log_shares(state: Dict[str, Any], trained: checkpoints.Trained) -> Any:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Correct one checkpoint and say by how much."""
+    """Correct one checkpoint and print the size of the corrections."""
     output = Path(options.output)
     added = correct(options.path, output, options.data)
     least, middle, most = (float(added.quantile(q)) for q in (0.0, 0.5, 1.0))
     print(
-        f"added the logarithm of their share to {len(added):,} class biases: from {least:.3f} to "
-        f"{most:.3f}, median {middle:.3f}\n{output}"
+        f"added log shares to {len(added):,} class biases: from {least:.3f} to {most:.3f}, median "
+        f"{middle:.3f}\n{output}"
     )
 
 
@@ -129,7 +128,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="with the training text (default: where it was in training)",
+        help="folder with the training text (default: the training data)",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="the new checkpoint")
 

@@ -17,7 +17,7 @@ from fairseq_outlayers.partitions.plan import Words, partition
 
 
 def partition_report(options: argparse.Namespace) -> str:
-    """A table in plain text: partitions, and words and sentences of each.
+    """A plain-text table of partitions with their words and sentences.
 
     Raises:
         UserError: if the data or the sizes are wrong.
@@ -61,26 +61,26 @@ def _row(title: str, numbers: np.ndarray) -> str:
 
 
 def _load(options: argparse.Namespace) -> Any:
-    """The training data that fairseq-preprocess made, and its dictionaries."""
+    """The binarized training data and its dictionaries."""
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
         source, target = data_utils.infer_language_pair(str(options.data))
     if source is None or target is None:
         raise UserError(
-            f"{options.data}: found no train.XX-YY.* of fairseq-preprocess; name the folder that "
-            "it made, or the languages in --source-lang and --target-lang"
+            f"{options.data}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "
+            "languages by --source-lang and --target-lang"
         )
     pairs, dictionaries = SimpleNamespace(), {}
     sides = {"source": (source, "src"), "target": (target, "tgt")}
     for side, (language, short) in sides.items():
         path = options.data / f"dict.{language}.txt"
         if not path.is_file():
-            raise UserError(f"{path}: there is no such file")
+            raise UserError(f"{path}: no such file")
         dictionaries[side] = Dictionary.load(str(path))
         prefix = options.data / f"train.{source}-{target}.{language}"
         text = data_utils.load_indexed_dataset(str(prefix), dictionaries[side])
         if text is None:
-            raise UserError(f"{prefix}: there is no binarized text")
+            raise UserError(f"{prefix}: no binarized text")
         setattr(pairs, short, text)
         setattr(pairs, f"{short}_sizes", text.sizes)
     return pairs, dictionaries
@@ -98,7 +98,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="Say into which partitions --partition-size divides a corpus",
+    summary="Show how --partition-size divides a corpus into partitions",
     example="data-bin --partition-size 15000",
     add_arguments=_add_arguments,
     run=lambda options: print(partition_report(options), end=""),

@@ -1,4 +1,4 @@
-"""Plots, where matplotlib is installed."""
+"""Plots by matplotlib, if it is installed."""
 
 import argparse
 import logging
@@ -9,19 +9,19 @@ from fairseq_outlayers.errors import UserError
 
 
 class Map(NamedTuple):
-    """Words in a plane: by group, each with its two coordinates."""
+    """Words by group, each with its two coordinates."""
 
     title: str
     groups: Dict[str, List[Tuple[str, float, float]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--plot``, whose value :func:`draw` and :func:`draw_maps` take."""
-    parser.add_argument("--plot", metavar="FILE", help="draw a plot too: FILE.svg, .png or .pdf")
+    """Add ``--plot``, for :func:`draw` and :func:`draw_maps`."""
+    parser.add_argument("--plot", metavar="FILE", help="also draw a plot: FILE.svg, .png or .pdf")
 
 
 def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
-    """Lines of points ``(name, xs, ys)`` into a file; ``labels`` are those of the axes.
+    """Draw curves ``(name, xs, ys)`` into a file; ``labels`` are those of the axes.
 
     Raises:
         UserError: if matplotlib is missing.
@@ -36,7 +36,7 @@ def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
 
 
 def draw_maps(maps: Sequence[Map], path: str) -> None:
-    """Maps side by side, two in a row; a colour for each group.
+    """Draw maps side by side, two in a row, with a colour for each group.
 
     Raises:
         UserError: if matplotlib is missing.
@@ -60,7 +60,7 @@ def draw_maps(maps: Sequence[Map], path: str) -> None:
 
 
 def _pyplot(path: str) -> Any:
-    # Importing fairseq lets every library print its debugging messages, here one for each font.
+    # Importing fairseq enables debug logging of all libraries; matplotlib logs every font.
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
     try:
         import matplotlib
@@ -69,7 +69,7 @@ def _pyplot(path: str) -> Any:
             f"--plot {path}: matplotlib is not installed; pip install 'fairseq-outlayers[report]'"
         ) from None
     matplotlib.use("agg")
-    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text, and the file small
+    matplotlib.rcParams["svg.fonttype"] = "none"  # keeps text as text, and the file small
     from matplotlib import pyplot
 
     return pyplot
@@ -77,5 +77,5 @@ def _pyplot(path: str) -> Any:
 
 def _save(figure: Any, path: str) -> None:
     figure.savefig(path)
-    # Not on standard output, where the table may go into a file.
+    # stderr, because the table on stdout may be redirected.
     print(path, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Shared by commands that measure the word vectors of checkpoints."""
+"""Shared code of commands that measure word vectors of checkpoints."""
 
 import argparse
 import json
@@ -12,12 +12,12 @@ from fairseq_outlayers.commands.tables import markdown_table
 
 
 def study_command(study: Study, axes: Tuple[str, str], summary: str, example: str) -> Command:
-    """A command that makes a study of every checkpoint that it is given.
+    """A command that runs a study on every given checkpoint.
 
     Args:
         study: of one model.
         axes: labels of the plot.
-        summary: of the command, as the example.
+        summary, example: of the command.
     """
 
     def run(options: argparse.Namespace) -> None:
@@ -36,7 +36,7 @@ def study_command(study: Study, axes: Tuple[str, str], summary: str, example: st
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what every study takes."""
+    """Add the arguments of all studies."""
     parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
     add_data_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -5,10 +5,10 @@ from typing import List, Sequence
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Plain text in columns as wide as needed; the first row is the heading.
+    """A plain-text table; the first row is the heading.
 
     Args:
-        left: how many columns, from the first, are flush left; the others are flush right.
+        left: the number of leading columns aligned left; the others are aligned right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     texts = []
@@ -22,13 +22,13 @@ def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[object]]) -> str:
-    """The same in Markdown."""
+    """A table in Markdown; the first row is the heading."""
     lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
 def short_names(paths: Sequence[str]) -> List[str]:
-    """What tells paths apart: without the folders at either end that all of them share."""
+    """Paths without the leading and trailing parts that all of them share."""
     parts = [list(PurePath(path).parts) for path in paths]
     if len(set(map(tuple, parts))) < len(parts) or len(parts) == 1:
         return [names[-1] for names in parts]

@@ -6,6 +6,6 @@ from fairseq_outlayers.commands.study import study_command
 COMMAND = study_command(
     study,
     axes=("transform gate", "density"),
-    summary="Say how far the transform gates of composed word vectors are open",
+    summary="Print how open the transform gates of composed word vectors are",
     example="run/checkpoint_best.pt --plot gates.svg",
 )

@@ -1,4 +1,4 @@
-"""Add words to a trained model, each described by words that it knows."""
+"""Add new words to a trained model, each described by words that it knows."""
 
 import argparse
 from pathlib import Path
@@ -29,16 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bias",
         type=float,
         metavar="B",
-        help="of the new classes; the higher, the oftener they are produced (default: the mean of "
-        "the known words' biases)",
+        help="of the new classes; a higher bias makes them more frequent (default: the mean bias "
+        "of the known words)",
     )
     parser.add_argument(
-        "--output", required=True, metavar="DIR", help="for checkpoint.pt and the dictionaries"
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="folder to write checkpoint.pt and the dictionaries to",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Add the words that a file describes; write a checkpoint and its dictionaries."""
+    """Add the words of a file; write a checkpoint and its dictionaries."""
     descriptions = read_descriptions(options.descriptions)
     trained = loading.load(options.path, options.data)
     vectors = []
@@ -48,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         except UserError as error:
             raise UserError(f"{options.descriptions}: {word} is {error}") from error
     if not vectors:
-        raise UserError(f"{options.descriptions} describes no word")
+        raise UserError(f"--descriptions {options.descriptions}: describes no word")
     add_words(trained, list(descriptions), torch.stack(vectors), options.bias)
     folder = Path(options.output)
     save(trained, options.path, folder)
@@ -56,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Add words that a model has never seen, each described by words that it knows",
+    summary="Add new words to a trained model, each described by words that it knows",
     example="--path joint.pt --data data-bin --descriptions new_words.tsv --output extended",
     add_arguments=add_arguments,
     run=run,

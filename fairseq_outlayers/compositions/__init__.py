@@ -1,6 +1,6 @@
-"""How vectors of words are composed from those of subword units.
+"""Compositions of word vectors from subword units.
 
-To add a composition: write its file, add its line to ``COMPOSITIONS``.
+To add one: write its file, add its line to ``COMPOSITIONS``.
 """
 
 from typing import Any, Dict, Type
@@ -18,27 +18,27 @@ COMPOSITIONS: Dict[str, Type[Composition]] = {
     "sylconcat": SylConcat,
     "morphsum": MorphSum,
 }
-WORD = "word"  # no composition: a vector for every word
+WORD = "word"  # no composition: an embedding per word
 
 COMPOSITION = Selection(
     COMPOSITIONS,
     option="composition",
     default="charcnn",
-    help_text="how the vectors of words are composed, by the output layer subword and at the input "
-    "of subword_lm; word: not at all, each has a vector of its own",
+    help_text="how word vectors are composed in the output layer subword and at the input of "
+    "subword_lm; word: no composition, an embedding per word",
     others=[WORD],
 )
 
 
 def compose_words(config: Any, dictionary: Any, hidden_size: int) -> ComposedWords:
-    """The composition that ``config.composition`` names, for the words of a dictionary.
+    """Build the composition ``config.composition`` for the words of a dictionary.
 
     Args:
         config: has the fields of ``CompositionConfig``.
         dictionary: whose words are composed.
-        hidden_size: of the states that meet the words.
+        hidden_size: of the decoder states.
     Raises:
-        UserError: if the name is unknown, a size has no meaning or there is no table of units.
+        UserError: if the name is unknown, a size is invalid or there is no table of units.
     """
     composition = COMPOSITION.choose(config)
     units = units_of_dictionary(dictionary, composition.kind)

@@ -1,10 +1,9 @@
-"""The interface of a composition: vectors of words from those of their subword units.
+"""The interface of compositions: word vectors from vectors of subword units.
 
-A composition is a way to compute and a list of parts; the parts are built apart from it, so that
-the input and the output of a model can share all, some or none of them (Assylbekov & Takhanov
-2018).
+A composition is a function and a list of layers. The layers are built separately, so that the input
+and the output of a model can share all, some or none of them (Assylbekov & Takhanov 2018).
 
-Sizes: ``N`` words of up to ``L`` units, ``d`` the size of a unit's vector, ``D`` of a word's.
+Sizes: ``N`` words of up to ``L`` units, unit vectors of size ``d``, word vectors of size ``D``.
 """
 
 from abc import ABC, abstractmethod
@@ -23,21 +22,21 @@ HIGHWAYS = ("hw1", "hw2")
 
 
 class Composition(ABC):
-    """Composes vectors of words from parts that it is given; owns no parameters.
+    """Composes word vectors with layers passed to it; owns no parameters.
 
     Attributes:
-        kind: which units it is made for.
-        parts: names of its parts, from the units upwards; highway layers follow.
+        kind: of units: "characters", "syllables" or "morphs".
+        parts: names of its layers, bottom-up; highway layers follow.
         output_size: ``D``.
-        most_units: that a word may have; None for any number.
+        most_units: the maximal number of units of a word; None for any.
     """
 
     @dataclass
     class Config:
         unit_dim: int = optional_width(
             0,
-            "size of a unit's vector; 0: 15 for characters, 50 for syllables, that of "
-            "the decoder states for morphs",
+            "size of unit vectors; 0: 15 for characters, 50 for syllables, that of the decoder "
+            "states for morphs",
         )
 
     kind: str
@@ -48,30 +47,30 @@ class Composition(ABC):
     @classmethod
     @abstractmethod
     def build(cls, config: Any, units: WordUnits, hidden_size: int) -> "Composition":
-        """Choose the sizes; 0 in the configuration stands for the paper's.
+        """Build with sizes from the options; 0 means the paper's size.
 
         Args:
-            config: anything that has the fields of ``cls.Config`` as attributes.
+            config: has the fields of ``cls.Config`` as attributes.
             units: of the dictionary's words.
-            hidden_size: of the states that meet the classes.
+            hidden_size: of the decoder states.
         """
 
     @abstractmethod
     def build_part(self, name: str) -> nn.Module:
-        """A new part; for the names in ``parts``."""
+        """Build one layer of ``parts``."""
 
     def prepare(self, ids: Tensor) -> Any:
-        """What is worked out of units once for words that are composed many times.
+        """Compute what depends on the units only; it can be cached.
 
         Args:
             ids: of the units, ``(N, L)``.
         Returns:
-            What ``combine`` takes: the ids themselves, unless a composition says otherwise.
+            The argument of ``combine``, by default the ids.
         """
         return ids
 
     def prepare_all(self, ids: Tensor) -> Any:
-        """As ``prepare``, of the words of a whole dictionary, once for many batches."""
+        """``prepare`` for a whole dictionary, cached over batches."""
         return self.prepare(ids)
 
     @abstractmethod
@@ -79,11 +78,11 @@ class Composition(ABC):
         """Vectors before the highway layers, ``(N, D)``, of the words given to ``prepare``."""
 
     def all_parts(self) -> List[str]:
-        """Names of all layers, bottom-up: what ``--tie`` can name."""
+        """Names of all layers, bottom-up; ``--tie`` accepts them."""
         return [*self.parts, *HIGHWAYS]
 
     def build_parts(self, names: Sequence[str]) -> Dict[str, nn.Module]:
-        """New layers of the names given."""
+        """New layers by name."""
         return {
             name: Highway(self.output_size) if name in HIGHWAYS else self.build_part(name)
             for name in names

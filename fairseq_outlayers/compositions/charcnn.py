@@ -36,7 +36,7 @@ class CharacterConvolutions(nn.Module):
 
         Args:
             vectors: of all units, ``(units + 1, d)``; that of padding is zero.
-            windows: of the words, one item for each width. Each distinct one is looked at once.
+            windows: of the words, one item for each width.
         """
         convolutions: Any = self.convolutions
         maxima = []
@@ -44,14 +44,14 @@ class CharacterConvolutions(nn.Module):
             kernel = convolution.weight.transpose(1, 2).flatten(1)
             responses = F.linear(F.embedding(units, vectors).flatten(1), kernel, convolution.bias)
             maxima.append(F.embedding_bag(members, responses, starts, mode="max"))
-        # tanh is monotone: one for each filter instead of one for each window.
+        # tanh is monotone, so it can follow the maximum: fewer evaluations.
         return torch.tanh(torch.cat(maxima, dim=1))
 
 
 class CharCNN(Composition):
     """Convolutions over a word's characters (Kim et al. 2016).
 
-    With ``masks_padding`` windows that reach beyond a word are left out, but for its first;
+    With ``masks_padding``, windows that reach beyond a word are left out, except its first;
     without, as in the paper, padding takes part in the maximum.
     """
 
@@ -63,7 +63,7 @@ class CharCNN(Composition):
         )
         mask_char_padding: bool = field(
             default=False,
-            metadata={"help": "keep the padding after a word's characters out of the maximum"},
+            metadata={"help": "exclude the padding after a word's characters from the maximum"},
         )
 
     kind = "characters"

@@ -1,4 +1,4 @@
-"""Input embeddings that are composed from subword units."""
+"""Input embeddings composed from subword units."""
 
 from typing import Any, Mapping, Optional, Tuple
 
@@ -12,14 +12,14 @@ from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
 
-WORDS_AT_A_TIME = 4096  # composed at inference, where nothing is kept for a backward pass
+WORDS_AT_A_TIME = 4096  # words per chunk at inference, which saves no activations
 
 
 class ComposedWords(nn.Module):
-    """The units of every word, and how vectors are composed from them; without parameters.
+    """Composes the vectors of a dictionary's words; without parameters.
 
-    A checkpoint holds a checksum of the units instead of the units, which the table beside the
-    dictionary has. Loading raises a :class:`UserError` if it was trained with other units.
+    A checkpoint stores a checksum of the units, not the units, which are in the table beside the
+    dictionary. Loading raises :class:`UserError` if it was trained with other units.
 
     Args:
         composition: computes vectors from units.
@@ -35,7 +35,7 @@ class ComposedWords(nn.Module):
         self.units = units
         self._prepared: Optional[Tuple[Tensor, Any]] = None
         self.register_buffer("ids", units.ids, persistent=False)
-        # fairseq's moving average leaves integers alone whose names have "version" in them.
+        # fairseq's moving average skips integers with "version" in their names.
         self.register_buffer("units_version", torch.tensor(units.fingerprint()))
 
     def forward(self, parts: Parts, words: Optional[Tensor] = None) -> Tensor:
@@ -43,7 +43,7 @@ class ComposedWords(nn.Module):
 
         Args:
             parts: the layers by name, of the input or of the output.
-            words: ids in the dictionary, of any shape; None for all.
+            words: ids, of any shape; None for all.
         """
         ids = self.ids if words is None else self.ids[words.flatten()]
         if not torch.is_grad_enabled():
@@ -56,11 +56,11 @@ class ComposedWords(nn.Module):
         return vectors if words is None else vectors.view(*words.shape, vectors.size(1))
 
     def compose(self, parts: Parts, ids: Tensor) -> Tensor:
-        """Vectors, ``(N, D)``, of any words by the ids of their units, ``(N, L)``."""
+        """Vectors, ``(N, D)``, of words given by their unit ids, ``(N, L)``."""
         return self.composition.compose(parts, self.composition.prepare(ids))
 
     def _all_prepared(self) -> Any:
-        # Moving to another device makes new ids.
+        # Moving to another device replaces self.ids.
         if self._prepared is None or self._prepared[0] is not self.ids:
             self._prepared = (self.ids, self.composition.prepare_all(self.ids))
         return self._prepared[1]
@@ -71,18 +71,18 @@ class ComposedWords(nn.Module):
         found = state_dict.get(f"{prefix}units_version")
         if found is not None and int(found) != int(self.units_version):
             raise UserError(
-                f"the {self.composition.kind} of the words are not those that the checkpoint was "
-                f"trained with: put the {self.composition.kind}.*.txt of the training beside the "
-                "dictionary, in the data folder"
+                f"the checkpoint was trained with other {self.composition.kind}: copy the "
+                f"{self.composition.kind}.*.txt of the training to the data folder, beside the "
+                "dictionary"
             )
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
 
 class ComposedEmbedding(CachedAtInference):
-    """Takes the place of a table of word embeddings: ``HW2(HW1(x))``, ``x`` from a word's units.
+    """Replaces a table of word embeddings by ``HW2(HW1(x))``, with ``x`` from a word's units.
 
     In training every distinct word of a batch is composed once. At inference the vectors of all
-    words are kept.
+    words are cached.
 
     Args:
         words: the units of every word.

@@ -11,7 +11,7 @@ from fairseq_outlayers.compositions.units import WordUnits
 
 
 class MorphSum(Composition):
-    """The sum of a word's morphs; unlike in Botha & Blunsom (2014) the word itself is not added."""
+    """The sum of a word's morphs, without the word itself, unlike Botha & Blunsom (2014)."""
 
     kind = "morphs"
     parts = ("emb",)

@@ -13,12 +13,12 @@ from fairseq_outlayers.ranges import optional_width
 
 
 class SylConcat(Composition):
-    """A projection of a word's syllables, set side by side and filled up with zeros."""
+    """A projection of a word's concatenated syllables, padded with zeros."""
 
     @dataclass
     class Config(Composition.Config):
         highway_dim: int = optional_width(
-            0, "size of a word's vector with sylconcat; 0: that of the decoder states"
+            0, "size of word vectors with sylconcat; 0: that of the decoder states"
         )
 
     kind = "syllables"
@@ -38,7 +38,7 @@ class SylConcat(Composition):
         if name == "emb":
             return UnitEmbedding(self.num_units, self.unit_size)
         projection = nn.Linear(self.most_units * self.unit_size, self.output_size, bias=False)
-        # Two or three syllables are there, the rest is zero.
+        # Most words have two or three syllables; the rest of the input is zero.
         nn.init.normal_(projection.weight, std=(2.5 * self.unit_size) ** -0.5)
         return projection
 

@@ -9,10 +9,10 @@ from fairseq_outlayers.compositions.units import PADDING
 
 
 class UnitEmbedding(nn.Module):
-    """A vector for every unit; padding, id 0, is exactly zero and no parameter.
+    """A vector for every unit; padding, id 0, is zero and has no parameters.
 
     Args:
-        num_units: units are numbered from 1.
+        num_units: number of units; their ids start at 1.
         size: ``d``.
     """
 

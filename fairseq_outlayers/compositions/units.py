@@ -1,4 +1,4 @@
-"""Which subword units each word of a dictionary has: read from a table, or its characters."""
+"""Subword units of a dictionary's words: read from a table, or characters."""
 
 import zlib
 from pathlib import Path
@@ -11,9 +11,9 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import file_of
 from fairseq_outlayers.formats.subword_table import read_table, table_path
 
-MOST_UNITS = 1_000  # of a word; all words have as many places as the longest
-PADDING = 0  # the id that fills rows up; units count from 1
-# Around the characters of a word (Kim et al. 2016): a filter can then tell a prefix from an infix.
+MOST_UNITS = 1_000  # of a word; all rows are padded to the longest
+PADDING = 0  # unit ids start at 1
+# Around the characters of a word (Kim et al. 2016), to tell a prefix from an infix.
 WORD_START, WORD_END = "<w>", "</w>"
 
 
@@ -21,7 +21,7 @@ class WordUnits(NamedTuple):
     """The units of every word of a dictionary, in its order.
 
     Attributes:
-        ids: ``(V, L)``, units from 1 to ``num_units``, filled up with ``PADDING``.
+        ids: ``(V, L)``, units from 1 to ``num_units``, padded with ``PADDING``.
         symbols: the unit of id ``i`` is ``symbols[i - 1]``.
     """
 
@@ -38,21 +38,21 @@ class WordUnits(NamedTuple):
         return self.ids.size(1)
 
     def fingerprint(self) -> int:
-        """Checksum of all that is in it, in 32 bits."""
+        """CRC-32 of symbols and ids."""
         checksum = zlib.crc32("\n".join(self.symbols).encode("utf-8", "surrogatepass"))
         return zlib.crc32(self.ids.numpy().tobytes(), checksum)
 
 
 def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
-    """The units of a dictionary's words: the table beside the dictionary, where there is one.
+    """The units of a dictionary's words, from the table beside it.
 
     Characters need no table. fairseq's specials are one unit each.
 
     Args:
-        dictionary: the target dictionary; ``dict.de.txt`` has its table in ``morphs.de.txt``.
+        dictionary: the target dictionary; the table of ``dict.de.txt`` is ``morphs.de.txt``.
         kind: "characters", "syllables" or "morphs".
     Raises:
-        UserError: if there is no table, or it is another dictionary's, or damaged.
+        UserError: if the table is missing, damaged or belongs to another dictionary.
     """
     words = dictionary.symbols[dictionary.nspecial :]
     path, table = find_table(dictionary, kind)
@@ -75,8 +75,8 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
     if len(rows[longest]) > MOST_UNITS:
         raise UserError(
             f"the word {dictionary.symbols[longest][:40]!r}... has {len(rows[longest]):,} {kind}, "
-            f"and every word would take the memory of {MOST_UNITS:,} or more: leave such words "
-            "out of the text (data_prep/tokenize_corpus.py) and binarize it again"
+            f"and all words would be padded to that length (at most {MOST_UNITS:,}): remove such "
+            "words from the text (data_prep/tokenize_corpus.py) and binarize it again"
         )
     if kind == "characters":
         rows = [mark_ends(row) for row in rows]
@@ -84,7 +84,7 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
 
 
 def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, List[str]]]:
-    """The table beside a dictionary and what it says; None and nothing if there is none."""
+    """Path and content of the table beside a dictionary; ``(None, {})`` if there is none."""
     read_from = file_of(dictionary)
     path = table_path(read_from, kind) if read_from else None
     if path is None or not path.exists():

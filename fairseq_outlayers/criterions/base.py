@@ -1,4 +1,4 @@
-"""A criterion over an output layer: its own loss in training, the exact one in validation."""
+"""Base class of criterions: a training loss of their own, the exact softmax in validation."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -22,21 +22,21 @@ from fairseq_outlayers.registry import class_of
 @dataclass
 class SoftmaxConfig(FairseqDataclass):
     label_smoothing: float = share(
-        0.0, "probability spread evenly over the classes that are not the target"
+        0.0, "probability spread uniformly over the classes other than the target"
     )
     loss_chunk_size: int = ranged(
         0,
-        "target positions whose logits exist at a time: smaller saves memory; 0 chooses by device",
+        "target positions per chunk of logits: smaller saves memory; 0: chosen by device",
         at_least=0,
     )
     sentence_avg: bool = II("optimization.sentence_avg")
 
 
 class Loss(NamedTuple):
-    """Of a batch, in nats: sums, or ``(N,)`` each."""
+    """The loss of a batch in nats: sums, or ``(N,)`` each."""
 
     loss: Tensor
-    """What is minimised."""
+    """The training objective."""
     nll: Tensor
     """The negative log-likelihood."""
     counts: Dict[str, int]
@@ -44,16 +44,16 @@ class Loss(NamedTuple):
 
 
 class SoftmaxCriterion(FairseqCriterion):
-    """Scores a batch's classes by the model's output layer.
+    """Computes a loss from decoder states and the model's output layer.
 
-    Subclasses say what is minimised in training (:meth:`training_loss`); outside training it is the
-    exact softmax over all classes, so validations of all criterions can be compared.
+    Subclasses define :meth:`training_loss`. Validation uses the exact softmax over all classes, so
+    validation losses of all criterions compare.
 
     Args:
         task: fairseq's task.
-        label_smoothing: probability of the classes that are not the target.
-        loss_chunk_size: positions whose logits exist at a time; 0 chooses by device.
-        sentence_avg: whether gradients are divided by the number of sentences, not of words.
+        label_smoothing: probability of the classes other than the target.
+        loss_chunk_size: positions per chunk of logits; 0: chosen by device.
+        sentence_avg: divide gradients by the number of sentences instead of words.
         ignore_index: a class that gets no share of the smoothing, or None.
     """
 
@@ -76,12 +76,12 @@ class SoftmaxCriterion(FairseqCriterion):
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> Any:
-        """As fairseq's, after the ranges of all options have been checked."""
+        """Check the ranges of all options, then build as fairseq does."""
         check_ranges(cfg, class_of(cfg))
         return super().build_criterion(cfg, task)
 
     def follow_updates(self, update_number: Callable[[], int]) -> None:
-        """Take the number of the update from ``update_number()``, the trainer's, from now on."""
+        """Set the function that returns the trainer's update number."""
         self.update_number = update_number
 
     def forward(
@@ -104,17 +104,17 @@ class SoftmaxCriterion(FairseqCriterion):
     def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool
     ) -> Loss:
-        """What is minimised.
+        """The training objective.
 
         Args:
             layer: scores the classes.
             hidden: decoder states, ``(N, H)``, padding removed.
             targets: class ids, ``(N,)``.
-            reduce: whether to return sums, or ``(N,)`` each.
+            reduce: return sums instead of ``(N,)`` each.
         """
 
     def exact_loss(self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool) -> Loss:
-        """The softmax over all classes of the layer; arguments as in :meth:`training_loss`."""
+        """Softmax over all classes of the layer; arguments as in :meth:`training_loss`."""
         if layer.block_size is not None:
             return self._streamed_loss(layer, layer.block_size, hidden, targets, reduce)
         return self.loss_over(layer, hidden, targets, layer.class_bias(), reduce)
@@ -127,7 +127,7 @@ class SoftmaxCriterion(FairseqCriterion):
         bias: Optional[Tensor],
         reduce: bool,
     ) -> Loss:
-        """The softmax over the layer's classes in use, with biases ``(V,)`` or none."""
+        """Softmax over the layer's classes in use, with biases ``(V,)`` or None."""
         scored = (layer.project(hidden), targets, layer.class_embeddings(), bias)
         reduction = "sum" if reduce else "none"
         nll = full_nll(*scored, reduction=reduction, chunk_size=self.chunk_size)
@@ -160,7 +160,7 @@ class SoftmaxCriterion(FairseqCriterion):
 
 
 def _blocks(layer: OutputLayer, size: int) -> Iterator[ClassBlock]:
-    # The tables are in host memory, and so are the ids: a block is one stretch of a table.
+    # Tables and ids are in host memory: a block is a contiguous slice of a table.
     for first in range(0, layer.num_classes, size):
         ids = torch.arange(first, min(first + size, layer.num_classes))
         yield ClassBlock(first, layer.class_embeddings(ids), layer.class_bias(ids))

@@ -5,11 +5,11 @@ from fairseq.distributed import utils as distributed_utils
 
 
 class BatchRNG:
-    """An RNG for every batch, a pure function of (seed, update, micro-batch of the update).
+    """An RNG for every micro-batch, a pure function of (seed, update, micro-batch).
 
-    Micro-batches of an update are numbered as fairseq deals them out: with ``W`` processes, process
-    ``r`` has number ``i W + r`` in its ``i``-th turn. So a resumed run, and two processes in place
-    of ``--update-freq 2``, draw what one unbroken process would have drawn.
+    Micro-batches of an update are numbered in fairseq's order: with ``W`` processes, the ``i``-th
+    of process ``r`` has number ``i W + r``. So a resumed run draws the same as an uninterrupted
+    one, and two processes the same as ``--update-freq 2``.
     """
 
     def __init__(self, seed: int):

@@ -13,22 +13,22 @@ def output_layer_of(model: Any, criterion: str) -> OutputLayer:
     """The model's output layer, also through a data-parallel wrapper.
 
     Raises:
-        UserError: if the model has none of ours, or the wrapper cannot see parameters that are
-            used outside ``forward``.
+        UserError: if the model's output layer is not ours, or the wrapper does not support
+            parameters used outside ``forward``.
     """
     layer = getattr(model.decoder, "output_projection", None)
     if not isinstance(layer, OutputLayer):
         raise UserError(
             f"--criterion {criterion} needs a model that takes --output-layer "
             "(luong_lstm, transformer_outlayers, transformer_lm_outlayers, ...), and "
-            f"{type(model).__name__} is none: choose such an --arch, or --criterion cross_entropy"
+            f"{type(model).__name__} does not: choose another --arch, or --criterion cross_entropy"
         )
-    # Class embeddings enter the loss here, after the wrapped forward pass has ended: DDP would
-    # mark them as unused, and FSDP would have gathered them away.
+    # Class embeddings enter the loss after the wrapped forward pass: DDP would mark them as unused,
+    # and FSDP would have freed them.
     if getattr(model, "find_unused_parameters", False):
         raise UserError(
             f"--find-unused-parameters does not work with --criterion {criterion}, which uses the "
-            "output layer outside forward(): leave it out (no parameter of these models is unused)"
+            "output layer outside forward(): leave it out (these models have no unused parameters)"
         )
     if type(model).__name__ == "FullyShardedDataParallel":
         raise UserError(
@@ -53,12 +53,11 @@ def hidden_and_targets(
 
 
 def real_positions(is_real: Tensor, number: Any) -> Tensor:
-    """Where a mask is true, ascending, ``(N,)``.
+    """Indices where a mask is true, ascending, ``(N,)``.
 
     Args:
         is_real: ``(positions,)``.
-        number: how many are true, fairseq's ``ntokens``. An accelerator then need not be asked,
-            which would make the host wait for it.
+        number: how many are true, fairseq's ``ntokens``; avoids a synchronization on accelerators.
     """
     if is_real.device.type == "cpu" or not isinstance(number, int):
         return is_real.nonzero().squeeze(1)

@@ -1,4 +1,4 @@
-"""Exact cross-entropy over the whole vocabulary, without an (N, V) table of log-probabilities."""
+"""Exact cross-entropy over the whole vocabulary, without an (N, V) tensor of log-probabilities."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from fairseq_outlayers.output_layers import OutputLayer
 class FullSoftmaxConfig(SoftmaxConfig):
     smooth_real_classes: bool = field(
         default=False,
-        metadata={"help": "give padding no share of the label smoothing (fairseq gives it one)"},
+        metadata={"help": "exclude padding from label smoothing (fairseq includes it)"},
     )
 
 

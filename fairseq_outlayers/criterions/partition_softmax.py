@@ -22,10 +22,10 @@ class PartitionSoftmaxConfig(FullSoftmaxConfig):
     ) = field(
         default="by_mode",
         metadata={
-            "help": "what training subtracts from the score of a word: the logarithm of the share "
-            "of target tokens in whose partition it is, so that words of few partitions are not "
-            "overestimated among all words (log_share), or nothing (none); by_mode: log_share with "
-            "--partition-mode paper, none with authors"
+            "help": "log_share: subtract from a word's training score the logarithm of the share "
+            "of target tokens in partitions that contain it, so that words of few partitions are "
+            "not overestimated; none: subtract nothing; by_mode: log_share with --partition-mode "
+            "paper, none with authors"
         },
     )
 
@@ -34,23 +34,23 @@ class PartitionSoftmaxConfig(FullSoftmaxConfig):
 class PartitionSoftmax(FullSoftmax):
     """Softmax over ``V'``, the target words of the batch's partition (Jean et al. 2015, Sec. 3.1).
 
-    That is importance sampling whose proposal is uniform on ``V'``: ``p(y | V') = exp z_y`` divided
-    by the sum of ``exp z_k`` over ``V'``. Which words these are, ``--task translation_outlayers
-    --partition-size`` decides, and while it trains them, the output layer has no other rows.
-    Validation scores all classes.
+    This is importance sampling with a proposal that is uniform on ``V'``: ``p(y | V') = exp z_y``
+    divided by the sum of ``exp z_k`` over ``V'``. ``--task translation_outlayers --partition-size``
+    defines the partitions; the output layer holds only the rows of the current one. Validation
+    scores all classes.
 
-    A frequent word is in every ``V'`` and a rare one in few, so as a proposal over all partitions
-    it is not uniform. With ``--partition-correction log_share`` training scores a word by ``z_k -
-    log c_k``, as in Sec. 3, where ``c_k`` is the share of target tokens in whose partition the word
-    is; the model's own ``z_k`` are then right over all classes (``docs/large_vocabularies.md``).
+    A frequent word is in every ``V'`` and a rare one in few, so over all partitions the proposal is
+    not uniform. With ``--partition-correction log_share`` training scores a word by ``z_k - log
+    c_k``, as in Sec. 3, where ``c_k`` is the share of target tokens in partitions that contain the
+    word; ``z_k`` is then correct over all classes (``docs/large_vocabularies.md``).
 
-    ``nll_loss`` and ``ppl`` of training are those over ``V'``, lower than the exact ones;
+    ``nll_loss`` and ``ppl`` of training are over ``V'``, lower than the exact ones;
     ``sampled_share`` is the share of classes scored.
     """
 
     name = "partition_softmax"
     corrected = False
-    """Whether scores are corrected in training."""
+    """Whether training scores are corrected."""
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> "PartitionSoftmax":

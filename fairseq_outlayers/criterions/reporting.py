@@ -1,4 +1,4 @@
-"""Statistics that our criterions log, averaged over batches and workers."""
+"""Training and validation statistics of our criterions."""
 
 import math
 from typing import Any, Dict, List
@@ -10,7 +10,7 @@ from fairseq.logging import metrics
 def logging_output(
     sample: Dict[str, Any], loss: Any, nll: Any, sample_size: int, **sums: int
 ) -> Dict[str, Any]:
-    """Sums over one batch, in nats; ``loss`` is what is minimised, ``nll`` what is comparable."""
+    """Sums over one batch, in nats: the objective ``loss`` and the unsmoothed ``nll``."""
     return {
         **sums,
         "loss": loss.detach(),
@@ -22,9 +22,9 @@ def logging_output(
 
 
 def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
-    """Log ``loss`` and ``nll_loss`` in bits, as fairseq does, the perplexity and what was sampled.
+    """Log ``loss`` and ``nll_loss`` in bits as fairseq does, ``ppl``, and ``sampled_share``.
 
-    ``sampled_share`` is the share of all classes whose scores were needed, on average over batches.
+    ``sampled_share`` is the share of classes scored, averaged over batches.
     """
 
     def total(key: str) -> Any:

@@ -23,23 +23,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
-    num_sampled: int = ranged(
-        0, "how many classes to draw for a batch; or use --sample-share", at_least=0
-    )
+    num_sampled: int = ranged(0, "classes to sample per batch; or use --sample-share", at_least=0)
     sample_share: float = ranged(
-        0.0, "the same as a share of all classes, between 0 and 1", at_least=0, at_most=1
+        0.0, "share of all classes to sample per batch, between 0 and 1", at_least=0, at_most=1
     )
     no_logq_correction: bool = field(
         default=False,
         metadata={
-            "help": "leave sampled scores as they are, instead of subtracting the logarithm of "
-            "how often the class was expected (uncorrected: Pappas et al. 2018)"
+            "help": "do not subtract the logarithm of the expected count from sampled scores "
+            "(uncorrected: Pappas et al. 2018)"
         },
     )
     correct_targets: bool = field(
         default=False,
         metadata={
-            # Taken from command lines and checkpoints of before, and without effect.
+            # Accepted for old command lines and checkpoints; no effect.
             "help": argparse.SUPPRESS
         },
     )
@@ -50,7 +48,7 @@ class SampledSoftmaxConfig(SamplerConfig, SoftmaxConfig):
 class SampledSoftmax(SoftmaxCriterion):
     """Softmax over the target and classes drawn by ``--sampler`` in training, exact in validation.
 
-    One draw serves all positions of a batch. ``nll_loss`` and ``ppl`` of training are those of the
+    All positions of a batch share one sample. ``nll_loss`` and ``ppl`` of training are those of the
     sampled softmax, lower than the exact ones; ``sampled_share`` is the share of classes scored.
 
     Args:
@@ -65,8 +63,8 @@ class SampledSoftmax(SoftmaxCriterion):
         super().__init__(task, config.label_smoothing, config.loss_chunk_size, config.sentence_avg)
         if config.correct_targets:
             logger.warning(
-                "--correct-targets has no effect any more, because it made the loss biased: leave "
-                "it out"
+                "--correct-targets no longer has an effect, because it biased the loss: leave it "
+                "out"
             )
         self.sampler = sampler
         self.correct_sampled = not config.no_logq_correction
@@ -100,32 +98,32 @@ class SampledSoftmax(SoftmaxCriterion):
         return Loss(loss, nll, counts)
 
     def _warn_of_size(self, size: int) -> None:
-        needed = self.sampler.includes_targets  # or the size is only that of a draw
+        needed = self.sampler.includes_targets
         if needed and size > self.sampler.num_sampled and not self._warned:
             self._warned = True
             share, asked = size / self.sampler.num_classes, self.sampler.num_sampled
             logger.warning(
-                f"a batch has {size} classes that must be scored, {share:.1%} of all, and "
-                f"{asked} were asked for: such batches are trained without further negatives "
-                "(raise --num-sampled or --sample-share, or make batches smaller)"
+                f"a batch has {size} classes that must be scored, {share:.1%} of all, but only "
+                f"{asked} are to be sampled: such batches get no further negatives "
+                "(raise --num-sampled or --sample-share, or use smaller batches)"
             )
 
 
 def num_to_sample(config: Any, num_classes: int) -> int:
-    """What ``--num-sampled`` or ``--sample-share`` ask for.
+    """The sample size by ``--num-sampled`` or ``--sample-share``.
 
     Raises:
-        UserError: if both or neither are given, or there are not as many classes.
+        UserError: if both or neither are given, or the sample is larger than the vocabulary.
     """
     check_ranges(config, SampledSoftmaxConfig)
     if (config.num_sampled == 0) == (config.sample_share == 0):
         raise UserError(
-            "--criterion sampled_softmax needs --num-sampled or --sample-share, one of them "
+            "--criterion sampled_softmax needs either --num-sampled or --sample-share "
             f"(given: --num-sampled {config.num_sampled} --sample-share {config.sample_share})"
         )
     if config.num_sampled > num_classes:
         raise UserError(
-            f"--num-sampled {config.num_sampled}: the target dictionary has {num_classes} classes "
-            "only; use --criterion full_softmax to score all of them"
+            f"--num-sampled {config.num_sampled}: the target dictionary has only {num_classes} "
+            "classes; use --criterion full_softmax to score all of them"
         )
     return config.num_sampled or max(1, int(config.sample_share * num_classes))

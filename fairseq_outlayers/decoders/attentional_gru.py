@@ -1,4 +1,4 @@
-"""The recurrence of RNNsearch: attention by the state before, then one transition."""
+"""The recurrence of RNNsearch: attention by the previous state, then one transition."""
 
 from typing import Dict, List
 
@@ -16,14 +16,14 @@ from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 class AttentionalGRU(nn.Module):
     """``c_t = ATT(z_{t-1})``, ``z_t = GRU(z_{t-1}, E y_t, c_t)`` (Bahdanau et al. 2015, App. A.2).
 
-    What predicts ``y_t`` is ``z_{t-1}``, which has read ``y_{t-1}``, and ``c_t``, so a target
-    position begins with the transition by the word before it and by the context of the position
-    before; the first position of a sentence has neither. The GRU is a ``GatedUnit``.
+    ``y_t`` is predicted from ``z_{t-1}``, which has read ``y_{t-1}``, and ``c_t``. So a target
+    position starts with the transition by the previous word and context; the first position of a
+    sentence has neither. The GRU is a ``GatedUnit``.
 
     Args:
         input_size: size of the embeddings ``E y``.
         hidden_size: size ``H`` of the states ``z``.
-        attention: makes the contexts.
+        attention: computes the contexts.
         context_size: size ``C`` of the contexts.
     """
 
@@ -36,15 +36,16 @@ class AttentionalGRU(nn.Module):
         self.attention = attention
 
     def forward(self, inputs: Tensor, before: Dict[str, Tensor], attend: AttentionStep) -> Steps:
-        """Run over a stretch of target positions.
+        """Run over consecutive target positions.
 
         Args:
-            inputs: embeddings of the words before them, ``(B, T, input_size)``.
+            inputs: embeddings of the previous words, ``(B, T, input_size)``.
             before: ``"state"``, ``(B, H)``, of the position before the first, and ``"context"``,
-                ``(B, C)``, unless the first begins the sentence: its word is then ignored.
+                ``(B, C)``; without the latter the first position begins the sentence, and its word
+                is ignored.
             attend: ``attention.over(...)`` of this batch's source.
         Returns:
-            ``z_{t-1}``, ``c_t`` and the attention's weights for every position ``t``.
+            ``z_{t-1}``, ``c_t`` and attention weights for every position ``t``.
         """
         step, from_context = gated_step(self.unit.recurrent), StepwiseLinear(self.context.weight)
         state, context = before["state"], before.get("context")

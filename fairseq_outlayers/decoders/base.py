@@ -14,13 +14,13 @@ from fairseq_outlayers.output_layers import OutputLayer
 class StatefulDecoder(FairseqIncrementalDecoder):
     """A recurrence under an output layer.
 
-    A subclass sets ``output_projection``, and keeps what beam search needs as tensors by name under
-    the key ``"state"``.
+    A subclass sets ``output_projection``, and caches its state for beam search as a dict of tensors
+    under the key ``"state"``.
     """
 
     output_projection: OutputLayer
     batch_dimension = 0
-    """Of the tensors that beam search reorders."""
+    """Of the cached tensors."""
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
         """Logits ``(..., V)`` from states ``(..., H)``."""
@@ -29,7 +29,7 @@ class StatefulDecoder(FairseqIncrementalDecoder):
     def reorder_incremental_state(
         self, incremental_state: Dict[str, Any], new_order: Tensor
     ) -> None:
-        """Rows of the cached state in another order, ``(B',)``, for beam search."""
+        """Reorder the rows of the cached state by ``new_order``, ``(B',)``, for beam search."""
         cached = self.get_incremental_state(incremental_state, "state")
         if cached is not None:
             reordered = {
@@ -75,4 +75,4 @@ class AttentionalDecoder(StatefulDecoder, ABC):
         encoder_out: Optional[Any] = None,
         incremental_state: Optional[Dict[str, Any]] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
-        """What the output layer scores, ``(B, T, H)``, and ``{"attn": [(B, T, S)]}``."""
+        """Inputs of the output layer, ``(B, T, H)``, and ``{"attn": [(B, T, S)]}``."""

@@ -10,13 +10,11 @@ from torch import Tensor
 class CarriedState:
     """The hidden state at the end of the last window.
 
-    The iterator over windows owns it and hands it to the model with every batch, so that the model
-    itself remembers nothing between two calls. Models that score a text together (an ensemble) are
-    handed the same one, which keeps a state for each of them.
+    The iterator over windows owns it and passes it to the model with every batch, so the model is
+    stateless between calls. The models of an ensemble share one, which has a state for each.
 
     Attributes:
-        state: ``(layers, 2, B, H)`` without gradients, the last one kept; None before the first
-            window.
+        state: the last one carried, ``(layers, 2, B, H)``, detached; None before the first window.
         of_all_ranks: the states of all data-parallel workers, rows in the order of their ranks.
     """
 
@@ -26,22 +24,22 @@ class CarriedState:
         self._by_model: Dict[Any, Tensor] = {}
 
     def carry(self, state: Tensor, model: Any = None) -> None:
-        """Keep the state at the end of a window; gradients end here (truncated BPTT).
+        """Store the state at the end of a window, detached (truncated BPTT).
 
         Args:
             state: ``(layers, 2, B, H)``.
-            model: whose it is; None for the state of a checkpoint, that every model starts from.
+            model: its owner; None for the state of a checkpoint, which every model starts from.
         """
         if model is None:
             self._by_model.clear()
         self.state = self.of_all_ranks = self._by_model[model] = state.detach()
 
     def of(self, model: Any) -> Optional[Tensor]:
-        """What a model's next window starts from; None for zeros."""
+        """The initial state of a model's next window; None for zeros."""
         return self._by_model.get(model, self._by_model.get(None))
 
     def gather(self) -> None:
-        """Collect the states of all workers, one of which saves a checkpoint for all."""
+        """Gather the states of all workers, for the one that saves the checkpoint."""
         if self.state is None or not (dist.is_initialized() and dist.get_world_size() > 1):
             return
         states = [torch.empty_like(self.state) for _ in range(dist.get_world_size())]

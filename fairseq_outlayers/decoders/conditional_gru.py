@@ -13,7 +13,7 @@ from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 
 class Steps(NamedTuple):
-    """What the recurrence makes of a stretch of target positions."""
+    """Outputs of the recurrence for consecutive target positions."""
 
     states: Tensor  # s_t, (B, T, H)
     contexts: Tensor  # c_t, (B, T, C)
@@ -28,7 +28,7 @@ class ConditionalGRU(nn.Module):
     Args:
         input_size: size of the embeddings ``y``.
         hidden_size: size ``H`` of the states.
-        attention: makes the contexts.
+        attention: computes the contexts.
         context_size: size ``C`` of the contexts.
     """
 
@@ -41,14 +41,14 @@ class ConditionalGRU(nn.Module):
         self.attention = attention
 
     def forward(self, inputs: Tensor, before: Dict[str, Tensor], attend: AttentionStep) -> Steps:
-        """Run over a stretch of target positions.
+        """Run over consecutive target positions.
 
         Args:
             inputs: embeddings, ``(B, T, input_size)``.
-            before: ``"state"``, ``(B, H)``, before the first of them.
+            before: ``"state"``, ``(B, H)``, before the first position.
             attend: ``attention.over(...)`` of this batch's source.
         """
-        # What the embeddings add to the gates does not depend on the state: all steps at once.
+        # The embeddings' part of the gates does not depend on the state: one product for all steps.
         input_gates = F.linear(inputs, self.first.weight_ih, self.first.bias_ih)
         from_state = StepwiseLinear(self.first.weight_hh)
         from_middle = StepwiseLinear(self.second.weight_hh)

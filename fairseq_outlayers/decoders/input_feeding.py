@@ -13,14 +13,14 @@ from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 
 class DecoderState(NamedTuple):
-    """What one decoder step hands to the next."""
+    """The state between two decoder steps."""
 
-    hiddens: List[Tensor]  # a layer each, (B, H)
-    cells: List[Tensor]  # a layer each, (B, H)
+    hiddens: List[Tensor]  # one per layer, (B, H)
+    cells: List[Tensor]  # one per layer, (B, H)
     feed: Tensor  # the attentional state o_{t-1}, (B, H)
 
     def as_tensors(self) -> Dict[str, Tensor]:
-        """By name, each with the batch in front, as beam search reorders them."""
+        """Tensors by name, batch first, for beam search to reorder."""
         tensors = {"feed": self.feed}
         tensors.update({f"hidden.{layer}": h for layer, h in enumerate(self.hiddens)})
         tensors.update({f"cell.{layer}": c for layer, c in enumerate(self.cells)})
@@ -28,7 +28,7 @@ class DecoderState(NamedTuple):
 
     @classmethod
     def from_tensors(cls, tensors: Dict[str, Tensor]) -> "DecoderState":
-        """The inverse of ``as_tensors``; other names are passed over."""
+        """The inverse of ``as_tensors``; ignores other names."""
         layers = range(sum(name.startswith("hidden.") for name in tensors))
         return cls(
             [tensors[f"hidden.{layer}"] for layer in layers],
@@ -57,17 +57,17 @@ class InputFeedingDecoder(nn.Module):
     def forward(
         self, inputs: Tensor, state: DecoderState, attend: AttentionStep
     ) -> Tuple[Tensor, Tensor, DecoderState]:
-        """Run over a stretch of target positions.
+        """Run over consecutive target positions.
 
         Args:
             inputs: embeddings, ``(B, T, input_size)``.
-            state: the state before the first of them.
+            state: the state before the first position.
             attend: ``attention.over(...)`` of this batch's source.
         Returns:
-            Outputs ``o``, ``(B, T, H)``; attention weights, ``(B, T, S)``; the state after.
+            Outputs ``o``, ``(B, T, H)``; attention weights, ``(B, T, S)``; the final state.
         """
-        # What the embeddings alone add to the first layer's gates is made for all steps at once.
-        # The rest, [layer below ; own state], meets one joined matrix a layer at every step.
+        # One product for all steps adds the embeddings to the first layer's gates. At every step
+        # and layer, [layer below ; own state] is multiplied by one joined matrix.
         layers: List[Any] = list(self.layers)
         first = layers[0]
         from_input, from_feed = first.weight_ih.split([inputs.size(-1), state.feed.size(-1)], dim=1)
@@ -93,11 +93,11 @@ class InputFeedingDecoder(nn.Module):
 
 
 def _joined(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """``below from_below^T + self from_self^T`` as one product a step, for many steps."""
+    """``below from_below^T + self from_self^T`` as one product per step, for many steps."""
     linear = StepwiseLinear(torch.cat([from_below, from_self], dim=1))
     return lambda below, own: linear(torch.cat([below, own], dim=1))
 
 
 def _apart(from_below: Tensor, from_self: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """The same for a single step, where joining the matrices would cost more than it saves."""
+    """The same for a single step, where joining the matrices costs more than it saves."""
     return lambda below, own: F.linear(below, from_below) + F.linear(own, from_self)

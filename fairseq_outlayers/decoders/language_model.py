@@ -10,15 +10,15 @@ from fairseq_outlayers.decoders.carried_state import CarriedState
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayer
 
-MAX_POSITIONS = 1_000_000  # an LSTM has no limit of its own; fairseq asks for a number
+MAX_POSITIONS = 1_000_000  # an LSTM has no limit, but fairseq needs a number
 
 
 class RecurrentDecoder(StatefulDecoder):
     """Embeddings, LSTM layers, an output layer.
 
     Args:
-        dictionary: of the words read and predicted.
-        embedding: word ids to vectors.
+        dictionary: of input and output words.
+        embedding: maps word ids to vectors.
         lstm: layers over the vectors.
         output_projection: scores classes from the last layer's states.
     """
@@ -49,12 +49,11 @@ class RecurrentDecoder(StatefulDecoder):
         """Logits ``(B, T, V)``, or states ``(B, T, H)`` with ``features_only``.
 
         Args:
-            prev_output_tokens: the words before those to be predicted, ``(B, T)``.
-            src_lengths: is ignored: padding can only follow the words of a row.
-            incremental_state: of beam search; only the last position is computed then.
-            carried: the state to start from, which the state at the end replaces. Without one,
-                rows start from zeros.
-            encoder_out: None; fairseq's beam search names it, and asks for attention in return.
+            prev_output_tokens: input words, ``(B, T)``.
+            src_lengths: ignored: padding can only follow the words of a row.
+            incremental_state: of beam search; then only the last position is computed.
+            carried: the initial state, replaced by the final one; None for zeros.
+            encoder_out: None; fairseq's beam search passes it, and expects attention.
         """
         features, extra = self.extract_features(
             prev_output_tokens, incremental_state=incremental_state, carried=carried

@@ -13,7 +13,7 @@ class DeepReadout(nn.Module):
 
     Args:
         hidden_size: of the decoder states ``s``.
-        embed_dim: of the embeddings ``y`` of the words before, and of the readout.
+        embed_dim: of the embeddings ``y`` of the previous words, and of the readout.
         context_size: of the contexts ``c``.
     """
 
@@ -24,7 +24,7 @@ class DeepReadout(nn.Module):
         self.context = nn.Linear(context_size, embed_dim)
 
     def forward(self, steps: Steps, words: Tensor) -> Tensor:
-        """``(B, T, embed_dim)``, all steps at once: nothing of it is fed back."""
+        """``(B, T, embed_dim)``, for all steps at once: the readout is not fed back."""
         sums = self.state(steps.states) + self.word(words) + self.context(steps.contexts)
         return torch.tanh(sums)
 
@@ -33,6 +33,6 @@ class NematusDecoder(ReadoutDecoder):
     """Conditional GRU, deep readout, output layer (Sennrich et al. 2017)."""
 
     def start_state(self, source: Tensor, padding_mask: Tensor) -> Tensor:
-        """``s_0 = tanh(W mean_j h_j + b)``, ``(B, H)``; source states are zero where padded."""
+        """``s_0 = tanh(W mean_j h_j + b)``, ``(B, H)``; padded source states are zero."""
         lengths = (~padding_mask).sum(dim=1, keepdim=True)
         return torch.tanh(self.start(source.sum(dim=1) / lengths))

@@ -17,11 +17,11 @@ class ReadoutDecoder(AttentionalDecoder):
     Args:
         dictionary: the target dictionary.
         embedding: ``(V, d)``.
-        recurrence: from embeddings, the ``"state"`` and ``"context"`` before them and attention to
+        recurrence: maps embeddings, previous ``"state"`` and ``"context"``, and attention to
             ``Steps``; has an ``attention``.
-        readout: from these steps and the embeddings to what is scored.
+        readout: maps steps and embeddings to the input of the output layer.
         output_projection: scores classes.
-        start: from a vector of the source to the first decoder state.
+        start: maps a source vector to the first decoder state.
         embedding_dropout: on the embeddings.
         dropout: on the readout.
     """
@@ -80,5 +80,5 @@ class ReadoutDecoder(AttentionalDecoder):
         """
 
     def at_start(self, words: Tensor) -> Tensor:
-        """Embeddings ``(B, T, d)`` of a stretch that begins the sentence with ``</s>``."""
+        """Embeddings ``(B, T, d)`` at the start of a sentence, the first being ``</s>``."""
         return words

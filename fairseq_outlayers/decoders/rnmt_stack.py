@@ -1,4 +1,4 @@
-"""The stack of recurrent layers of the RNMT+ decoder, with attention; any kind of layer."""
+"""The recurrent stack of the RNMT+ decoder with attention, for any kind of layer."""
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -14,13 +14,13 @@ from fairseq_outlayers.reservoirs.statistics import Dynamics
 
 
 class DecoderState(NamedTuple):
-    """What one decoder step hands to the next."""
+    """The state between two decoder steps."""
 
     layers: List[State]
-    context: Tensor  # what attention found at the step before, (B, H)
+    context: Tensor  # of the previous step, (B, H)
 
     def as_tensors(self) -> Dict[str, Tensor]:
-        """By name, each with the batch in front, as beam search reorders them."""
+        """Tensors by name, batch first, for beam search to reorder."""
         parts = (
             (f"{d}.{n}", p) for d, state in enumerate(self.layers) for n, p in enumerate(state)
         )
@@ -30,12 +30,12 @@ class DecoderState(NamedTuple):
 class DecoderStack(nn.Module):
     """Layer 0 reads ``[x_t ; c_{t-1}]`` and queries attention; the others read ``[. ; c_t]``.
 
-    Only layer 0 and attention go step by step: the layers above run over the whole sequence.
+    Only layer 0 and attention run step by step; the layers above run over the whole sequence.
 
     Args:
-        layers: in order.
+        layers: bottom-up.
         attention: over the encoder states.
-        dropout: on the output of every layer, in front of the residual.
+        dropout: on the output of every layer, before the residual.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class DecoderStack(nn.Module):
         self.dynamics = Dynamics()
 
     def start(self, source: Tensor) -> DecoderState:
-        """Zeros, for a batch of encoder states ``(B, S, H)``."""
+        """The zero state for encoder states ``(B, S, H)``."""
         layers: List[Any] = list(self.layers)
         like = source.transpose(0, 1)
         context = source.new_zeros(source.size(0), source.size(2))
         return DecoderState([layer.start(like) for layer in layers], context)
 
     def from_tensors(self, tensors: Dict[str, Tensor]) -> DecoderState:
-        """The inverse of ``DecoderState.as_tensors``; other names are passed over."""
+        """The inverse of ``DecoderState.as_tensors``; ignores other names."""
         layers: List[Any] = list(self.layers)
         sizes = enumerate(layer.state_size for layer in layers)
         states = [tuple(tensors[f"{depth}.{n}"] for n in range(size)) for depth, size in sizes]
@@ -67,16 +67,16 @@ class DecoderStack(nn.Module):
     def forward(
         self, inputs: Tensor, state: DecoderState, attend: AttentionStep, real: Tensor
     ) -> Tuple[Tensor, Tensor, DecoderState]:
-        """Run over a stretch of target positions.
+        """Run over consecutive target positions.
 
         Args:
             inputs: embeddings, ``(B, T, d)``.
-            state: before the first of them.
+            state: before the first position.
             attend: ``attention.over(...)`` of this batch's source.
             real: False where padded, ``(B, T)``.
         Returns:
-            Top states with contexts, ``(B, T, 2 H)``; attention weights, ``(B, T, S)``; the state
-            after.
+            Top states with contexts, ``(B, T, 2 H)``; attention weights, ``(B, T, S)``; the final
+            state.
         """
         layers: List[Any] = list(self.layers)
         below = inputs.transpose(0, 1)

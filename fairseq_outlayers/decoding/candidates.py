@@ -13,18 +13,18 @@ from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.registry import lookup
 
-RENEWAL_SENTENCES = 100  # how long the common list lives, as in the authors' code
+RENEWAL_SENTENCES = 100  # sentences per common list, as in the authors' code
 
 
 class BatchCandidates(NamedTuple):
-    """What may be produced for a batch."""
+    """The candidates of a batch."""
 
     ids: Tensor  # (C,) class ids, ascending, fairseq's specials first
-    allowed: Optional[Tensor]  # (B, C), or None if every sentence may have all of them
-    closed: Tensor  # (c,) positions in ids that exist on the input side only
+    allowed: Optional[Tensor]  # (B, C), or None if every sentence may use all of them
+    closed: Tensor  # (c,) positions in ids that are input symbols only
 
     def smallest(self) -> int:
-        """How many candidates the sentence with the fewest has."""
+        """The smallest number of candidates of a sentence."""
         if self.allowed is None:
             return len(self.ids) - len(self.closed)
         open_columns = torch.ones_like(self.ids, dtype=torch.bool)
@@ -33,20 +33,19 @@ class BatchCandidates(NamedTuple):
 
 
 class CandidateLists:
-    """The K most frequent words, and K' translations of each source word, for each sentence.
+    """For each sentence, the K most frequent words and K' translations of each source word.
 
-    With copies, also each word of the sentence that the target dictionary spells alike.
-
-    Hypotheses do not depend on the other sentences of a batch.
+    With copies, also source words that are in the target dictionary. Hypotheses do not depend on
+    the other sentences of a batch.
 
     Args:
         dictionary: the target dictionary, as long as the model has classes.
         translations: of the source words.
-        frequent: K; it counts ``</s>`` and ``<unk>``. From the size of the dictionary on, every
-            class is a candidate, ``<s>`` included, as without lists.
+        frequent: K, including ``</s>`` and ``<unk>``. If it is at least the size of the dictionary,
+            every class is a candidate, including ``<s>``, as without lists.
         per_word: K'.
-        copies: the class spelled as each source word, ``(V_source,)``, which is a candidate too,
-            as of :func:`copies_of`; None for no copies.
+        copies: the class with the spelling of each source word, ``(V_source,)``, of
+            :func:`copies_of`; None for no copies.
     """
 
     def __init__(
@@ -75,8 +74,7 @@ class CandidateLists:
 
         Args:
             source_tokens: ``(B, S)``.
-            prefix_tokens: forced at the beginning of each sentence, ``(B, P)``; they are
-                candidates as well.
+            prefix_tokens: forced at the beginning of each sentence, ``(B, P)``; also candidates.
             factor: multiplies K.
         """
         frequent = factor * self.frequent
@@ -86,7 +84,7 @@ class CandidateLists:
         common = self._common(listed, frequent)
         member = common.clone()
         member[listed.flatten()] = True
-        member[: self.num_specials] = True  # the search needs their numbers
+        member[: self.num_specials] = True  # the search needs their ids
         ids = member.nonzero().squeeze(1)
         everything = frequent >= self.num_classes and not len(self.translations.blocked)
         closed = [] if everything else [self.bos, self.pad]
@@ -96,36 +94,36 @@ class CandidateLists:
         return BatchCandidates(ids, self._allowed(ids, common, listed), inputs.to(ids.device))
 
     def of_words(self, source_tokens: Tensor) -> Tensor:
-        """What each source word adds to the list of its sentence.
+        """The candidates that each source word adds to its sentence.
 
         Args:
             source_tokens: ``(B, S)``.
         Returns:
-            Class ids, ``(B, S, K')``, or ``(B, S, K' + 1)`` with copies; ``</s>`` for none.
+            Class ids, ``(B, S, K')``, or ``(B, S, K' + 1)`` with copies; ``</s>`` where none.
         """
         self._move(source_tokens.device)
         added = self.translations.of(source_tokens, self.per_word, self.eos)
         if self.copies is not None:
-            known = source_tokens < len(self.copies)  # words that a dictionary learnt later are not
+            known = source_tokens < len(self.copies)  # later additions to the dictionary are not
             copied = self.copies[source_tokens.masked_fill(~known, 0)].masked_fill(~known, self.eos)
             added = torch.cat([added, copied.unsqueeze(-1)], dim=-1)
         return added.masked_fill(torch.isin(added, self.translations.blocked), self.eos)
 
     def most_frequent(self, frequent: int) -> Tensor:
-        """``(V,)``, true for ``</s>``, ``<unk>`` and the ``frequent - 2`` most frequent words."""
+        """Mask ``(V,)`` of ``</s>``, ``<unk>`` and the ``frequent - 2`` most frequent words."""
         member = torch.zeros(self.num_classes, dtype=torch.bool, device=self.by_frequency.device)
         member[self.by_frequency[: max(frequent - 2, 0)]] = True
         member[[self.eos, self.unk]] = True
         return member
 
     def _common(self, listed: Tensor, frequent: int) -> Tensor:
-        """``(V,)``: what every sentence of the batch may have."""
+        """Mask ``(V,)`` of classes that every sentence of the batch may use."""
         return self.most_frequent(frequent)
 
     def _allowed(self, ids: Tensor, common: Tensor, listed: Tensor) -> Optional[Tensor]:
-        """``(B, C)``: what each sentence may have."""
+        """Mask ``(B, C)`` of candidates that each sentence may use."""
         allowed = common[ids].repeat(len(listed), 1)
-        # Specials that are no words are columns for every sentence; the search closes them.
+        # Every sentence has columns for the specials; the search closes them.
         allowed[:, : self.num_specials] = True
         allowed.scatter_(1, torch.searchsorted(ids, listed), True)
         return None if allowed.all() else allowed
@@ -138,9 +136,9 @@ class CandidateLists:
 
 
 class BatchLists(CandidateLists):
-    """The union of the lists of a batch's sentences, for each of them.
+    """One list for all sentences of a batch, the union of their lists.
 
-    A little faster than a list for each sentence; hypotheses depend on the batch.
+    Slightly faster than a list for each sentence; hypotheses depend on the batch.
     """
 
     def _allowed(self, ids: Tensor, common: Tensor, listed: Tensor) -> Optional[Tensor]:
@@ -148,11 +146,11 @@ class BatchLists(CandidateLists):
 
 
 class CommonList(BatchLists):
-    """One list of K words for successive batches, as in the code of the authors.
+    """One list of K words for successive batches, as in the authors' code.
 
-    The translations of the source words, and the most frequent words that still fit. It is begun
-    anew after 100 sentences, or when the translations are more than K. Hypotheses depend on the
-    batch and on those before.
+    The translations of the source words, filled up with the most frequent words. It is reset after
+    100 sentences, or when there are more than K translations. Hypotheses depend on the batch and on
+    the previous ones.
     """
 
     def __init__(self, *args: Any):
@@ -174,8 +172,8 @@ class CommonList(BatchLists):
         if wanted.sum() > capacity:
             raise UserError(
                 f"--candidate-scope common: the {int(wanted.sum())} translations of one batch do "
-                f"not fit into a list of {frequent}: raise --candidate-frequent, or make batches "
-                "smaller (--max-tokens, --batch-size)"
+                f"not fit into a list of {frequent}: raise --candidate-frequent, or use smaller "
+                "batches (--max-tokens, --batch-size)"
             )
         self.wanted, self.sentences = wanted, self.sentences + len(listed)
         others = self.by_frequency[~wanted[self.by_frequency]]
@@ -200,8 +198,8 @@ class CandidateConfig(FairseqDataclass):
     )
     candidate_frequent: int = ranged(
         0,
-        "K: decode over the K most frequent words only, </s> and <unk> counted, and "
-        "over what --candidates adds; 0: over all words",
+        "K: decode over the K most frequent words, including </s> and <unk>, and those that "
+        "--candidates adds; 0: over all words",
         at_least=0,
     )
     candidate_per_word: int = ranged(
@@ -211,14 +209,14 @@ class CandidateConfig(FairseqDataclass):
         default="sentence",
         metadata={
             "help": "one list for each sentence, for each batch, or of K words for successive "
-            "batches; only the first makes hypotheses independent of the batch"
+            "batches; only with sentence are hypotheses independent of the batch"
         },
     )
     candidate_copies: bool = field(
         default=False,
         metadata={
-            "help": "words of a source sentence that the target dictionary spells alike, such as "
-            "names and numbers, are candidates for it"
+            "help": "add words of a source sentence that are also in the target dictionary, such "
+            "as names and numbers, to its candidates"
         },
     )
 
@@ -226,10 +224,10 @@ class CandidateConfig(FairseqDataclass):
 def build_lists(
     config: CandidateConfig, source_dictionary: Any, target_dictionary: Any
 ) -> Optional[CandidateLists]:
-    """The lists that the options ask for, or None for the whole vocabulary.
+    """Build the candidate lists of the options; None for the whole vocabulary.
 
     Raises:
-        UserError: if options are missing or contradict each other or the file.
+        UserError: if options are missing, or contradict each other or the file.
     """
     check_ranges(config, CandidateConfig)
     frequent, per_word = config.candidate_frequent, config.candidate_per_word
@@ -251,8 +249,8 @@ def build_lists(
         translations = Translations.load(config.candidates, source_dictionary, target_dictionary)
     if not 0 <= per_word <= translations.per_word:
         raise UserError(
-            f"--candidate-per-word {per_word}: must be from 0 to {translations.per_word}, which is "
-            f"what {config.candidates} was made with (build_candidates.py --per-word)"
+            f"--candidate-per-word {per_word}: must be from 0 to {translations.per_word}, the "
+            f"--per-word of {config.candidates} (data_prep/build_candidates.py)"
         )
     scope = lookup(SCOPES, str(config.candidate_scope), "--candidate-scope")
     copies = copies_of(source_dictionary, target_dictionary) if config.candidate_copies else None

@@ -1,4 +1,4 @@
-"""Source words that the target vocabulary has too: names and numbers, which are often copied."""
+"""Source words that are also in the target dictionary, such as names and numbers."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from fairseq_outlayers.formats.dictionary import is_padding_word
 
 
 def copies_of(source_dictionary: Any, target_dictionary: Any) -> Tensor:
-    """The class spelled as each source word, ``(V_source,)``; ``</s>`` where there is none.
+    """The class with the spelling of each source word, ``(V_source,)``; ``</s>`` where none.
 
-    Specials and the words by which fairseq rounds sizes up are copies of nothing.
+    Specials and ``madeupword`` padding have no copies.
 
     Raises:
         UserError: if the dictionaries have no word in common.
@@ -25,7 +25,7 @@ def copies_of(source_dictionary: Any, target_dictionary: Any) -> Tensor:
             found[number] = same
     if bool((found == target_dictionary.eos()).all()):
         raise UserError(
-            "--candidate-copies: no word of the source dictionary is spelled like one of the "
-            "target dictionary, so that it would add nothing: leave it out"
+            "--candidate-copies: the source and the target dictionary have no word in common, so "
+            "it would add nothing: leave it out"
         )
     return found

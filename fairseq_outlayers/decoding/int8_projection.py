@@ -13,12 +13,12 @@ from fairseq_outlayers.errors import UserError
 
 
 class Int8Projection(nn.Module):
-    """Approximate scores of all classes, ``(..., H) -> (..., V)``, in place of an output layer.
+    """Approximate scores of all classes, ``(..., H) -> (..., V)``; replaces an output layer.
 
-    Class embeddings are rounded to 8 bits once, with one scale per class. States are rounded at
-    every step, with one scale per row, so that the scores of a sentence do not depend on the rest
-    of the batch. They get 7 bits: with 8, sums of products overflow 16 bits on CPUs without VNNI
-    instructions, and scores would depend on the machine. The products are exact.
+    Class embeddings are quantized to 8 bits once, with one scale per class. States are quantized at
+    every step, with one scale per row, so that scores do not depend on the rest of the batch.
+    States have 7 bits: with 8, sums of products overflow 16 bits on CPUs without VNNI instructions,
+    and scores would depend on the machine. The products are exact.
 
     Args:
         layer: an output layer of ours, or the linear projection of a fairseq model.
@@ -33,11 +33,11 @@ class Int8Projection(nn.Module):
             )
         embeddings = embeddings.detach().float()
         self.bias = None if bias is None else bias.detach().float()
-        # The range of states is found over the whole batch: two more columns hold it at -1 to 1.
+        # The kernel takes one range over the batch: two more columns fix it to [-1, 1].
         embeddings = nn.functional.pad(embeddings, (0, 2))
         scales = embeddings.abs().amax(1).div_(127).clamp_(min=torch.finfo(torch.float32).tiny)
         no_shift = torch.zeros_like(scales, dtype=torch.long)
-        with warnings.catch_warnings():  # PyTorch 2.13 announces another interface, torchao's
+        with warnings.catch_warnings():  # PyTorch 2.13 deprecates this in favor of torchao
             warnings.simplefilter("ignore")
             rounded = torch.quantize_per_channel(embeddings, scales, no_shift, 0, torch.qint8)
         self.weight = torch.ops.quantized.linear_prepack(rounded, None)
@@ -54,16 +54,16 @@ class Int8Projection(nn.Module):
 
 
 class Int8Projections:
-    """The projections of models, rounded again only when parameters have changed."""
+    """Quantized projections of models, renewed when parameters change."""
 
     def __init__(self) -> None:
         self.rounded: Dict[int, Tuple[List[Tuple[int, int]], Int8Projection]] = {}
 
     def of(self, model: Any) -> AbstractContextManager[Any]:
-        """Let a model score all classes approximately, as long as the block lasts.
+        """A context in which a model scores all classes approximately.
 
         Raises:
-            UserError: if the model's output layer is of another kind, or not on a CPU.
+            UserError: if the output layer cannot be replaced, or is not on a CPU.
         """
         version = [(p.data_ptr(), p._version) for p in model.parameters()]
         known, projection = self.rounded.get(id(model), (None, None))

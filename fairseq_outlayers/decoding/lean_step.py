@@ -1,9 +1,9 @@
 """A step of beam search with fewer passes over the score tensor.
 
-fairseq divides the table by the temperature, copies it for the log-softmax, compares it with itself
-for what is no number, adds the scores of the hypotheses to a copy, and looks for the best in that.
-Here log-softmax and sum take place in the table, and what is no number is found among the best,
-because it counts as larger than any. Everything else, ties included, is as in fairseq.
+fairseq divides the scores by the temperature, copies them for the log-softmax, compares them with
+themselves to find NaNs, adds hypothesis scores to a copy, and takes the top k of that. Here
+log-softmax and addition are in place, and NaNs are looked for in the top k only, where they come
+first. All else, ties included, is as in fairseq.
 """
 
 from typing import Any, Optional, Tuple
@@ -15,10 +15,9 @@ from torch import Tensor
 
 
 class NoNaN(torch.Tensor):
-    """Log-probabilities that do not look for what is no number, as :class:`LeanBeamSearch` does.
+    """Log-probabilities that skip fairseq's NaN check, ``lprobs != lprobs``, at each step.
 
-    fairseq asks ``lprobs != lprobs`` at each step, and is told of none. Whatever is computed from
-    these is a plain tensor again.
+    :class:`LeanBeamSearch` checks instead. Operations return plain tensors.
     """
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -32,16 +31,16 @@ class NoNaN(torch.Tensor):
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """The log-softmax of scores ``(R, C)``, in their place if they are in float32."""
+    """The log-softmax of scores ``(R, C)``, in place if they are float32."""
     if logits.dtype != torch.float32 or logits.requires_grad:
         return torch.log_softmax(logits, dim=-1, dtype=torch.float32)
     torch.log_softmax(logits, dim=-1, out=logits)
-    # To ask a device for what it has found would make the host wait.
+    # On an accelerator, reading NaNs back would synchronize.
     return logits.as_subclass(NoNaN) if logits.device.type == "cpu" else logits
 
 
 def normalizes_plainly(model: Any) -> bool:
-    """Whether a translation model's log-probabilities are the log-softmax of its scores."""
+    """Whether a translation model's log-probabilities are the plain log-softmax of its logits."""
     decoder = getattr(model, "decoder", None)
     return (
         isinstance(decoder, FairseqIncrementalDecoder)
@@ -55,7 +54,7 @@ def normalizes_plainly(model: Any) -> bool:
 
 
 class LeanBeamSearch(BeamSearch):
-    """fairseq's beam search; ``lprobs`` is used up."""
+    """fairseq's beam search; overwrites ``lprobs``."""
 
     def step(
         self,
@@ -72,24 +71,24 @@ class LeanBeamSearch(BeamSearch):
             step: number of the position.
             lprobs: ``(B, beam, C)``.
             scores: of the hypotheses at every position so far, ``(B, beam, step)``.
-            candidate_multiple: how many times the beam are wanted.
+            candidate_multiple: return this many times the beam.
         Returns:
             Their scores, classes and beams, ``(B, k)`` each.
         """
         beam, num_classes = lprobs.shape[1:]
-        if step == 0:  # all hypotheses are alike
+        if step == 0:  # all hypotheses are equal
             lprobs = lprobs[:, 0]
         else:
             assert scores is not None
             lprobs = lprobs.add_(scores[:, :, step - 1].unsqueeze(-1)).flatten(1)
         number = min(candidate_multiple * beam, lprobs.size(1) - 1)
-        best, places = _largest(lprobs, number)
-        return best, places.fmod(num_classes), places // num_classes
+        best, columns = _largest(lprobs, number)
+        return best, columns.fmod(num_classes), columns // num_classes
 
 
 def _largest(values: Tensor, number: int) -> Tuple[Tensor, Tensor]:
-    """The largest of each row and where they are; what is no number is the smallest."""
-    best, places = values.topk(number)
+    """The top k of each row and their columns, with NaN as the smallest value."""
+    best, columns = values.topk(number)
     if values.device.type == "cpu" and bool(best.isnan().any()):
-        best, places = values.masked_fill(values.isnan(), -torch.inf).topk(number)
-    return best, places
+        best, columns = values.masked_fill(values.isnan(), -torch.inf).topk(number)
+    return best, columns

@@ -1,4 +1,4 @@
-"""Length limits of each sentence by its own source length."""
+"""Length limits of a translation by the length of its own source."""
 
 import math
 from typing import Any
@@ -8,20 +8,20 @@ from torch import Tensor
 
 
 class LengthLimits(Search):
-    """A search strategy of fairseq's, whose hypotheses are neither too short nor too long.
+    """Wraps a search strategy of fairseq and limits the length of hypotheses.
 
-    No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after
-    ``floor(max_share * source length) + max_more`` words at the latest; the ``</s>`` of the source
-    counts. An end that is forced by a prefix or by fairseq's own limit stays. fairseq applies
-    ``--max-len-a`` to the longest source of the batch, so that with it hypotheses depend on the
-    batch. The authors of Jean et al. (2015) decode with a ``min_share`` of one half.
+    No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after at most
+    ``floor(max_share * source length) + max_more`` words; the ``</s>`` of the source counts. An end
+    forced by a prefix or by fairseq's own limit stays. fairseq applies ``--max-len-a`` to the
+    longest source of the batch, which makes hypotheses depend on the batch. The authors of Jean et
+    al. (2015) decode with a ``min_share`` of one half.
 
     Args:
-        strategy: what chooses at each step.
+        strategy: the wrapped strategy.
         dictionary: the target dictionary.
         min_share: of the source length.
         max_share: of the source length; 0 for no limit here.
-        max_more: words beyond that share.
+        max_more: words added to that share.
         min_len: the upper limit is at least this.
     """
 
@@ -39,19 +39,19 @@ class LengthLimits(Search):
         self.max_share, self.max_more, self.min_len = max_share, max_more, min_len
         self.needs_src_lengths = True
         self.supports_constraints = strategy.supports_constraints
-        # A sentence that ends before the batch does may have fewer hypotheses than the beam.
+        # A sentence that ends before the batch may have fewer hypotheses than the beam.
         self.stop_on_max_len = strategy.stop_on_max_len or max_share > 0
         for name in ("init_constraints", "prune_sentences", "update_constraints"):
             setattr(self, name, getattr(strategy, name))
 
     def set_src_lengths(self, src_lengths: Tensor) -> None:
-        """Called at each step, because finished sentences leave the batch."""
+        """Update the lengths; called at each step, because finished sentences leave the batch."""
         super().set_src_lengths(src_lengths)
         self.strategy.set_src_lengths(src_lengths)
 
     def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
-        """As the strategy's, with ``lprobs`` ``(B, beam, V)``."""
-        # An accelerator is not asked whether a limit acts: the host would wait at every step.
+        """The strategy's step under the limits; ``lprobs`` is ``(B, beam, V)``."""
+        # On an accelerator, checking whether a limit applies would synchronize at every step.
         if self.min_share > 0:
             early = step < (self.min_share * self.src_lengths).floor()  # (B,)
             self._keep_open(lprobs, early)
@@ -71,6 +71,6 @@ class LengthLimits(Search):
     def _close(self, lprobs: Tensor, late: Tensor) -> None:
         if late.device.type != "cpu" or late.any():
             ends = lprobs[:, :, self.eos].clone()
-            closes = late.unsqueeze(1) & ~ends.isneginf()  # a prefix that goes on cannot end
+            closes = late.unsqueeze(1) & ~ends.isneginf()  # not within a forced prefix
             lprobs.masked_fill_(closes.unsqueeze(2), -math.inf)
             lprobs[:, :, self.eos] = ends

@@ -1,4 +1,4 @@
-"""An output layer restricted to candidates, gathered once for a whole search."""
+"""An output layer restricted to candidates, with rows gathered once per search."""
 
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Callable, Iterator, Optional, Tuple
@@ -31,7 +31,7 @@ def parts_of(
 
 
 class RestrictedProjection(nn.Module):
-    """Scores of the candidates, ``(R, T, H) -> (R, T, C)``, in the place of an output layer.
+    """Scores of the candidates, ``(R, T, H) -> (R, T, C)``; replaces an output layer.
 
     Args:
         layer: an output layer of ours, or the linear projection of a fairseq model.
@@ -40,7 +40,7 @@ class RestrictedProjection(nn.Module):
 
     def __init__(self, layer: nn.Module, candidates: BatchCandidates):
         super().__init__()
-        self.excluded: Optional[Tensor] = None  # (R, C), set as the rows of the search change
+        self.excluded: Optional[Tensor] = None  # (R, C), set when the rows of the search change
         ids = candidates.ids
         self.project, self.embeddings, bias = parts_of(layer, ids)
         if len(candidates.closed):
@@ -57,7 +57,7 @@ class RestrictedProjection(nn.Module):
 
 @contextmanager
 def replaced_projection(model: Any, projection: nn.Module) -> Iterator[Any]:
-    """Let another module score classes in a model's decoder, as long as the block lasts."""
+    """A context in which another module scores classes in a model's decoder."""
     decoder = model.decoder if hasattr(model, "decoder") else model
     name = _projection_name(decoder)
     layer = getattr(decoder, name)
@@ -69,7 +69,7 @@ def replaced_projection(model: Any, projection: nn.Module) -> Iterator[Any]:
 
 
 def projection_of(model: Any) -> nn.Module:
-    """What scores classes in a model's decoder.
+    """The module that scores classes in a model's decoder.
 
     Raises:
         UserError: if it cannot be replaced.
@@ -79,7 +79,7 @@ def projection_of(model: Any) -> nn.Module:
 
 
 def restricted(model: Any, candidates: BatchCandidates) -> AbstractContextManager[Any]:
-    """Let a model score the candidates only, as long as the block lasts.
+    """A context in which a model scores the candidates only.
 
     Raises:
         UserError: if the model's output layer cannot be restricted.
@@ -88,7 +88,7 @@ def restricted(model: Any, candidates: BatchCandidates) -> AbstractContextManage
 
 
 def _projection_name(decoder: Any) -> str:
-    """The attribute of the decoder that scores classes."""
+    """The name of the decoder's attribute that scores classes."""
     if getattr(decoder, "adaptive_softmax", None) is None:
         for name in ("output_projection", "fc_out"):
             if isinstance(getattr(decoder, name, None), (OutputLayer, nn.Linear)):

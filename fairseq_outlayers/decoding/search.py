@@ -1,8 +1,8 @@
 """fairseq's beam search over candidates.
 
-The whole search runs in reduced ids, the places of classes in the candidate list, so that every
-step costs by the number of candidates. The specials come first in a list and keep their ids; tokens
-are mapped to class ids where the decoder reads them, and in finished hypotheses.
+The search runs on local ids, positions in the candidate list, so the cost of a step depends on the
+number of candidates. The specials come first in a list and keep their ids; tokens are mapped to
+class ids where the decoder reads them, and in finished hypotheses.
 """
 
 from contextlib import ExitStack
@@ -33,19 +33,19 @@ Hypotheses = List[List[Dict[str, Tensor]]]
 
 
 class CandidateEnsemble(EnsembleModelWithAlignment):
-    """Models whose scores are averaged, over candidates while :meth:`restrict` lasts.
+    """An ensemble that averages scores, over candidates after :meth:`restrict`.
 
     Args:
         models: the members.
-        average: "probabilities" as fairseq does, or "log_probabilities" (Jean et al. 2015), whose
-            sum over the classes is below one.
+        average: "probabilities" as in fairseq, or "log_probabilities" (Jean et al. 2015), which do
+            not sum to one.
     """
 
     def __init__(self, models: List[Any], average: str = "probabilities"):
         super().__init__(models)
         self.averages_logarithms = average == "log_probabilities" and len(models) > 1
         self.is_lean = len(models) == 1 and normalizes_plainly(models[0])
-        self.alone = (  # a tuple of lists hides the models from being registered twice
+        self.alone = (  # a tuple of lists keeps nn.Module from registering the models twice
             tuple([EnsembleModel([model])] for model in models) if self.averages_logarithms else ()
         )
         self.candidates: Optional[BatchCandidates] = None
@@ -53,7 +53,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         self.sentences = torch.zeros(0, dtype=torch.long)
 
     def restrict(self, candidates: BatchCandidates, stack: ExitStack, num_sentences: int) -> None:
-        """Score these candidates only, until the stack is closed."""
+        """Score only these candidates until the stack is closed."""
         stack.callback(self._release)
         self.candidates = candidates
         self.projections = [
@@ -62,7 +62,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         self._put_rows(torch.arange(num_sentences, device=candidates.ids.device))
 
     def _put_rows(self, sentences: Tensor) -> None:
-        """The search has a row for each of these sentences now, ``(R,)``."""
+        """Set the sentence of each row of the search, ``(R,)``."""
         assert self.candidates is not None
         self.sentences = sentences
         if self.candidates.allowed is not None:
@@ -74,8 +74,8 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         self.candidates, self.projections = None, []
 
     def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
-        """As fairseq's. The search calls it whenever rows change, so masks follow here."""
-        # Rows move within their sentence; only the end of a sentence takes rows away.
+        """As in fairseq. The search calls it when rows change, so it also updates the masks."""
+        # Rows move within their sentence; only finished sentences remove rows.
         if self.candidates is not None and len(new_order) != len(self.sentences):
             self._put_rows(self.sentences[new_order])
         return super().reorder_encoder_out(encoder_outs, new_order)
@@ -117,17 +117,17 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
 
 
 class CandidateGenerator(SequenceGenerator):
-    """fairseq's generator over candidate lists, with another average of ensembles if asked for.
+    """fairseq's generator over candidate lists, with a choice of ensemble averages.
 
-    Scores are log-probabilities renormalised over a sentence's candidates, hence not comparable
-    with those over the whole vocabulary, nor between lists.
+    Scores are log-probabilities renormalized over a sentence's candidates. They do not compare with
+    those over the whole vocabulary or over other lists.
 
     Args:
-        models, dictionary, options: as fairseq's.
+        models, dictionary, options: as in fairseq.
         candidates: the lists, or None for the whole vocabulary.
         average: of ensembles, see :class:`CandidateEnsemble`.
-        min_share: hypotheses have at least so many words for each of the source.
-        in_int8: score the whole vocabulary by products of 8-bit integers.
+        min_share: minimum length of hypotheses as a share of the source length.
+        in_int8: score the whole vocabulary with 8-bit integers.
     """
 
     search: Any
@@ -159,7 +159,7 @@ class CandidateGenerator(SequenceGenerator):
             )
             self.should_set_src_lengths = True
         if candidates is not None:
-            # A sentence without a finished hypothesis then comes back empty; no assertion fails.
+            # Return no hypotheses for an unfinished sentence, instead of a failed assertion.
             self.search.stop_on_max_len = True
 
     def _generate(
@@ -194,7 +194,7 @@ class CandidateGenerator(SequenceGenerator):
         return hypotheses
 
     def _search(self, sample: Any, prefix_tokens: Optional[Tensor], factor: int) -> Hypotheses:
-        """One search over the lists with ``factor`` times K."""
+        """One search with ``factor`` times K."""
         assert self.candidates is not None
         source = sample["net_input"]["src_tokens"]
         candidates = self.candidates.of(source, prefix_tokens, factor)
@@ -204,16 +204,16 @@ class CandidateGenerator(SequenceGenerator):
                 f"--beam {self.beam_size}: a sentence has only {smallest} candidates: raise "
                 "--candidate-frequent, or lower --beam"
             )
-        places = torch.full((self.vocab_size,), -1, device=source.device)
-        places[candidates.ids] = torch.arange(len(candidates.ids), device=source.device)
+        local_ids = torch.full((self.vocab_size,), -1, device=source.device)
+        local_ids[candidates.ids] = torch.arange(len(candidates.ids), device=source.device)
         before = self.vocab_size, self.token_indices_to_suppress
         with ExitStack() as stack:
             self.model.restrict(candidates, stack, len(source))
             self.vocab_size = len(candidates.ids)
             if before[1] is not None:
-                suppressed = places[before[1].to(source.device)]
+                suppressed = local_ids[before[1].to(source.device)]
                 self.token_indices_to_suppress = suppressed[suppressed >= 0]
-            prefix = None if prefix_tokens is None else places[prefix_tokens]
+            prefix = None if prefix_tokens is None else local_ids[prefix_tokens]
             try:
                 hypotheses = super()._generate(sample, prefix)
             finally:
@@ -223,13 +223,13 @@ class CandidateGenerator(SequenceGenerator):
         return hypotheses
 
 
-# fairseq's class comes first: the other way round its own search, without candidates, would run.
+# fairseq's class comes first in the MRO; otherwise its search without candidates would run.
 class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateGenerator):
-    """The same with ``--print-alignment``."""
+    """The generator for ``--print-alignment``."""
 
 
 def _take(value: Any, rows: Tensor, size: int) -> Any:
-    """Some sentences of a batch: rows of every tensor in it that has one a sentence."""
+    """Select sentences of a batch: rows of every tensor with one row per sentence."""
     if isinstance(value, dict):
         return {name: _take(part, rows, size) for name, part in value.items()}
     if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == size:

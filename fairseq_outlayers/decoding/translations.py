@@ -9,12 +9,12 @@ from fairseq_outlayers.formats.candidate_file import CandidateFile
 
 
 class Translations(NamedTuple):
-    """The best translations of every source word, in rows one after the other."""
+    """The best translations of every source word, in concatenated rows."""
 
     offsets: Tensor  # (V_source + 1,): row s is targets[offsets[s] : offsets[s + 1]]
-    targets: Tensor  # class ids, the most probable translation of a word first
-    blocked: Tensor  # class ids that are never to be produced
-    per_word: int  # the longest row that the file was made for
+    targets: Tensor  # class ids, most probable translation of a word first
+    blocked: Tensor  # class ids that are never produced
+    per_word: int  # the maximal length of a row
 
     @classmethod
     def load(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "Translations":
@@ -38,7 +38,7 @@ class Translations(NamedTuple):
 
         Args:
             source_tokens: ``(B, S)``; ids beyond the dictionary have no translations.
-            default: stands where a word has fewer translations.
+            default: fills up rows of words with fewer translations.
         Returns:
             Class ids, ``(B, S, per_word)``.
         """
@@ -46,11 +46,11 @@ class Translations(NamedTuple):
         first, end = self.offsets[tokens], self.offsets[tokens + 1]
         end = torch.where(tokens == source_tokens, end, first)
         ranks = torch.arange(per_word, device=tokens.device)
-        places = first.unsqueeze(-1) + ranks
-        exists = places < end.unsqueeze(-1)
+        index = first.unsqueeze(-1) + ranks
+        exists = index < end.unsqueeze(-1)
         if not len(self.targets):
-            return torch.full_like(places, default)
-        return self.targets[places.clamp(max=len(self.targets) - 1)].masked_fill(~exists, default)
+            return torch.full_like(index, default)
+        return self.targets[index.clamp(max=len(self.targets) - 1)].masked_fill(~exists, default)
 
     def to(self, device: torch.device) -> "Translations":
         """The same on another device."""

@@ -1,9 +1,9 @@
-"""Replace ``<unk>`` in translations by what the attention points at (Jean et al. 2015, Sec. 3.3).
+"""Replace ``<unk>`` in translations by the attended source word (Jean et al. 2015, Sec. 3.3).
 
-fairseq's ``--replace-unk`` cannot do it: given without a file it opens one called ``@@ ``, with
-``--print-alignment`` it fails, otherwise it has no alignments, and it wants the raw text in place
-of the binarized one. Here replacements become new words of the target dictionary, so that all that
-prints hypotheses prints them; no model sees them.
+fairseq's ``--replace-unk`` does not work: without a file it opens one called ``@@ ``, with
+``--print-alignment`` it fails, otherwise it has no alignments, and it needs raw instead of
+binarized text. Here replacements become new words of the target dictionary, so all of fairseq's
+commands print them; no model sees them.
 """
 
 import math
@@ -24,17 +24,17 @@ def copy(word: str, translations: Mapping[str, str]) -> str:
 
 
 def dictionary(word: str, translations: Mapping[str, str]) -> str:
-    """Its translation, or the word itself where the dictionary has none."""
+    """The translation of the source word, or the word itself if there is none."""
     return translations.get(word, word)
 
 
 def lower_case(word: str, translations: Mapping[str, str]) -> str:
-    """As ``dictionary`` if the word starts in lower case, else the word: it may be a name."""
+    """As ``dictionary`` for words in lower case; others may be names and are copied."""
     return dictionary(word, translations) if word[:1].islower() else word
 
 
 MAKE_THE_TABLE = "make it with data_prep/build_lexicon.py"
-GIVE_THE_TEXT = "give the text that fairseq-preprocess has read"
+GIVE_THE_TEXT = "give the text that was binarized"
 
 HEURISTICS: Dict[str, Callable[[str, Mapping[str, str]], str]] = {
     "copy": copy,
@@ -48,34 +48,34 @@ class UnkReplacementConfig(FairseqDataclass):
     unk_replacement: ChoiceEnum(["none", *HEURISTICS]) = field(  # type: ignore[valid-type]
         default="none",
         metadata={
-            "help": "put in the place of <unk> the source word with the most attention, its "
-            "translation, or its translation if it starts in lower case (the paper's)"
+            "help": "replace <unk> by the source word with the most attention (copy), its "
+            "translation (dictionary), or its translation if it starts in lower case (lower_case, "
+            "as in the paper)"
         },
     )
     unk_dictionary: Optional[str] = field(
         default=None,
-        metadata={"help": "lexical table of data_prep/build_lexicon.py, to translate words by"},
+        metadata={"help": "lexical table of data_prep/build_lexicon.py, to translate words"},
     )
     source_text: Optional[str] = field(
         default=None,
         metadata={
-            "help": "the tokenised text that the source side of --gen-subset was binarized from; "
-            "without it, words that the source dictionary does not have cannot be copied "
-            "(fairseq-interactive needs none)"
+            "help": "the tokenized source text of --gen-subset; without it, words that the source "
+            "dictionary lacks cannot be copied (fairseq-interactive does not need it)"
         },
     )
 
 
 def attended_words(attention: Tensor, is_word: Tensor) -> List[int]:
-    """The word that each target token attends to most.
+    """The source word that each target token attends to most.
 
     Args:
         attention: weights, ``(S, T)``, averaged over the models.
         is_word: ``(S,)``, false for padding and ``</s>``, whose weights do not count.
     Returns:
-        Numbers among the words of the source, from 0.
+        Indices of source words, from 0.
     """
-    # Below zero, not zero: with all weight on </s>, the maximum must still be a word.
+    # Negative, so that the maximum is a word even if all weight is on </s>.
     weights = attention.masked_fill(~is_word.unsqueeze(1), -1.0)
     numbers = is_word.cumsum(0) - 1
     return numbers[weights.argmax(0)].tolist()
@@ -86,10 +86,10 @@ class UnkReplacement:
 
     Args:
         config: the options.
-        source_dictionary: as long as the model has source words; it may grow afterwards.
+        source_dictionary: the model's; it may grow afterwards.
         target_dictionary: grows by the replacements.
     Raises:
-        UserError: if the dictionary is missing, useless or no lexical table.
+        UserError: if ``--unk-dictionary`` is missing, superfluous or not a lexical table.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class UnkReplacement:
     ):
         name = str(config.unk_replacement)
         if (name == "copy") != (config.unk_dictionary is None):
-            needs = "copies words and takes no" if name == "copy" else "needs an"
+            needs = "copies words and takes no" if name == "copy" else "needs"
             raise UserError(f"--unk-replacement {name} {needs} --unk-dictionary")
         self.heuristic = HEURISTICS[name]
         self.translations = read_translations(config.unk_dictionary)
@@ -108,7 +108,7 @@ class UnkReplacement:
         self.text = None if self.path is None else list(lines(self.path))
 
     def known(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """The batch as the models know it: words that the dictionary learnt later are unknown."""
+        """The batch with later additions to the source dictionary replaced by ``<unk>``."""
         tokens = sample["net_input"]["src_tokens"]
         tokens = tokens.masked_fill(tokens >= self.num_source_words, self.source.unk())
         return {**sample, "net_input": {**sample["net_input"], "src_tokens": tokens}}
@@ -129,7 +129,7 @@ class UnkReplacement:
                     self._replace(hypothesis, unknown, is_word[number], words)
 
     def forget_new_words(self) -> None:
-        """Take the words that the dictionaries have learnt out again, once they are printed."""
+        """Remove added words from the dictionaries once they are printed."""
         shorten(self.source, self.num_source_words)
         shorten(self.target, self.num_target_words)
 
@@ -141,7 +141,7 @@ class UnkReplacement:
         words: List[str],
     ) -> None:
         if hypothesis["attention"].numel() == 0:
-            raise UserError("--unk-replacement needs attention, and this model gives none")
+            raise UserError("--unk-replacement needs attention, which this model does not return")
         attended = attended_words(hypothesis["attention"].cpu(), is_word)
         replaced = hypothesis["tokens"].clone()
         for position in unknown:
@@ -151,10 +151,10 @@ class UnkReplacement:
         hypothesis["replaced"] = torch.tensor(unknown)
 
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
-        """The words of a source sentence, as they are in the text if it is known.
+        """The words of a source sentence, from ``--source-text`` if given.
 
         Raises:
-            UserError: if the text is not what the sentence was binarized from.
+            UserError: if the sentence was binarized from another text.
         """
         if self.text is None or "id" not in sample:
             return [self.source[token] for token in tokens.tolist()]
@@ -166,11 +166,10 @@ class UnkReplacement:
                 f"sentence has {len(tokens)}: {GIVE_THE_TEXT}"
             )
         for word, token in zip(words, tokens.tolist(), strict=True):
-            # A word that the dictionary lacks has the id of <unk>.
             if self.source.index(word) != token:
                 raise UserError(
-                    f"--source-text {self.path}:{line + 1}: {word!r} stands where the binarized "
-                    f"sentence has {self.source[token]!r}: {GIVE_THE_TEXT}"
+                    f"--source-text {self.path}:{line + 1}: {word!r}, but the binarized sentence "
+                    f"has {self.source[token]!r}: {GIVE_THE_TEXT}"
                 )
         return words
 
@@ -178,7 +177,7 @@ class UnkReplacement:
 def build_replacement(
     config: UnkReplacementConfig, source_dictionary: Any, target_dictionary: Any
 ) -> Optional[UnkReplacement]:
-    """The replacement that the options ask for, or None.
+    """Build the replacement of the options, or None.
 
     Raises:
         UserError: if options are missing, idle or wrong.
@@ -216,12 +215,12 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
 
 
 def encode_new_words(dictionary: Any, line: str) -> Tensor:
-    """Token ids of a line; words that the dictionary does not have become new ones of it."""
+    """Token ids of a line; adds unknown words to the dictionary."""
     return torch.as_tensor(dictionary.encode_line(line, add_if_not_exist=True)).long()
 
 
 def shorten(dictionary: Any, size: int) -> None:
-    """Take the last words out of a dictionary, so that it has ``size`` again."""
+    """Truncate a dictionary to ``size`` symbols."""
     for word in dictionary.symbols[size:]:
         del dictionary.indices[word]
     del dictionary.symbols[size:], dictionary.count[size:]

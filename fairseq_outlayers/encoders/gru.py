@@ -48,7 +48,7 @@ class GRUEncoder(FairseqEncoder):
         padding_mask = src_tokens.eq(self.dictionary.pad())
         if is_left_padded(padding_mask):
             return GRUEncoderOut(self._states(src_tokens, padding_mask), padding_mask)
-        # The GRU wants the padding in front; attention wants the order of the tokens given.
+        # The GRU needs padding on the left; attention needs the order of src_tokens.
         order = padding_first(padding_mask)
         states = self._states(src_tokens.gather(1, order), padding_mask.gather(1, order))
         return GRUEncoderOut(take_positions(states, order.argsort(1)), padding_mask)
@@ -60,7 +60,7 @@ class GRUEncoder(FairseqEncoder):
         return self.dropout(self.gru(inputs, backward_inputs, padding_mask))
 
     def reorder_encoder_out(self, encoder_out: GRUEncoderOut, new_order: Tensor) -> GRUEncoderOut:
-        """Rows of the batch in another order, ``(B',)``, for beam search."""
+        """Reorder the rows of the batch by ``new_order``, ``(B',)``, for beam search."""
         return GRUEncoderOut(*(tensor.index_select(0, new_order) for tensor in encoder_out))
 
     def max_positions(self) -> int:

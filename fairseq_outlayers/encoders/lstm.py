@@ -9,7 +9,7 @@ from torch import Tensor
 from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
-MAX_POSITIONS = 100_000  # an LSTM has no limit of its own; fairseq asks for a number
+MAX_POSITIONS = 100_000  # an LSTM has no limit, but fairseq needs a number
 
 
 class EncoderOut(NamedTuple):
@@ -17,8 +17,8 @@ class EncoderOut(NamedTuple):
 
     states: Tensor  # (B, S, H)
     padding_mask: Tensor  # True where padded, (B, S)
-    hiddens: List[Tensor]  # a layer each, (B, H)
-    cells: List[Tensor]  # a layer each, (B, H)
+    hiddens: List[Tensor]  # one per layer, (B, H)
+    cells: List[Tensor]  # one per layer, (B, H)
 
 
 class LSTMEncoder(FairseqEncoder):
@@ -49,7 +49,7 @@ class LSTMEncoder(FairseqEncoder):
         if is_left_padded(padding_mask):
             states, hiddens, cells = self._encode(src_tokens, padding_mask)
             return EncoderOut(states, padding_mask, hiddens, cells)
-        # The LSTM wants the padding in front; attention wants the order of the tokens given.
+        # The LSTM needs padding on the left; attention needs the order of src_tokens.
         order = padding_first(padding_mask)
         states, hiddens, cells = self._encode(
             src_tokens.gather(1, order), padding_mask.gather(1, order)
@@ -66,7 +66,7 @@ class LSTMEncoder(FairseqEncoder):
         return self.lstm(embedded, padding_mask, backwards)
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
-        """Rows of the batch in another order, ``(B',)``, for beam search."""
+        """Reorder the rows of the batch by ``new_order``, ``(B',)``, for beam search."""
         return EncoderOut(
             encoder_out.states.index_select(0, new_order),
             encoder_out.padding_mask.index_select(0, new_order),

@@ -1,4 +1,4 @@
-"""The stack of recurrent layers of the RNMT+ encoder; any kind of layer."""
+"""The recurrent stack of the RNMT+ encoder, for any kind of layer."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -18,7 +18,7 @@ class EncoderStack(nn.Module):
     Args:
         layers: ``(forwards, backwards)`` for each depth.
         projection: from both directions' states to the decoder's size.
-        dropout: on the output of every layer, in front of the residual.
+        dropout: on the output of every layer, before the residual.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class EncoderStack(nn.Module):
     def forward(
         self, inputs: Tensor, padding_mask: Tensor, backward_inputs: Optional[Tensor] = None
     ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
-        """Run all layers, as ``LSTMEncoder`` expects it.
+        """Run all layers, with the interface of ``LSTMEncoder.lstm``.
 
         Args:
             inputs: ``(B, S, d)``, left-padded.
             padding_mask: True where padded, ``(B, S)``.
-            backward_inputs: what the first backward layer reads instead, in the same order.
+            backward_inputs: other inputs of the first backward layer, in the same order.
         Returns:
-            States, ``(B, S, H)``; and no final states, because this decoder starts at zero.
+            States, ``(B, S, H)``; no final states, because this decoder starts at zero.
         """
         padding = padding_mask.t().unsqueeze(-1)
         states = below = inputs.transpose(0, 1).masked_fill(padding, 0.0)

@@ -1,4 +1,4 @@
-"""Any source embedding under fairseq's Transformer encoder."""
+"""Source embeddings for fairseq's Transformer encoder."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -18,16 +18,16 @@ from fairseq_outlayers.source_embeddings.external_map import VectorMap
 
 
 class WithSourceEmbedding:
-    """Mix-in, in front of a stock Transformer: the encoder reads any source embedding.
+    """Mix-in for a stock Transformer, first in its bases: the encoder takes any source embedding.
 
-    fairseq scales its vectors by the square root of ``d``, as it scales its own, adds positions and
-    drops out. The encoder has no directions, so there is one map. Where every source word has an
-    embedding of the model's own, as by default, the model is the stock one.
+    fairseq scales the vectors by the square root of ``d`` like its own, adds positions and applies
+    dropout. The encoder has no directions, so there is one map. If all source words have internal
+    embeddings, as by default, the model is the stock one.
     """
 
     @classmethod
     def is_bidirectional(cls, args: Any) -> bool:
-        """Whether the encoder reads in two directions: it has none."""
+        """False: the encoder has no directions."""
         return False
 
     @classmethod
@@ -38,9 +38,9 @@ class WithSourceEmbedding:
             return super().build_model(args, task)  # type: ignore[misc]
         if getattr(args, "encoder_embed_path", None):
             raise UserError(
-                f"--encoder-embed-path {args.encoder_embed_path} fills an embedding for every "
-                "source word, which --source-embedding other than internal or "
-                "--internal-vocabulary leaves none: leave it out"
+                f"--encoder-embed-path {args.encoder_embed_path} needs an embedding for every "
+                "source word, so it excludes --internal-vocabulary and any --source-embedding "
+                "but internal: leave it out"
             )
         small = SimpleNamespace(
             source_dictionary=SpecialsAlone(dictionary), target_dictionary=task.target_dictionary
@@ -55,7 +55,7 @@ class WithSourceEmbedding:
 
 
 class SpecialsAlone:
-    """Stands in for a dictionary while fairseq makes a table that is thrown away."""
+    """A dictionary of the specials, for the table that fairseq builds and we replace."""
 
     def __init__(self, dictionary: Any):
         self._pad = dictionary.pad()
@@ -68,17 +68,17 @@ class SpecialsAlone:
 
 
 def complete_options(args: Any) -> None:
-    """Give the options of source embeddings their defaults; older checkpoints lack them."""
+    """Set missing options of source embeddings to their defaults, for older checkpoints."""
     for option in fields(SourceEmbeddingConfig):
         if not option.name.startswith("_") and not hasattr(args, option.name):
             setattr(args, option.name, option.default)
 
 
 def is_stock(args: Any, dictionary: Any) -> bool:
-    """Whether fairseq's own table is what the options ask for.
+    """Whether the options select fairseq's own table.
 
     Raises:
-        UserError: if one table is to serve both sides, and the source side to be another.
+        UserError: if shared embeddings are combined with another source embedding.
     """
     shared = getattr(args, "share_all_embeddings", False)
     if shared or getattr(args, "merge_src_tgt_embed", False):
@@ -90,13 +90,13 @@ def is_stock(args: Any, dictionary: Any) -> bool:
 
 
 class StartLikeTables(Start):
-    """Start as fairseq starts a table of embeddings: normal, with deviation ``1 / sqrt(d)``.
+    """fairseq's initialization of embeddings: normal with standard deviation ``1 / sqrt(d)``.
 
-    A table is a map of unit vectors, so the map of external vectors starts like one. Under
-    ``--normalize-external``, both kinds of words are then equally large. All else stays as built.
+    A table is a map of one-hot vectors, so the map of external vectors starts alike. With
+    ``--normalize-external`` both kinds of words then have equal norms. Other parameters are left.
 
     Args:
-        std: the deviation.
+        std: the standard deviation.
     """
 
     def __init__(self, std: float):

@@ -1,8 +1,7 @@
-"""Write any output layer with an affine map of contexts as one class matrix and bias.
+"""Convert output layers with an affine map of contexts to one class matrix and bias.
 
-``<A h + c, e_y> + b_y = <h, A^T e_y> + (<c, e_y> + b_y)``: what was computed of embeddings, units
-or projections becomes a row for every class. A nonlinear map of the contexts (``joint``,
-``context_structure``) cannot be written so.
+``<A h + c, e_y> + b_y = <h, A^T e_y> + (<c, e_y> + b_y)``. Nonlinear maps of contexts (``joint``,
+``context_structure``) cannot be converted.
 """
 
 from typing import Any, NamedTuple, Optional
@@ -28,10 +27,10 @@ def bake(layer: Any, hidden_size: int) -> ClassMatrix:
     """The class matrix of an output layer, computed in float64.
 
     Args:
-        layer: an :class:`OutputLayer`; it is left as it was.
+        layer: an :class:`OutputLayer`; not changed.
         hidden_size: ``H``.
     Raises:
-        UserError: if the layer maps contexts in a nonlinear way.
+        UserError: if the layer's map of contexts is nonlinear.
     """
     embeddings, bias = layer.class_embeddings().double(), layer.class_bias()
     bias = None if bias is None else bias.double()
@@ -45,9 +44,9 @@ def bake(layer: Any, hidden_size: int) -> ClassMatrix:
         found, expected = _project(layer, hidden, example), hidden.double() @ matrix + constant
         if (found - expected).abs().max() > 1e-4 * (1 + expected.abs().max()):
             raise UserError(
-                f"{type(layer).__name__} maps contexts in a nonlinear way (joint and "
-                "context_structure do), which no class matrix can express: train with linear, "
-                "tied, bilinear, output_structure, deep_residual or subword to export"
+                f"{type(layer).__name__} maps contexts nonlinearly (like joint and "
+                "context_structure), which a class matrix cannot express: to export, train with "
+                "linear, tied, bilinear, output_structure, deep_residual or subword"
             )
     weight = embeddings @ matrix.t()
     shift = embeddings @ constant
@@ -66,12 +65,12 @@ def _project(layer: Any, hidden: Tensor, example: Tensor) -> Tensor:
 def absorb_bias(
     classes: ClassMatrix, gain: Tensor, offset: Tensor, projection: Optional[Tensor] = None
 ) -> Any:
-    """A class matrix without bias, and another offset of the layer norm below it, alike in logits.
+    """Absorb class biases into the class matrix and the offset of the layer norm below it.
 
-    fairseq's Transformers have no bias of the classes. But a normalised vector ``n`` sums to zero,
-    so behind ``h = gain * n + offset`` the functional ``u = 1 / gain`` is constant,
-    ``u h = sum(offset / gain) = c``, and ``b (u h) / c = b`` can be added to the matrix. The
-    offset is moved by ``+-gain`` first, which makes ``|c|`` at least the size of ``h``.
+    fairseq's Transformers have no class biases. But a normalized vector ``n`` sums to zero, so
+    after ``h = gain * n + offset`` the functional ``u = 1 / gain`` is constant, ``u h =
+    sum(offset / gain) = c``, and ``b (u h) / c = b`` can be added to the matrix. The offset is
+    first moved by ``+-gain``, which makes ``|c|`` at least the size of ``h``.
 
     Args:
         classes: with ``weight`` ``(V, H)``.
@@ -87,9 +86,8 @@ def absorb_bias(
         return classes.weight, offset
     if gain.abs().min() < 1e-3 * gain.abs().max():
         raise UserError(
-            "the last layer norm ignores a dimension (its gain is 0), so the biases of the classes "
-            "cannot be moved into fairseq's Transformer, which has none: train with "
-            "--no-class-bias to export"
+            "the last layer norm ignores a dimension (its gain is 0), so the class biases cannot "
+            "be exported to fairseq's Transformer, which has none: train with --no-class-bias"
         )
     functional = constant_on = 1 / gain
     if projection is not None:
@@ -97,9 +95,9 @@ def absorb_bias(
         functional = torch.linalg.lstsq(matrix.t(), constant_on[:, None]).solution[:, 0]
         if not torch.allclose(matrix.t() @ functional, constant_on, rtol=1e-6):
             raise UserError(
-                "the classes see fewer dimensions than the last layer norm has, so their biases "
-                "cannot be moved into fairseq's Transformer, which has none: train with "
-                "--no-class-bias to export"
+                "the output layer has fewer dimensions than the last layer norm, so the class "
+                "biases cannot be exported to fairseq's Transformer, which has none: train with "
+                "--no-class-bias"
             )
     centre = (offset / gain).sum()
     move = gain if centre >= 0 else -gain

@@ -1,4 +1,4 @@
-"""Transformers for CTranslate2."""
+"""Export Transformers to CTranslate2."""
 
 import tempfile
 from pathlib import Path
@@ -9,14 +9,15 @@ from fairseq_outlayers.export.stock_checkpoint import Exported, export_checkpoin
 
 
 def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
-    """Write a folder that ``ctranslate2.Translator`` or ``ctranslate2.Generator`` loads.
+    """Write a folder for ``ctranslate2.Translator`` or ``ctranslate2.Generator``.
 
     Args:
         path: a checkpoint of one of fairseq's Transformers with an output layer of this package.
         output: the folder to write, which must not exist.
         data: folder of the dictionaries; by default that of the training.
     Raises:
-        UserError: if CTranslate2 is not installed, does not know the model, or ``output`` exists.
+        UserError: if CTranslate2 is not installed or does not support the model, or ``output``
+            exists.
     """
     try:
         from ctranslate2.converters import FairseqConverter
@@ -31,11 +32,11 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
         exported = export_checkpoint(path, stock, data, for_converter=True)
         if exported.needs_plugin:
             raise UserError(
-                f"--to ctranslate2 takes Transformers, and {path} is {exported.arch}: use --to "
-                "fairseq"
+                f"--to ctranslate2 supports only Transformers, and {path} is {exported.arch}: use "
+                "--to fairseq"
             )
         try:
             FairseqConverter(str(stock), str(exported.data)).convert(str(output))
         except (ValueError, NotImplementedError) as error:
-            raise UserError(f"{path}: CTranslate2 does not know this model: {error}") from error
+            raise UserError(f"{path}: CTranslate2 does not support this model: {error}") from error
     return exported

@@ -23,12 +23,12 @@ VERSION = "dictionary_version"  # fingerprints of dictionaries, which fairseq do
 
 
 class Exported(NamedTuple):
-    """What was written.
+    """Facts about an exported checkpoint.
 
     Attributes:
-        arch: that loads it.
-        needs_plugin: whether that is one of this package.
-        difference: the largest between log-probabilities before and after, on random input.
+        arch: the architecture that loads it.
+        needs_plugin: whether the architecture is one of this package.
+        difference: maximal change of log-probabilities on random input.
         data: folder of the dictionaries.
     """
 
@@ -47,11 +47,11 @@ def export_checkpoint(
         path: a checkpoint of this package.
         output: the file to write, which must not exist.
         data: folder of the dictionaries; by default that of the training.
-        for_converter: write it as CTranslate2's converter reads it. The options are a namespace,
-            which fairseq on PyTorch 2.6 or newer refuses; padding, which fairseq's search never
-            produces and CTranslate2's would, is never probable.
+        for_converter: write for CTranslate2's converter: the options are a namespace, which fairseq
+            on PyTorch 2.6 or newer refuses, and padding, which fairseq's search excludes but
+            CTranslate2's does not, gets a very low logit.
     Raises:
-        UserError: if the layer or the model cannot be expressed, or ``output`` exists.
+        UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
     if not Path(path).is_file():
         raise UserError(f"{path}: no such checkpoint")
@@ -89,10 +89,7 @@ def _arch(config: Any) -> str:
 
 
 def _stock_options(config: Any, arch: str) -> Any:
-    """Options of the architecture to write, and whether it is fairseq's own.
-
-    fairseq's own gives every word of the output a row apart from the input's.
-    """
+    """Options of the architecture to write, and whether it is fairseq's own (then untied)."""
     model = config.model
     options = dict(vars(model) if isinstance(model, argparse.Namespace) else model)
     is_stock = arch.endswith(OURS)
@@ -113,10 +110,10 @@ def _stock_options(config: Any, arch: str) -> Any:
 
 @torch.no_grad()
 def _weights(model: Any, target: Any, baked: ClassMatrix, is_stock: bool) -> Dict[str, Tensor]:
-    """What the target model is to hold, by name; frozen and shared tensors included.
+    """State dict of the target model, including frozen and shared tensors.
 
     Raises:
-        UserError: if the source model lacks something, having another part in its place.
+        UserError: if the source model lacks one of its parameters.
     """
     found: Dict[str, Tensor] = {}
     if is_stock:
@@ -143,25 +140,25 @@ def _weights(model: Any, target: Any, baked: ClassMatrix, is_stock: bool) -> Dic
 
 
 def _tensor(model: Any, name: str) -> Tensor:
-    """A parameter or buffer by name, whether or not checkpoints hold it."""
+    """A parameter or buffer by name, persistent or not."""
     module_name, _, leaf = name.rpartition(".")
     try:
         tensor = getattr(model.get_submodule(module_name), leaf)
     except AttributeError:
         raise UserError(
-            f"{name}: fairseq's architecture has it and this model another part in its place "
-            "(--source-embedding with external vectors, say), which cannot be exported"
+            f"{name}: fairseq's architecture has it, but this model has another part (for example "
+            "--source-embedding with external vectors), which cannot be exported"
         ) from None
     return tensor
 
 
 def _last_norm(decoder: Any) -> str:
-    """Name of the layer norm that every feature of a Transformer's decoder comes from."""
+    """Name of the last layer norm of a Transformer's decoder."""
     if decoder.layer_norm is not None:
         return "decoder.layer_norm"
     last = len(decoder.layers) - 1
     if getattr(decoder.layers[last], "normalize_before", False):
-        raise UserError("--no-decoder-final-norm: the biases of the classes cannot be exported")
+        raise UserError("--no-decoder-final-norm: the class biases cannot be exported")
     return f"decoder.layers.{last}.final_layer_norm"
 
 
@@ -170,7 +167,7 @@ def _hidden_size(target: Any) -> int:
 
 
 def _without(number: int, classes: ClassMatrix) -> ClassMatrix:
-    """The same, but one class is never probable."""
+    """The class matrix with a very low logit for one class."""
     weight, bias = classes
     weight = weight.clone()
     bias = weight.new_zeros(len(weight)) if bias is None else bias.clone()
@@ -180,7 +177,7 @@ def _without(number: int, classes: ClassMatrix) -> ClassMatrix:
 
 @torch.no_grad()
 def _difference(model: Any, target: Any, task: Any) -> float:
-    """The largest between log-probabilities of both models on random input."""
+    """The maximal difference of both models' log-probabilities on random input."""
     generator = torch.Generator().manual_seed(1)
     dictionary = task.target_dictionary
     words = torch.randint(dictionary.nspecial, len(dictionary), (2, 6), generator=generator)
@@ -200,7 +197,7 @@ def _difference(model: Any, target: Any, task: Any) -> float:
 def _checkpoint(
     config: Any, task: Any, options: Dict[str, Any], weights: Any, state: Any, for_converter: bool
 ) -> Dict[str, Any]:
-    """What fairseq loads: the weights and the options, no state of an optimizer."""
+    """The checkpoint's content: weights and options, no optimizer state."""
     whole = OmegaConf.to_container(config, resolve=True, enum_to_str=True)
     if "output_layer" not in options:  # fairseq's own
         whole["common"]["user_dir"] = None

@@ -13,24 +13,24 @@ from fairseq_outlayers.formats.dictionary import fingerprint
 from fairseq_outlayers.formats.output_file import OutputFile
 
 FORMAT = 1
-MOST_EXPANDED = 100  # times its size in the file; real lists shrink to a third at most
+MOST_EXPANDED = 100  # maximal compression ratio; that of real lists is at most 3
 ARRAYS = {"per_word", "source_fingerprint", "target_fingerprint", "offsets", "targets", "blocked"}
 NUMBERS = ("per_word", "source_fingerprint", "target_fingerprint")
-# What NumPy and zipfile raise, according to which byte of an archive is wrong.
+# Exceptions of NumPy and zipfile for damaged archives.
 DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 class CandidateFile(NamedTuple):
-    """The best translations of every source word, in rows one after the other."""
+    """The best translations of every source word, in concatenated rows."""
 
     offsets: np.ndarray  # (V_source + 1,): row s is targets[offsets[s] : offsets[s + 1]]
-    targets: np.ndarray  # class ids, the most probable translation of a word first
-    blocked: np.ndarray  # class ids that are never to be produced
-    per_word: int  # the longest row that the file was made for
+    targets: np.ndarray  # class ids, most probable translation of a word first
+    blocked: np.ndarray  # class ids that are never produced
+    per_word: int  # the maximal length of a row
 
     @classmethod
     def read(cls, path: str, source_dictionary: Any, target_dictionary: Any) -> "CandidateFile":
-        """Read a file and make sure that it speaks of these dictionaries.
+        """Read a file and check that it belongs to these dictionaries.
 
         Raises:
             UserError: if it cannot be read, or was made for other dictionaries.
@@ -70,19 +70,19 @@ class CandidateFile(NamedTuple):
 
 
 def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:
-    """What contradicts the format in arrays whose checksums are right, or None."""
+    """Describe how arrays violate the format; None if they do not."""
     offsets, targets, blocked = (arrays[name] for name in ("offsets", "targets", "blocked"))
     for name, array in (("offsets", offsets), ("targets", targets), ("blocked", blocked)):
         if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-            return f"{name} are {array.dtype} of {array.ndim} dimensions, not a list of integers"
+            return f"{name} are {array.dtype} of {array.ndim} dimensions, not a vector of integers"
     if len(offsets) != num_source + 1:
         return f"{len(offsets)} offsets for {num_source} source words"
     steps = np.diff(offsets.astype(np.int64))
     if offsets[0] != 0 or offsets[-1] != len(targets) or (steps < 0).any():
-        return f"the offsets do not rise from 0 to the {len(targets)} translations"
+        return f"the offsets do not increase from 0 to the number of translations, {len(targets)}"
     per_word = int(arrays["per_word"])
     if steps.max(initial=0) > max(per_word, 0) or per_word < 0:
-        return f"a word has {steps.max(initial=0)} translations, and at most {per_word} are said"
+        return f"a word has {steps.max(initial=0)} translations, but at most {per_word} are allowed"
     for name, ids in (("targets", targets), ("blocked", blocked)):
         if len(ids) and not 0 <= ids.min() <= ids.max() < num_target:
             return f"{name} from {ids.min()} to {ids.max()} for {num_target} target words"
@@ -90,37 +90,37 @@ def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:
 
 
 def _read(path: str) -> Any:
-    """The arrays, each checked by the checksum that the archive has of it."""
+    """Read the arrays; the archive checks their checksums."""
     try:
         refuse_bomb(path)
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("an array, and no archive of arrays")
+            raise ValueError("an array, not an archive")
         with file:
             if not set(file.files) >= ARRAYS or int(file["format"]) != FORMAT:
-                raise ValueError("not of this format")
+                raise ValueError("another format")
             arrays = {name: file[name] for name in ARRAYS}
         if any(arrays[name].ndim or arrays[name].dtype.kind not in "iu" for name in NUMBERS):
-            raise ValueError("not of this format")
+            raise ValueError("another format")
         return arrays
     except OSError as error:
         raise UserError(f"--candidates {path}: {error.strerror or error}") from error
     except (*DAMAGES, TypeError, OverflowError, MemoryError) as error:
         raise UserError(
-            f"--candidates {path}: not a candidate file, or a damaged one: make it with "
+            f"--candidates {path}: not a candidate file, or damaged: make it with "
             "data_prep/build_candidates.py"
         ) from error
 
 
 def refuse_bomb(path: str) -> None:
-    """Refuse an archive that a few bytes blow up to more than memory holds.
+    """Refuse a decompression bomb.
 
     Raises:
-        ValueError: if a member would be more than ``MOST_EXPANDED`` times as large as the file.
+        ValueError: if the members exceed ``MOST_EXPANDED`` times the size of the file.
     """
     if not zipfile.is_zipfile(path):
         return
     size = max(os.path.getsize(path), 1 << 20)
     with zipfile.ZipFile(path) as archive:
         if sum(member.file_size for member in archive.infolist()) > MOST_EXPANDED * size:
-            raise ValueError("expands to more than its size allows")
+            raise ValueError("a decompression bomb")

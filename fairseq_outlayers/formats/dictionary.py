@@ -1,4 +1,4 @@
-"""fairseq's dictionaries: the file ``dict.txt``, and the checksum that identifies one."""
+"""fairseq's dictionaries: the file ``dict.txt`` and a checksum."""
 
 import re
 import zlib
@@ -14,16 +14,16 @@ from fairseq_outlayers.formats.text import read_lines
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of every dictionary
 CHECKSUM_BITS = 32
 PADDING_WORD = re.compile(r"madeupword\d{4,}")
-# Set by patches/required/dictionary_file.py; fairseq forgets the path.
+# Set by patches/required/dictionary_file.py; fairseq does not store the path.
 FILE_ATTRIBUTE = "file_read"
 
 
 def fingerprint(dictionary: Any) -> int:
-    """Number of symbols and checksum of all of them, in order, in one integer.
+    """Number and CRC-32 of all symbols in order, in one integer.
 
-    Every symbol counts, the ``madeupword`` padding too: each has a row of weights.
+    Includes ``madeupword`` padding: it has rows of weights, too.
     """
-    # Up to 2**31 symbols in all may be added up by checkpoint averaging before 63 bits are full.
+    # Checkpoint averaging sums fingerprints: 63 bits suffice for 2**31 symbols in total.
     return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum(dictionary.symbols)
 
 
@@ -33,12 +33,12 @@ def checksum(symbols: Sequence[str]) -> int:
 
 
 def file_of(dictionary: Any) -> Optional[str]:
-    """The path that the dictionary was read from; None if it was made in memory."""
+    """The path that the dictionary was read from; None if it was built in memory."""
     return getattr(dictionary, FILE_ATTRIBUTE, None)
 
 
 def is_padding_word(word: str) -> bool:
-    """Whether it is one of those by which fairseq rounds the size of a dictionary up."""
+    """Whether it is a ``madeupword``, by which fairseq pads dictionaries to a multiple."""
     return PADDING_WORD.fullmatch(word) is not None
 
 
@@ -71,16 +71,16 @@ class DictionaryFile(NamedTuple):
         return self.symbols[len(SPECIALS) :]
 
     def ids(self) -> Dict[str, int]:
-        """By word, without the specials."""
+        """Ids by word, without the specials."""
         return {word: number for number, word in enumerate(self.words(), start=len(SPECIALS))}
 
     def by_frequency(self) -> np.ndarray:
-        """Ids of the words, the most frequent first."""
+        """Ids of the words, most frequent first."""
         return np.argsort(-self.counts[len(SPECIALS) :], kind="stable") + len(SPECIALS)
 
 
 def write_dictionary(output: OutputFile, words: Sequence[str], counts: Sequence[int]) -> None:
-    """Write fairseq's format, "WORD COUNT" a line, without the specials."""
+    """Write lines "WORD COUNT" without the specials."""
     for start in range(0, len(words), 10_000):
         pairs = zip(words[start : start + 10_000], counts[start : start + 10_000], strict=True)
         output.write("".join(f"{word} {count}\n" for word, count in pairs).encode())

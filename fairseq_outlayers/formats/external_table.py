@@ -1,9 +1,9 @@
-"""The file of external vectors, and what is checked when it is opened.
+"""Open and check a table of external vectors.
 
-The table is a plain NumPy file, (rows, dimensions), whose row i belongs to symbol i of the
-dictionary; the four specials of fairseq come first. The sidecar PREFIX.npy.json holds sizes, CRC-32
-of the whole file and of some blocks of it, and the number and CRC-32 of the dictionary's symbols,
-joined by line feeds. ``external_table_writer.py`` writes both.
+The table is a NumPy file, (rows, dimensions); row i belongs to symbol i of the dictionary, starting
+with fairseq's four specials. The sidecar PREFIX.npy.json holds sizes, CRC-32 of the whole file and
+of some blocks, and number and CRC-32 of the dictionary's symbols, joined by line feeds.
+``external_table_writer.py`` writes both.
 """
 
 import json
@@ -26,10 +26,10 @@ def open_table(
     """The rows, memory-mapped, and the CRC-32 of the file.
 
     Args:
-        path: of the table; its sidecar is beside it.
+        path: of the table, beside its sidecar.
         dictionary: whose symbols the rows belong to.
-        checks_all: whether to read the whole file for its checksum, not only some blocks.
-        option: that names the file, for messages.
+        checks_all: verify the checksum of the whole file, not only of some blocks.
+        option: that names the file, for error messages.
     Raises:
         UserError: if the file is missing, damaged, or belongs to another dictionary.
     """
@@ -38,12 +38,15 @@ def open_table(
     _check_dictionary(path, facts, dictionary)
     rows = _open(path)
     if rows.shape != (facts["rows"], facts["dimensions"]):
-        raise UserError(f"{path}: is {rows.shape}, but {path}.json says otherwise")
+        raise UserError(
+            f"{path}: has shape {rows.shape}, but {path}.json says "
+            f"{(facts['rows'], facts['dimensions'])}"
+        )
     return rows, facts["crc32"]
 
 
 def override(option: str) -> str:
-    """How to tell a model where its table is now."""
+    """The fairseq option that sets the path of a model's table."""
     return f"--model-overrides \"{{'{option}': 'FILE.npy'}}\""
 
 
@@ -69,7 +72,7 @@ def _read_facts(path: Path, option: str) -> Dict[str, Any]:
         facts = json.loads(sidecar.read_text(encoding="utf-8"))
         _check_facts(facts)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{sidecar}: is damaged ({error}); make it again with {MAKER}") from error
+        raise UserError(f"{sidecar}: damaged ({error}); make it again with {MAKER}") from error
     return facts
 
 
@@ -77,8 +80,8 @@ def _check_bytes(path: Path, facts: Dict[str, Any], checks_all: bool) -> None:
     size = path.stat().st_size
     if size != facts["bytes"]:
         raise UserError(
-            f"{path}: {size:,} bytes, but {facts['bytes']:,} were written; the file is "
-            f"cut short or another one: make it again with {MAKER}"
+            f"{path}: {size:,} bytes, but {facts['bytes']:,} were written: truncated or another "
+            f"file; make it again with {MAKER}"
         )
     with open(path, "rb") as file:
         for start, expected in facts["blocks"].items():
@@ -106,13 +109,13 @@ def _check_dictionary(path: Path, facts: Dict[str, Any], dictionary: Any) -> Non
         return
     raise UserError(
         f"{path}: belongs to another dictionary ({difference}); binarize with the "
-        "PREFIX.dict.txt that was written with the table (fairseq-preprocess --srcdict or "
-        f"--tgtdict, --padding-factor 1), or make a table for this data with {MAKER}"
+        "PREFIX.dict.txt of the table (fairseq-preprocess --srcdict or --tgtdict, "
+        f"--padding-factor 1), or make a table for this data with {MAKER}"
     )
 
 
 def _check_facts(facts: Any) -> None:
-    """Raise a ``ValueError`` or its like unless the sidecar has what was written, in its types."""
+    """Check the sidecar's fields and types; raises ``ValueError``, ``KeyError`` and the like."""
     numbers = {name: facts[name] for name in ("rows", "dimensions", "bytes", "crc32")}
     numbers |= {f"dictionary's {name}": facts["dictionary"][name] for name in ("symbols", "crc32")}
     numbers["block_bytes"] = facts["block_bytes"]
@@ -122,7 +125,7 @@ def _check_facts(facts: Any) -> None:
             raise ValueError(f"a block at {start}")
     for name, number in numbers.items():
         if type(number) is not int or number < 0:
-            raise ValueError(f"{name} is {number!r}, no whole number of at least 0")
+            raise ValueError(f"{name} is {number!r}, not an integer of at least 0")
     if not facts["blocks"] or not facts["block_bytes"]:
         raise ValueError("no checksums of blocks")
 
@@ -131,9 +134,9 @@ def _open(path: Path) -> np.ndarray:
     try:
         rows = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(rows, np.ndarray) or not np.issubdtype(rows.dtype, np.floating):
-            raise ValueError(f"holds {getattr(rows, 'dtype', 'no array')}, and vectors are floats")
+            raise ValueError(f"contains {getattr(rows, 'dtype', 'no array')}, expected floats")
     except (ValueError, EOFError, OverflowError, TypeError, SyntaxError) as error:
         raise UserError(
-            f"{path}: is no NumPy file of vectors ({error}); make it with {MAKER}"
+            f"{path}: not a NumPy file of vectors ({error}); make it with {MAKER}"
         ) from error
     return rows

@@ -1,4 +1,4 @@
-"""Writes a table of external vectors and its sidecar (``external_table.py``)."""
+"""Write a table of external vectors and its sidecar (``external_table.py``)."""
 
 import io
 import json
@@ -21,7 +21,7 @@ BLOCKS = 64
 
 
 class TableWriter:
-    """A NumPy file whose rows are written in any order and whose number comes last.
+    """Writes a NumPy file row by row in any order; the number of rows is set at the end.
 
     Args:
         output: the file, opened by ``write_together``.
@@ -37,7 +37,7 @@ class TableWriter:
         self.data_start = len(self._header(0))
 
     def write_rows(self, rows: Sequence[int], vectors: np.ndarray) -> None:
-        """Put ``vectors``, ``(len(rows), dimensions)``, into the rows named.
+        """Write ``vectors``, ``(len(rows), dimensions)``, into ``rows``.
 
         Raises:
             UserError: if a number is too large for the precision.
@@ -47,8 +47,8 @@ class TableWriter:
         if not np.isfinite(data).all():
             largest = float(np.abs(vectors).max())
             raise UserError(
-                f"{self.output.path}: a number of size {largest:g} does not fit into half "
-                "precision; pass --precision fp32"
+                f"{self.output.path}: {largest:g} is too large for half precision; pass "
+                "--precision fp32"
             )
         if len(rows) and list(rows) == list(range(rows[0], rows[0] + len(rows))):
             self._write_at(self.data_start + rows[0] * self.row_bytes, data.tobytes())
@@ -57,20 +57,20 @@ class TableWriter:
             self._write_at(self.data_start + row * self.row_bytes, vector.tobytes())
 
     def read_row(self, row: int) -> np.ndarray:
-        """A row that was written before, as it lies in the file."""
+        """A row that was written before, in the file's precision."""
         with open(self.output.temporary, "rb") as file:
             file.seek(self.data_start + row * self.row_bytes)
             return np.frombuffer(file.read(self.row_bytes), self.dtype)
 
     def finish(self, rows: int) -> None:
-        """Write the header of a table of so many rows."""
+        """Write the header of a table with this number of rows."""
         header = self._header(rows)
-        assert len(header) == self.data_start  # NumPy leaves room for any number of rows
+        assert len(header) == self.data_start  # NumPy pads the header for any number of rows
         self._write_at(0, header)
 
     def _write_at(self, position: int, data: bytes) -> None:
         try:
-            # Past Python's buffer, which every change of position would empty.
+            # Bypasses Python's buffer, which every seek would flush.
             written = os.pwrite(self.output.file.fileno(), data, position)
         except OSError as error:
             raise UserError(f"{self.output.path}: cannot be written: {error.strerror}") from error
@@ -89,7 +89,7 @@ class TableWriter:
 
 
 def checksums(path: Path) -> dict[str, Any]:
-    """Size, CRC-32 of the whole file, and of evenly spaced blocks by their first byte."""
+    """Size, CRC-32 of the whole file and of evenly spaced blocks, by the offset of the block."""
     size = os.path.getsize(path)
     starts = range(0, size, max(BLOCK_BYTES, size // BLOCKS))
     blocks = {}
@@ -102,11 +102,11 @@ def checksums(path: Path) -> dict[str, Any]:
 
 
 def dictionary_facts(symbols: Sequence[str]) -> dict[str, int]:
-    """Number and CRC-32 of a dictionary's symbols, the specials included."""
+    """Number and CRC-32 of a dictionary's symbols, including the specials."""
     return {"symbols": len(symbols), "crc32": checksum(symbols)}
 
 
 def write_json(output: OutputFile, content: dict[str, Any]) -> None:
-    """Write an object, an entry a line."""
+    """Write an object, one entry per line."""
     for line in json.dumps(content, indent=1, ensure_ascii=False).split("\n"):
         output.write_line(line)

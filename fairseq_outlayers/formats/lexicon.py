@@ -1,7 +1,7 @@
 """Lexical tables, ``t(target word | source word)``: reading, counting, writing.
 
-A table of ours is written as fast_align writes its own with ``-p``: a line an entry, ``source
-TAB target TAB natural logarithm``, those of a source word in a row, the most probable first.
+Tables are written in the format of fast_align's ``-p``: lines ``source TAB target TAB natural
+logarithm``, grouped by source word, most probable first.
 """
 
 import math
@@ -19,7 +19,7 @@ EMPTY_WORDS = {"<eps>", "NULL"}  # fast_align's and Moses' names for the empty w
 
 
 class Lexicon(NamedTuple):
-    """Entries of a table, one an element of the three arrays."""
+    """A table as parallel arrays, one element per entry."""
 
     source_words: list[str]
     target_words: list[str]
@@ -28,7 +28,7 @@ class Lexicon(NamedTuple):
     probabilities: np.ndarray
 
     def best(self, per_word: int | None = None) -> "Lexicon":
-        """By source word, the most probable first; at most ``per_word`` of each."""
+        """Entries sorted by source word, most probable first; at most ``per_word`` of each."""
         order = np.lexsort((self.targets, -self.probabilities, self.sources))
         sources = self.sources[order]
         if per_word is not None:
@@ -39,7 +39,7 @@ class Lexicon(NamedTuple):
         return Lexicon(self.source_words, self.target_words, *entries)
 
     def write(self, output: OutputFile) -> None:
-        """Entries with a probability, in the order they have."""
+        """Write entries with nonzero probability, in their order."""
         entries = zip(
             self.sources.tolist(), self.targets.tolist(), self.probabilities.tolist(), strict=True
         )
@@ -50,7 +50,7 @@ class Lexicon(NamedTuple):
 
 
 def read_table(path: Path, table_format: str) -> Lexicon:
-    """A table in one of ``TABLE_FORMATS``; the rows of the empty word are left out.
+    """Read a table in one of ``TABLE_FORMATS``, without entries of the empty word.
 
     Raises:
         UserError: if the file cannot be read, a line is not of that format, or nothing is left.
@@ -65,8 +65,8 @@ def read_table(path: Path, table_format: str) -> Lexicon:
                 raise ValueError
         except (ValueError, OverflowError):
             raise UserError(
-                f"{path}:{number}: {line!r} is no line of a {table_format} table; "
-                f"needed: {TABLE_LINES[table_format]}"
+                f"{path}:{number}: {line!r} is not a line of a {table_format} table; "
+                f"expected {TABLE_LINES[table_format]}"
             ) from None
         if source not in EMPTY_WORDS and target not in EMPTY_WORDS:
             numbers = (
@@ -105,10 +105,10 @@ def count_links(pairs: Iterable[Sequence[str]], links: Iterable[str], path: Path
 
     Args:
         pairs: the lines of both sides.
-        links: a line a sentence pair in Pharaoh's format, ``0-0 1-2``: source-target from 0.
-        path: of the links, for messages.
+        links: one line per sentence pair in Pharaoh's format, ``0-0 1-2``: source-target from 0.
+        path: of the links, for error messages.
     Raises:
-        UserError: if a link is malformed or leaves its sentence.
+        UserError: if a link is malformed or outside its sentence.
     """
     sources, targets = {}, {}  # type: dict[str, int], dict[str, int]
     counts: dict[tuple[int, int], int] = {}
@@ -117,10 +117,10 @@ def count_links(pairs: Iterable[Sequence[str]], links: Iterable[str], path: Path
         for link in line.split():
             left, _, right = link.partition("-")
             if not (left.isdecimal() and right.isdecimal()):
-                raise UserError(f"{path}:{number}: {link!r} is no link; needed: SOURCE-TARGET")
+                raise UserError(f"{path}:{number}: {link!r} is not a link SOURCE-TARGET")
             if int(left) >= len(source_words) or int(right) >= len(target_words):
                 raise UserError(
-                    f"{path}:{number}: link {link} leaves the sentence of {len(source_words)} "
+                    f"{path}:{number}: link {link} is outside the sentence of {len(source_words)} "
                     f"source and {len(target_words)} target words; align the same files"
                 )
             entry = (

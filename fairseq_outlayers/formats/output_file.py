@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, several together.
+"""Write one or more files atomically.
 
 Lines end at "\\n". A "\\r" inside a line is refused, because fairseq reads text with universal
 newlines and would count two lines.
@@ -20,7 +20,7 @@ class OutputFile:
         self.path = path
         self.lines = 0
         self.tokens = 0
-        # Through a link we write the file that it names. Same directory: renaming is then atomic.
+        # Links are followed. The temporary file is in the same directory, so renaming is atomic.
         self.target = Path(os.path.realpath(path))
         if self.target.exists() and not self.target.is_file():
             raise UserError(f"{path}: exists and is not a regular file; name another output")
@@ -38,7 +38,7 @@ class OutputFile:
             raise
 
     def write(self, data: bytes) -> None:
-        """Write bytes that end at the end of a line (or all bytes of the file)."""
+        """Write whole lines (or all bytes of the file)."""
         with self._naming_errors():
             self.file.write(data)
         self.lines += data.count(b"\n")
@@ -51,15 +51,15 @@ class OutputFile:
         self.write(text.encode("utf-8") + b"\n")
 
     def finish(self) -> None:
-        """Make sure that the bytes are on the disk."""
+        """Flush to disk and close."""
         with self._naming_errors():
             self.file.flush()
             os.fsync(self.file.fileno())
             self.file.close()
 
     def discard(self) -> None:
-        """Remove the temporary file and the directories that were made for it."""
-        with suppress(OSError):  # closing flushes, which fails again on a full disk
+        """Remove the temporary file and the directories created for it."""
+        with suppress(OSError):  # closing flushes, which fails on a full disk
             self.file.close()
         self.temporary.unlink(missing_ok=True)
         self._remove_directories()
@@ -68,12 +68,12 @@ class OutputFile:
     def _naming_errors(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:  # a full disk, say: such errors carry no file name
+        except OSError as error:  # such as a full disk; the error has no file name
             raise UserError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _remove_directories(self) -> None:
         for directory in self.missing:
-            with suppress(OSError):  # not empty: another output is in it
+            with suppress(OSError):  # not empty: contains another output
                 directory.rmdir()
 
 
@@ -81,13 +81,13 @@ class OutputFile:
 def write_together(
     paths: Sequence[Path], inputs: Sequence[Path] = ()
 ) -> Iterator[list[OutputFile]]:
-    """Write a group of files that appear together when the block ends, or not at all.
+    """Write files that appear together when the block ends, or not at all.
 
     Args:
-        paths: the files to write; their directories are made.
+        paths: the files to write; their directories are created.
         inputs: files that must not be among them.
     Raises:
-        UserError: if an output is also an input, or something that is not a regular file.
+        UserError: if an output is also an input, or not a regular file.
     """
     real_inputs = {os.path.realpath(path) for path in inputs}
     outputs: list[OutputFile] = []
@@ -108,7 +108,7 @@ def write_together(
 
 
 def report_written(outputs: Sequence[OutputFile]) -> None:
-    """Print the closing line: each file with its lines and tokens (whitespace-separated)."""
+    """Print each file with its numbers of lines and whitespace-separated tokens."""
     described = (
         f"{output.path} ({output.lines:,} lines, {output.tokens:,} tokens)" for output in outputs
     )

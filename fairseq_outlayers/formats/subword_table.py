@@ -1,7 +1,7 @@
-"""The table of the subword units of a dictionary's words, beside the dictionary.
+"""The table of subword units of a dictionary's words, stored beside the dictionary.
 
-A line is a word, a tab, and its units with single spaces between them. fairseq's specials are not
-in it: they are one unit each.
+Each line is a word, a tab, and its units separated by single spaces. fairseq's specials are not
+listed: they are one unit each.
 """
 
 from pathlib import Path
@@ -28,10 +28,10 @@ def write_table(output: OutputFile, table: SubwordTable) -> None:
 
 
 def read_table(path: Path) -> SubwordTable:
-    """What :func:`write_table` wrote.
+    """Read a table of :func:`write_table`.
 
     Raises:
-        UserError: if a word has no units, or stands there twice, or the file is not UTF-8.
+        UserError: if a word has no units or is repeated, or the file is not UTF-8.
     """
     table: SubwordTable = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -41,6 +41,6 @@ def read_table(path: Path) -> SubwordTable:
                 f"{path}:{number}: the word {word!r} has no units, or an empty one; {AGAIN}"
             )
         if word in table:
-            raise UserError(f"{path}:{number}: the word {word!r} was there before; {AGAIN}")
+            raise UserError(f"{path}:{number}: the word {word!r} is repeated; {AGAIN}")
         table[word] = units.split(" ")
     return table

@@ -1,8 +1,8 @@
-"""Text files: strict reading, by lines and by words.
+"""Read text files strictly, by lines and by words.
 
-Lines end at "\\n" and nowhere else: ``str.splitlines`` would also split at U+0085 and U+2028 and
-put a parallel corpus out of step. A "\\r" before the "\\n" (a file from Windows) and a byte order
-mark at the start of a file are dropped.
+Lines end only at "\\n": ``str.splitlines`` would also split at U+0085 and U+2028 and misalign a
+parallel corpus. A "\\r" before "\\n" (files from Windows) and a byte order mark at the start of a
+file are dropped.
 """
 
 from pathlib import Path
@@ -56,10 +56,10 @@ def lines(path: Union[str, Path], separator: Optional[str] = None) -> Iterator[L
 
 
 def parallel_lines(reference: str, other: str) -> List[List[str]]:
-    """The lines of ``other``, which must be as many as those of ``reference``.
+    """The words of each line of ``other``, which must have as many lines as ``reference``.
 
     Raises:
-        UserError: if they are not, or if there are none.
+        UserError: if the numbers of lines differ or are 0.
     """
     sentences = list(lines(other))
     expected = sum(1 for _ in lines(reference))
@@ -72,7 +72,7 @@ def parallel_lines(reference: str, other: str) -> List[List[str]]:
 
 
 def count_lines(path: Path) -> int:
-    """Number of lines, after reading the whole file strictly; UserError if it has none."""
+    """Number of lines, after reading the whole file strictly; UserError if it is empty."""
     count = sum(1 for _ in read_lines(path))
     if not count:
         raise UserError(f"{path}: empty file, 0 lines; write it again or leave it out")
@@ -80,7 +80,7 @@ def count_lines(path: Path) -> int:
 
 
 def count_parallel_lines(paths: Sequence[Path]) -> int:
-    """Number of lines that all files share, after reading them strictly.
+    """The common number of lines of all files, after reading them strictly.
 
     Raises:
         UserError: if a file is empty, unreadable or not UTF-8, or if line counts differ.
@@ -96,5 +96,5 @@ def count_parallel_lines(paths: Sequence[Path]) -> int:
 
 
 def read_parallel(paths: Sequence[Path]) -> Iterator[Tuple[str, ...]]:
-    """Line n of every file, for each n; the files have been counted before."""
+    """Tuples of line n of every file, for files of equal length."""
     return zip(*map(read_lines, paths), strict=True)

@@ -1,4 +1,4 @@
-"""Trained models from Python: ``from fairseq_outlayers import load``."""
+"""Use trained models from Python: ``from fairseq_outlayers import load``."""
 
 from fairseq_outlayers.hub.language_model import Continuation, LanguageModel, TextScore
 from fairseq_outlayers.hub.loading import load

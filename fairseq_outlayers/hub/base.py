@@ -1,4 +1,4 @@
-"""Base class of translation and language models from Python."""
+"""Base class of translation and language models in Python."""
 
 import copy
 from typing import Any, Dict, List
@@ -13,7 +13,7 @@ from fairseq_outlayers.suggestions import did_you_mean
 
 
 class TrainedModels:
-    """An ensemble of trained models with what is needed to read and write text.
+    """An ensemble of trained models with task, options and text processing.
 
     Args:
         models: on one device, in evaluation mode.
@@ -30,22 +30,22 @@ class TrainedModels:
         return next(self.models[0].parameters()).device
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
-        """fairseq's search or scorer, by the options of ``fairseq-generate``.
+        """fairseq's search or scorer, with options of ``fairseq-generate``.
 
         Raises:
-            UserError: if an option has no meaning.
+            UserError: if an option is unknown.
         """
         arguments = copy.deepcopy(self.config.generation)
         for name in options:
             if name not in arguments:
                 hint = did_you_mean(name, map(str, arguments))
-                raise UserError(f"{name}: no such option of the search{hint}")
+                raise UserError(f"{name}: unknown search option{hint}")
         with open_dict(arguments):
             arguments.update(options)
         return self.task.build_generator(self.models, arguments)
 
 
 def symbols(dictionary: Any, ids: Tensor) -> List[str]:
-    """Units by their numbers, without ``</s>`` and padding."""
+    """Units of ids, without ``</s>`` and padding."""
     hidden = (dictionary.eos(), dictionary.pad())
     return [dictionary[number] for number in ids.tolist() if number not in hidden]

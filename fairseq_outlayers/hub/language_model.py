@@ -1,4 +1,4 @@
-"""Language models from Python."""
+"""Language models in Python."""
 
 import math
 from typing import Any, Iterable, List, NamedTuple, Tuple
@@ -12,12 +12,12 @@ from fairseq_outlayers.hub.base import TrainedModels, symbols
 
 
 class TextScore(NamedTuple):
-    """How probable a text is.
+    """The log-probability of a text.
 
     Attributes:
-        score: log-probability in nats, ``</s>`` counted.
-        tokens: of every unit and of ``</s>``.
-        units: without ``</s>``; ``<unk>`` where the dictionary lacks one.
+        score: log-probability in nats, including ``</s>``.
+        tokens: log-probabilities of every unit and of ``</s>``.
+        units: without ``</s>``; ``<unk>`` for units not in the dictionary.
     """
 
     score: float
@@ -30,12 +30,12 @@ class TextScore(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """What a model writes on.
+    """A generated continuation.
 
     Attributes:
-        text: the beginning with what follows it.
-        score: log-probability in nats of what follows, divided by its length.
-        units: what follows, without ``</s>``.
+        text: the prompt and the continuation.
+        score: log-probability in nats of the continuation, divided by its length.
+        units: of the continuation, without ``</s>``.
     """
 
     text: str
@@ -44,22 +44,22 @@ class Continuation(NamedTuple):
 
 
 class LanguageModel(TrainedModels):
-    """One or several language models; :func:`fairseq_outlayers.load` makes it."""
+    """One or more language models, made by :func:`fairseq_outlayers.load`."""
 
     @torch.no_grad()
     def score(self, texts: Iterable[str], batch_size: int = 32) -> List[TextScore]:
-        """How probable texts are, each by itself after ``</s>``.
+        """Score texts, each on its own after ``</s>``.
 
         Args:
-            texts: plain; ends of lines within a text are spaces.
-            batch_size: texts computed together.
+            texts: plain text; line ends within a text count as spaces.
+            batch_size: texts per batch.
         """
         dictionary = self.task.target_dictionary
         encoded = [self.text.ids(text, dictionary) for text in texts]
         results: List[TextScore] = []
         for start in range(0, len(encoded), batch_size):
             rows = encoded[start : start + batch_size]
-            # Causal models: padding behind a text changes none of its scores.
+            # Causal models: padding after a text does not change its scores.
             targets = torch.nn.utils.rnn.pad_sequence(rows, True, dictionary.pad()).to(self.device)
             scores = self._log_probabilities(targets).cpu()
             for ids, row in zip(rows, scores, strict=True):
@@ -76,18 +76,18 @@ class LanguageModel(TrainedModels):
         seed: int = 1,
         **generation: Any,
     ) -> Continuation:
-        """Write on.
+        """Generate a continuation.
 
         Args:
-            text: the beginning.
-            max_units: at most so many units are added.
-            beam: hypotheses kept, or sampled.
-            sampling: draw units by their probability instead of searching for the best.
-            seed: of the draws.
-            generation: any other option of ``fairseq-interactive``'s search: ``temperature=0.8``,
+            text: the prompt.
+            max_units: maximal number of units to add.
+            beam: number of hypotheses, or of samples.
+            sampling: sample units instead of searching for the best.
+            seed: for sampling.
+            generation: any other search option of ``fairseq-interactive``: ``temperature=0.8``,
                 ``sampling_topk=10``.
         Raises:
-            UserError: if an option has no meaning.
+            UserError: if an option is unknown or invalid.
         """
         dictionary = self.task.target_dictionary
         if max_units < 1:
@@ -111,7 +111,7 @@ class LanguageModel(TrainedModels):
         return Continuation(self.text.decode(" ".join(whole)), float(scores.mean()), units)
 
     def _log_probabilities(self, targets: Tensor) -> Tensor:
-        """``(B, T)``: of every target after those before it, averaged over the models."""
+        """Of every target given the previous ones, averaged over the models, ``(B, T)``."""
         first = self.task.source_dictionary.eos()
         if getattr(self.task.args, "add_bos_token", False):
             first = self.task.source_dictionary.bos()

@@ -17,7 +17,7 @@ from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
-# Options of the task that decide how is searched; the others belong to training.
+# Decoding options of the task; the others concern training.
 DECODING_OPTIONS = (
     "candidate_frequent",
     "candidate_per_word",
@@ -29,7 +29,7 @@ DECODING_OPTIONS = (
     "unk_replacement",
     "unk_dictionary",
 )
-FREQUENT = 2000  # K where only a file of candidates is given
+FREQUENT = 2000  # default of K with a file of candidates
 
 
 def load(
@@ -44,28 +44,27 @@ def load(
     bpe_codes: Union[str, Path, None] = None,
     **options: Any,
 ) -> Any:
-    """A trained model, ready to translate or to score text.
+    """Load a trained model to translate or to score text.
 
     Args:
-        checkpoint: a file of this package's or of fairseq's own architectures; several are an
-            ensemble.
-        data: folder with the dictionaries; by default the one that the model was trained on.
+        checkpoint: a file of our or fairseq's architectures; several are an ensemble.
+        data: folder with the dictionaries; by default the training data.
         candidates: file of ``data_prep/build_candidates.py``, for translation models.
-        device: where the model runs.
+        device: of the model.
         dtype: of its parameters.
-        tokenizer: ``moses`` and so on, as fairseq's ``--tokenizer``; by default the stored one.
-        bpe: ``subword_nmt``, ``sentencepiece`` and so on, as fairseq's ``--bpe``; by default the
+        tokenizer: fairseq's ``--tokenizer``, such as ``moses``; by default the stored one.
+        bpe: fairseq's ``--bpe``, such as ``subword_nmt`` or ``sentencepiece``; by default the
             stored one.
         bpe_codes: its file of codes, or its model.
-        options: how to decode, as the options of ``--task translation_outlayers``:
+        options: decoding options of ``--task translation_outlayers``:
             ``candidate_frequent=2000`` (the default with ``candidates``), ``candidate_per_word``,
             ``candidate_scope``, ``candidate_copies=True``, ``unk_replacement``,
             ``unk_dictionary``, ``ensemble_average``, ``int8_projection=True``, ``min_len_a``.
     Returns:
-        A :class:`Translator`, or for language models a :class:`LanguageModel`.
+        A :class:`Translator`, or a :class:`LanguageModel` for language models.
     Raises:
-        UserError: if a file is missing, an option unknown, or the model neither translates nor is
-            a language model.
+        UserError: if a file is missing, an option is unknown, or the model is neither a translation
+            nor a language model.
     """
     paths = [str(checkpoint)] if isinstance(checkpoint, (str, Path)) else list(map(str, checkpoint))
     _check_paths(paths)
@@ -78,12 +77,14 @@ def load(
     if kind in ("translation", "translation_outlayers"):
         _set_decoding(config, options)
     elif options:
-        raise UserError(f"{next(iter(options))}: --task {kind} does not translate; leave it out")
+        raise UserError(
+            f"{next(iter(options))}: only for translation models, not --task {kind}; leave it out"
+        )
     models, task = _load_models(paths, state, config)
     for model in models:
         model.to(device=device, dtype=dtype).eval()
         model.prepare_for_inference_(config)
-        for module in model.modules():  # fairseq says None, which TorchScript takes for no bool
+        for module in model.modules():  # fairseq sets None, but TorchScript needs a bool
             if getattr(module, "need_attn", False) is None:
                 module.need_attn = False
     text = TextProcessor.build(
@@ -91,11 +92,13 @@ def load(
     )
     if kind in ("translation", "translation_outlayers"):
         translator = Translator(models, task, config, text)
-        translator.build_generator({})  # finds out now what is wrong with a file of candidates
+        translator.build_generator({})  # reports errors in the candidate file now
         return translator
     if "language_modeling" in kind:
         return LanguageModel(models, task, config, text)
-    raise UserError(f"{paths[0]}: --task {kind}: load takes translation and language models only")
+    raise UserError(
+        f"{paths[0]}: --task {kind}: load supports only translation and language models"
+    )
 
 
 def _check_paths(paths: List[str]) -> None:
@@ -105,7 +108,7 @@ def _check_paths(paths: List[str]) -> None:
 
 
 def _config(state: Dict[str, Any]) -> Any:
-    """All options, of old checkpoints too."""
+    """All options, also of old checkpoints."""
     config = state.get("cfg")
     if config is None:
         config = convert_namespace_to_omegaconf(state["args"])
@@ -122,12 +125,12 @@ def _check_dictionaries(path: str, config: Any) -> None:
 
 
 def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
-    """Make the task ours, whichever it was trained with, and set how to decode."""
+    """Set the task to ours, whatever the training's, with its decoding options."""
     known = (*DECODING_OPTIONS, "candidates")
     for name in options:
         if name not in known:
             raise UserError(
-                f"{name}: no such option. Known: {', '.join(DECODING_OPTIONS)}"
+                f"{name}: unknown option; known are {', '.join(DECODING_OPTIONS)}"
                 f"{did_you_mean(name, known)}"
             )
     defaults = TranslationOutlayersConfig()
@@ -138,7 +141,7 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
                 if not is_dataclass(value) and not str(value).startswith("${"):
                     config.task[option.name] = value
         config.task._name = "translation_outlayers"
-        # How a validation was decoded in training, and the partitions, are over.
+        # No validation and no partitions here.
         config.task.eval_bleu = False
         for name in known:
             config.task[name] = options.get(name, getattr(defaults, name))

@@ -1,4 +1,4 @@
-"""Convert text to units of a dictionary and back, by the settings stored in the checkpoint."""
+"""Convert text to units of a dictionary and back, with the settings of the checkpoint."""
 
 import logging
 from typing import Any, Optional
@@ -12,18 +12,17 @@ from fairseq_outlayers.errors import UserError
 
 logger = logging.getLogger(__name__)
 
-MARKERS = {"subword_nmt": "@@", "sentencepiece": "▁"}
 CODES = {"subword_nmt": "bpe_codes", "fastbpe": "bpe_codes", "sentencepiece": "sentencepiece_model"}
 
 
 class TextProcessor:
-    """Tokenizes and segments plain text, and undoes both.
+    """Tokenizes and segments plain text, and reverses both.
 
     Args:
-        tokenizer: of fairseq, with ``encode`` and ``decode``, or None: words are split at spaces.
+        tokenizer: of fairseq, with ``encode`` and ``decode``; None splits at spaces.
         bpe: of fairseq, or None.
-        marker: ``subword_nmt`` or ``sentencepiece``, whose units are joined in output although
-            there is no ``bpe``; or None.
+        marker: ``subword_nmt`` or ``sentencepiece``: join such units in the output without ``bpe``;
+            or None.
     """
 
     def __init__(self, tokenizer: Any, bpe: Any, marker: Optional[str] = None):
@@ -38,7 +37,7 @@ class TextProcessor:
         bpe: Optional[str] = None,
         codes: Optional[str] = None,
     ) -> "TextProcessor":
-        """From arguments, or what is stored; says plainly what is known of neither.
+        """Build from arguments or stored settings; warns if neither segments the text.
 
         Raises:
             UserError: if codes are given without ``bpe``, or for one that has none.
@@ -55,28 +54,28 @@ class TextProcessor:
             made.marker = _marker(task.target_dictionary)
             if made.marker is not None:
                 logger.warning(
-                    "the dictionary has units of %s, and the checkpoint stores no codes: texts "
-                    "must be segmented already, or pass bpe=%r and bpe_codes=FILE",
+                    "the dictionary has units of %s, but the checkpoint stores no codes: pass "
+                    "segmented text, or bpe=%r and bpe_codes=FILE",
                     made.marker,
                     made.marker,
                 )
         if made.tokenizer is None and made.bpe is None:
-            logger.info("no tokenizer is stored: texts are split at spaces")
+            logger.info("no stored tokenizer: texts are split at spaces")
         return made
 
     def encode(self, text: str) -> str:
-        """Plain text to units with spaces between them."""
+        """Plain text to units separated by spaces."""
         text = text if self.tokenizer is None else self.tokenizer.encode(text)
         return text if self.bpe is None else self.bpe.encode(text)
 
     def ids(self, text: str, dictionary: Any) -> Tensor:
-        """Numbers of its units and ``</s>``, ``(T,)``; those that are not in it are ``<unk>``."""
+        """Ids of a text's units and ``</s>``, ``(T,)``; unknown units are ``<unk>``."""
         return dictionary.encode_line(
             self.encode(text), add_if_not_exist=False, append_eos=True
         ).long()
 
     def decode(self, units: str) -> str:
-        """Units with spaces between them to plain text."""
+        """Units separated by spaces to plain text."""
         if self.bpe is not None:
             units = self.bpe.decode(units)
         elif self.marker is not None:

@@ -1,4 +1,4 @@
-"""Translation models from Python."""
+"""Translation models in Python."""
 
 import itertools
 import math
@@ -13,23 +13,23 @@ from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_ne
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 
-READ_AHEAD = 16  # batches that are sorted by length together
+READ_AHEAD = 16  # batches sorted by length together
 
 
 class Translation(NamedTuple):
     """The best hypothesis for a sentence.
 
     Attributes:
-        text: plain, as far as the tokenizer and BPE are known.
+        text: plain, if tokenizer and BPE are known.
         score: log-probability in nats, divided by length to the power of the length penalty; over
-            candidates it is renormalised, and does not compare with scores over all words.
+            candidates it is renormalized, and does not compare with scores over all words.
         source, target: units, without ``</s>``.
-        alignment: for each target unit the number of the source unit with the most attention;
-            empty where the model gives none.
+        alignment: for each target unit the index of the source unit with the most attention;
+            empty if the model returns no attention.
         attention: ``(len(source) + 1, len(target) + 1)``, the last row and column being
             ``</s>``; or None.
-        candidates: the target units that the search could choose from, or None for all.
-        replaced: positions in ``target`` of words that stand for ``<unk>`` (``unk_replacement``).
+        candidates: target units that the search could choose from, or None for all.
+        replaced: positions in ``target`` of words that replace ``<unk>`` (``unk_replacement``).
     """
 
     text: str
@@ -50,12 +50,12 @@ class Translation(NamedTuple):
 
 
 class PairScore(NamedTuple):
-    """How probable a given translation is.
+    """The log-probability of a given translation.
 
     Attributes:
-        score: log-probability in nats over all words, ``</s>`` counted.
-        tokens: of every unit and of ``</s>``.
-        target: the units; ``<unk>`` where the dictionary lacks one.
+        score: log-probability in nats over all words, including ``</s>``.
+        tokens: log-probabilities of every unit and of ``</s>``.
+        target: the units; ``<unk>`` for units not in the dictionary.
     """
 
     score: float
@@ -68,15 +68,15 @@ class PairScore(NamedTuple):
 
 
 class Translator(TrainedModels):
-    """One or several translation models; :func:`fairseq_outlayers.load` makes it.
+    """One or more translation models, made by :func:`fairseq_outlayers.load`.
 
-    Translations do not depend on the other sentences of a batch (but for the candidate scopes
-    ``batch`` and ``common``).
+    Translations do not depend on the other sentences of a batch, except with the candidate scopes
+    ``batch`` and ``common``.
     """
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        # Words that replace <unk>, and source words that are copied, join the dictionaries later.
+        # Replacements of <unk> and copied source words are added to the dictionaries later.
         self.num_source = len(self.task.source_dictionary)
         self.num_target = len(self.task.target_dictionary)
 
@@ -94,19 +94,18 @@ class Translator(TrainedModels):
         """Translate plain text.
 
         Args:
-            texts: a sentence, a list of sentences, or an iterator over them, which is read as
-                translations are asked for.
-            beam: hypotheses kept.
-            batch_size: sentences searched together.
+            texts: a sentence, a list of sentences, or an iterator, which is read lazily.
+            beam: number of hypotheses.
+            batch_size: sentences per batch.
             max_len_a, max_len_b: translations have at most ``a * source length + b`` units.
             length_penalty: exponent of the length that scores are divided by.
-            progress: whether to show a bar.
-            generation: any other option of ``fairseq-generate``'s search, as ``nbest`` would be on
-                its command line: ``no_repeat_ngram_size=3``, ``sampling=True``.
+            progress: show a progress bar.
+            generation: any other search option of ``fairseq-generate``:
+                ``no_repeat_ngram_size=3``, ``sampling=True``.
         Returns:
             One :class:`Translation`, a list, or an iterator, in the order of ``texts``.
         Raises:
-            UserError: if an option has no meaning.
+            UserError: if an option is unknown or invalid.
         """
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be at least 1")
@@ -121,11 +120,11 @@ class Translator(TrainedModels):
         return found if total is None else list(found)
 
     def score(self, pairs: Iterable[Tuple[str, str]], batch_size: int = 32) -> List[PairScore]:
-        """How probable given translations are, over all words.
+        """Score given translations over all words.
 
         Args:
             pairs: source and translation, plain text.
-            batch_size: pairs computed together.
+            batch_size: pairs per batch.
         """
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
@@ -139,7 +138,7 @@ class Translator(TrainedModels):
         results: List[PairScore] = []
         for start in range(0, len(encoded), batch_size):
             batch = self._batch(encoded[start : start + batch_size])
-            # Not inference_step: nothing is searched, and no unknown word replaced.
+            # Not inference_step, which would search and replace <unk>.
             for (hypothesis, *_), (_, ids) in zip(
                 generator.generate(self.models, batch), encoded[start:], strict=False
             ):
@@ -161,7 +160,7 @@ class Translator(TrainedModels):
             yield from (results[number] for number in range(len(ids)))
 
     def _source_ids(self, text: str) -> Tensor:
-        """``(S,)``; words to be copied need numbers of their own, which no model sees."""
+        """``(S,)``; words to be copied need new ids, which no model sees."""
         dictionary = self.task.source_dictionary
         if self.task.unk_replacement is None:
             return self.text.ids(text, dictionary)
@@ -207,7 +206,7 @@ class Translator(TrainedModels):
         )
 
     def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
-        """As fairseq collates it: sources padded on the left, targets on the right."""
+        """A batch in fairseq's format: sources padded on the left, targets on the right."""
         pad, eos = self.task.source_dictionary.pad(), self.task.source_dictionary.eos()
         left = bool(getattr(self.task.cfg, "left_pad_source", True))
         sources = [source for source, _ in pairs]
@@ -224,17 +223,16 @@ class Translator(TrainedModels):
             before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
             batch["target"] = _padded(targets, pad, False)
             batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
-        # Beside the ids, so that replacements of unknown words can copy what was read.
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
 
 def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
-    """Ids as the models know them: words that a dictionary learnt later are unknown."""
+    """Ids with later additions to the dictionary replaced by ``<unk>``."""
     return ids.masked_fill(ids >= size, dictionary.unk())
 
 
 def _padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
-    """``(N, T)`` of rows of different lengths."""
+    """Pad rows of different lengths to ``(N, T)``."""
     width = max(map(len, rows))
     padded = torch.full((len(rows), width), pad)
     for row, ids in enumerate(rows):
@@ -243,7 +241,7 @@ def _padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
 
 
 def _allowed(candidates: Any, row: int) -> Optional[Tensor]:
-    """The ids that the search of one sentence could choose from."""
+    """The candidate ids of one sentence."""
     if candidates is None:
         return None
     chosen = torch.ones(len(candidates.ids), dtype=torch.bool)

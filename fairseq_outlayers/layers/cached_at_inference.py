@@ -10,15 +10,15 @@ from torch import Tensor
 class CachedAtInference(nn.Module):
     """Mix-in for modules that compute a table from their parameters.
 
-    With gradients, or in training, the table is computed at every call. Otherwise it is cached
-    until the module is trained, loaded or moved. Code that changes parameters in place in between
+    In training, or with gradients enabled, the table is computed at every call. Otherwise it is
+    cached until the module is trained, loaded or moved. Other code that changes parameters in place
     must call :meth:`invalidate`.
     """
 
     _cached: Optional[Tensor] = None
 
     def cached(self, compute: Callable[[], Tensor]) -> Tensor:
-        """What ``compute`` returns, or returned before."""
+        """The result of ``compute``, cached at inference."""
         if self.may_change():
             return compute()
         if self._cached is None:
@@ -26,11 +26,11 @@ class CachedAtInference(nn.Module):
         return self._cached
 
     def may_change(self) -> bool:
-        """Whether the table is wanted for training, and must not be cached."""
+        """Whether parameters may change, so that the table must not be cached."""
         return self.training or torch.is_grad_enabled()
 
     def invalidate(self) -> None:
-        """Compute the table anew at the next call."""
+        """Discard the cached table."""
         self._cached = None
 
     def train(self, mode: bool = True) -> Any:

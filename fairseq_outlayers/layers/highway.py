@@ -6,8 +6,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-# Added to the learned bias of the transform gate, so that a layer starts close to the identity
-# whatever the initialisation of parameters is (Srivastava et al. 2015).
+# Added to the learned bias of the transform gate, so that layers start close to the identity
+# under any initialization (Srivastava et al. 2015).
 TRANSFORM_BIAS = -2.0
 
 
@@ -29,7 +29,7 @@ class Highway(nn.Module):
         return torch.lerp(x, candidate, gate)
 
     def transform_gate(self, x: Tensor) -> Tensor:
-        """``t``, in (0, 1): how much of each output is new, ``(..., size)``."""
+        """``t``, the share of the candidate in each output, ``(..., size)``."""
         return self._gate_and_candidate(x)[0]
 
     def _gate_and_candidate(self, x: Tensor) -> Tuple[Tensor, Tensor]:

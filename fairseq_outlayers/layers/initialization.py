@@ -7,24 +7,24 @@ import torch.nn as nn
 
 
 class Start(ABC):
-    """How a model's parameters start; the model hands it to every module that it is made of."""
+    """An initialization scheme; the model applies it to all of its modules."""
 
     reaches_output = True
-    """Whether the output layer starts like the rest of the model, or stays as it was built."""
+    """Whether it applies to the output layer, or leaves that as built."""
 
     @abstractmethod
     def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
-        """Draw the values of one parameter.
+        """Initialize one parameter.
 
         Args:
-            owner: the module that has it.
-            name: its name there.
-            parameter: is changed in place.
+            owner: its module.
+            name: its name in that module.
+            parameter: changed in place.
         """
 
 
 class Uniform(Start):
-    """Every parameter is uniform in ``[-bound, bound]``."""
+    """All parameters uniform in ``[-bound, bound]``."""
 
     def __init__(self, bound: float):
         self.bound = bound
@@ -34,16 +34,16 @@ class Uniform(Start):
 
 
 class OwnStart(nn.Module):
-    """A module that decides how its parameters start, whatever model it is part of."""
+    """A module with its own initialization, in any model."""
 
     def reset_parameters(self, start: Start) -> None:
-        """Give the parameters their start. Every model calls this once, when it is complete.
+        """Initialize the parameters; every model calls this once, when it is complete.
 
-        Unless a subclass says otherwise, the modules inside start like the rest of the model, and
-        parameters that the module itself has made keep the values that it gave them.
+        By default submodules are initialized like the rest of the model, and the module's own
+        parameters keep their values.
 
         Args:
-            start: how the rest of the model starts.
+            start: the initialization of the rest of the model.
         """
         for child in self.children():
             reset_parameters(child, start)
@@ -52,12 +52,12 @@ class OwnStart(nn.Module):
 def reset_parameters(
     module: nn.Module, start: Start, apart: Tuple[Type[nn.Module], ...] = ()
 ) -> None:
-    """Give all parameters of a module their start, in the order of ``module.parameters()``.
+    """Initialize all parameters of a module, in the order of ``module.parameters()``.
 
     Args:
         module: a model, or a part of one.
-        start: of all parameters but those inside an :class:`OwnStart`, which is asked.
-        apart: classes of modules that are passed over.
+        start: for all parameters; an :class:`OwnStart` initializes itself.
+        apart: classes of modules to skip.
     """
     _reset(module, start, apart, set())
 

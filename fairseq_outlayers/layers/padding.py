@@ -5,10 +5,10 @@ from torch import Tensor
 
 
 def is_left_padded(padding_mask: Tensor) -> bool:
-    """Whether a CPU's batch has no padding behind a sentence; of other devices' none is known.
+    """Whether a batch on a CPU is left-padded; False on other devices.
 
-    To ask an accelerator would make the host wait for it, which costs more than putting a batch
-    into an order that it is in already.
+    Reading the mask from an accelerator would synchronize, which costs more than sorting a sorted
+    batch.
 
     Args:
         padding_mask: True where padded, ``(B, S)``.
@@ -17,12 +17,12 @@ def is_left_padded(padding_mask: Tensor) -> bool:
 
 
 def has_padding(padding_mask: Tensor) -> bool:
-    """Whether a batch may have padding; of a CPU's it is known, see :func:`is_left_padded`."""
+    """Whether a batch may have padding; exact on a CPU only, see :func:`is_left_padded`."""
     return padding_mask.device.type != "cpu" or bool(padding_mask.any())
 
 
 def padding_first(padding_mask: Tensor) -> Tensor:
-    """Positions in an order that puts padding in front and keeps everything else in order.
+    """Positions in an order that moves padding to the front and is otherwise stable.
 
     Args:
         padding_mask: True where padded, ``(B, S)``.
@@ -33,7 +33,7 @@ def padding_first(padding_mask: Tensor) -> Tensor:
 
 
 def reversal(padding_mask: Tensor) -> Tensor:
-    """Positions that reverse each row of a left-padded batch, its padding staying in front.
+    """Positions that reverse each row of a left-padded batch but leave padding in front.
 
     Args:
         padding_mask: True where padded, ``(B, S)``, left-padded.

@@ -1,26 +1,26 @@
-"""Initialization ranges by the width of the model."""
+"""Initialization ranges that depend on the model's width."""
 
 import math
 from typing import NamedTuple
 
 
 class PublishedStart(NamedTuple):
-    """The range (or the standard deviation) that a paper gives for models of one width."""
+    """A paper's initialization range (or standard deviation) for one width."""
 
     spread: float
     width: int
 
 
 def start_spread(given: float, width: int, *published: PublishedStart) -> float:
-    """The range or deviation of the weights at the start, so that products keep their variance.
+    """The initialization range or deviation that preserves the variance of products.
 
-    The variance of ``W x`` is ``width * Var(W) * Var(x)``: weights of another width start in
-    ``spread * sqrt(published width / width)``. At a published width this is the published value.
+    The variance of ``W x`` is ``width * Var(W) * Var(x)``, so the published spread is scaled by
+    ``sqrt(published width / width)``.
 
     Args:
         given: on the command line; 0 if none was.
         width: inputs of most products, ``--hidden-size``.
-        published: of one or several widths; the one nearest in ratio counts.
+        published: for one or more widths; the one nearest in ratio is used.
     """
     if given:
         return given

@@ -1,4 +1,4 @@
-"""A linear map that is applied step by step, with one weight gradient for all steps."""
+"""A linear map applied step by step, with one weight gradient for all steps."""
 
 from typing import Any, List, Tuple
 
@@ -12,26 +12,26 @@ Notes = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
 class StepwiseLinear:
     """``x W^T`` at many time steps of one batch; its weight gradient is one matrix product.
 
-    Autograd would make a weight gradient at every step and add them up: ``T`` thin products and
-    ``T`` passes over a matrix of the size of ``W``. Here the steps only note their inputs and
-    output gradients; when the last of them has been reached in the backward pass, the notes are
-    joined and multiplied once. Values and gradients are those of ``torch.nn.functional.linear``.
+    Autograd would compute a weight gradient at every step and sum them: ``T`` thin products and
+    ``T`` passes over a matrix of the size of ``W``. Here steps only record their inputs and output
+    gradients; at the end of the backward pass the records are concatenated and multiplied once.
+    Values and gradients equal those of ``torch.nn.functional.linear``.
 
-    Make one object a forward pass; do not keep it.
+    Make a new one for each forward pass.
 
     Args:
-        weight: ``(out, in)``; or ``(K, out, in)`` for ``K`` such maps in one product, of a row each
-            (a matrix of its own for every sentence) or of ``B`` rows each (layers side by side).
+        weight: ``(out, in)``; or ``(K, out, in)`` for ``K`` maps in one product, with one row each
+            (a matrix per sentence) or ``B`` rows each (parallel layers).
     """
 
     def __init__(self, weight: Tensor):
         self._notes: Notes = []
-        # Autocast does not reach into backward passes of our own: choose the type here.
+        # Autocast does not apply to custom backward passes: choose the dtype here.
         device = weight.device.type
         if torch.is_autocast_enabled(device):
             weight = weight.to(torch.get_autocast_dtype(device))
         self._weight = weight.detach()
-        # Depends on the weight and feeds every step, so its backward runs after all of theirs.
+        # An input of every step, so its backward runs after all of theirs.
         self._gate = _Gather.apply(weight, self._notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
     """``vectors @ matrix``: ``(B, i) (i, o)``, ``(K, i) (K, i, o)`` or ``(K, B, i) (K, i, o)``."""
     if matrix.dim() == vectors.dim():
         return vectors @ matrix
-    # As a row: as a column, the batched product is several times slower on a CPU.
+    # As a row: batched products with columns are several times slower on a CPU.
     return torch.bmm(vectors.unsqueeze(1), matrix).squeeze(1)
 
 
@@ -74,7 +74,7 @@ class _Step(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, Tensor, None]:
         inputs, weight = ctx.saved_tensors
-        # Not if the weight is frozen, nor if this backward pass is for the inputs alone.
+        # Not if the weight is frozen, or only gradients of inputs are needed.
         if ctx.gather is not None and torch._C._will_engine_execute_node(ctx.gather):
             ctx.notes.append((inputs, gradient))
         return _times(gradient, weight), None, gradient.new_zeros(()), None

@@ -1,7 +1,7 @@
 """Losses over class scores: tensors in, tensors out.
 
-Nothing here knows of models, batches or fairseq. Scores are made in chunks of positions, so that a
-table of positions by classes never exists.
+Independent of models, batches and fairseq. Scores are computed in chunks of positions, so an (N, V)
+tensor never exists.
 """
 
 from fairseq_outlayers.losses.full import full_nll

@@ -33,18 +33,18 @@ def full_nll(
     """Exact negative log-likelihood of a softmax over all classes.
 
     Equivalent to ``F.cross_entropy(context @ class_embeddings.T + class_bias, targets)``. In
-    training the gradients are computed chunk by chunk within the forward pass, hence a sum can be
-    differentiated once, and once only.
+    training, gradients are computed chunk by chunk in the forward pass, so a sum can be
+    differentiated only once.
 
     Args:
         context: projected decoder states, ``(N, D)``.
         targets: class ids, ``(N,)``.
         class_embeddings: ``(V, D)``.
         class_bias: ``(V,)`` or None.
-        reduction: ``"sum"``, or ``"none"`` for one value a position.
-        chunk_size: positions whose logits exist at a time; 0 chooses by device.
+        reduction: ``"sum"``, or ``"none"`` for one value per position.
+        chunk_size: positions per chunk of logits; 0: chosen by device.
     Returns:
-        Nats; a scalar, or ``(N,)`` with ``reduction="none"``. In float32 at least.
+        NLL in nats, a scalar, or ``(N,)`` with ``reduction="none"``; at least float32.
     """
     chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
     if reduction == "sum":
@@ -63,7 +63,7 @@ def _sum(
     chunk_size: int,
 ) -> Tensor:
     dtype = type_of_products(context)
-    # PyTorch's kernel adds up in the type of its inputs: float16 overflows at 65,504 nats.
+    # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
     if not _has_linear_cross_entropy or dtype in LOW_PRECISION or len(targets) == 0:
         return SummedFullNLL.apply(
             chunk_size, dtype, targets, context, class_embeddings, class_bias
@@ -81,7 +81,7 @@ def _sum(
 def _nll_of_chunk(
     context: Tensor, targets: Tensor, class_embeddings: Tensor, class_bias: Optional[Tensor]
 ) -> Tensor:
-    """``(C,)`` nats; the logits are made again in the backward pass instead of being kept."""
+    """NLL in nats, ``(C,)``; the logits are recomputed in the backward pass."""
 
     def nll(c: Tensor, e: Tensor, b: Optional[Tensor]) -> Tensor:
         return F.cross_entropy(at_least_float32(F.linear(c, e, b)), targets, reduction="none")

@@ -14,16 +14,17 @@ from fairseq_outlayers.losses.gradient_products import (
     add_product,
     float16_factor,
     product,
+    scaled_once,
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
 
 
 class SummedFullNLL(torch.autograd.Function):
-    """The sum over positions; a chunk's gradients are taken while its scores are at hand.
+    """The sum over positions; computes a chunk's gradients together with its scores.
 
-    Products are computed in one type, and everything else, the sums of gradients included, in
-    float32 at least.
+    Products are computed in ``dtype``, everything else, including sums of gradients, in at least
+    float32.
     """
 
     @staticmethod
@@ -51,28 +52,21 @@ class SummedFullNLL(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
-        if ctx.gradients is None:
-            raise RuntimeError("a summed softmax can be differentiated once, and once only")
-        gradients, ctx.gradients = ctx.gradients, None
-        scaled = (
-            None if gradient is None else gradient.mul_(scale).to(dtype)
-            for gradient, dtype in zip(gradients, ctx.types, strict=True)
-        )
-        return None, None, None, *scaled
+        return None, None, None, *scaled_once(ctx, scale)
 
 
 def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Tensor:
-    """The sum of the NLL; adds up the gradients that are wanted.
+    """The sum of the NLL; accumulates the required gradients.
 
     Args:
         targets: ``(N,)``.
         low: context ``(N, D)``, class embeddings ``(V, D)``, bias ``(V,)`` or None.
-        sums: of their gradients, each None if it is not wanted.
+        sums: of their gradients, each None if not required.
     """
     context, embeddings, bias = low
     of_context, of_embeddings, of_bias = sums
     total = at_least_float32(context.new_zeros(()))
-    # Probabilities of a position, and the target's less one, add up to two.
+    # The absolute gradients of a position's scores sum to at most two.
     for_context = None if of_context is None else float16_factor(embeddings, 2)
     for_embeddings = (
         None if of_embeddings is None else float16_factor(context, min(chunk_size, len(targets)))
@@ -86,7 +80,7 @@ def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Ten
         total -= log_likelihood.sum()
         if all(gradient is None for gradient in sums):
             continue
-        # The scores are used up: their gradients take their place.
+        # In place: the scores become their gradients.
         scores.sub_(normalizer).exp_().scatter_(1, target, log_likelihood.expm1_())
         if of_context is not None:
             of_context[part] = product(scores, embeddings, for_context)

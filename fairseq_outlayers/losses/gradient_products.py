@@ -1,32 +1,32 @@
 """Gradient products in the dtype of the inputs, accumulated in float32 or better.
 
-A sum over all positions in bfloat16 errs by more than a hundredth: what a chunk adds is rounded
-to the eight bits of what is there already. float16 has eleven bits, but numbers below 6e-8 are
-zero, which probabilities of a large vocabulary come near, and above 65,504 infinite; so factors
-are brought into its range by a power of two, which changes no digit.
+A sum over all positions in bfloat16 has an error above 1%: every addition rounds to eight bits.
+float16 has eleven bits, but values below 6e-8, which probabilities of a large vocabulary approach,
+underflow, and values above 65,504 overflow; so factors are scaled by a power of two, which is
+exact.
 """
 
 import math
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-LARGEST_IN_FLOAT16 = 15.0  # as a power of two
+LARGEST_IN_FLOAT16 = 15.0  # exponent of two
 WIDEST_FACTOR = 15.0
 
 
 def zeros_to_sum(like: Tensor) -> Tensor:
-    """Zeros to sum gradients of ``like`` in."""
+    """An accumulator for gradients of ``like``, in at least float32."""
     return torch.zeros_like(like, dtype=torch.promote_types(like.dtype, torch.float32))
 
 
 def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:
-    """What to multiply probabilities by before a product with ``other``; None in other types.
+    """The scale for probabilities before a product with ``other``; None unless float16.
 
     Args:
-        other: the second factor of the product, on whose device the number stays.
-        sum_of_shares: the most that the probabilities of one sum can add up to.
+        other: the second factor of the product; the scale stays on its device.
+        sum_of_shares: upper bound of the sum of the probabilities in one dot product.
     """
     if other.dtype != torch.float16 or other.numel() == 0:
         return None
@@ -35,11 +35,11 @@ def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:
 
 
 def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
-    """``shares @ other``, in float32 at least.
+    """``shares @ other``, in at least float32.
 
     Args:
-        shares: probabilities or what is left of them, ``(C, K)``, in float32 at least.
-        other: ``(K, D)``, in the type to compute in.
+        shares: probabilities or gradients of scores, ``(C, K)``, in at least float32.
+        other: ``(K, D)``, in the dtype to compute in.
         factor: of :func:`float16_factor`.
     """
     if shares.dtype == other.dtype:
@@ -49,13 +49,29 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
     return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
 
 
+def scaled_once(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
+    """The gradients of a forward pass in ``ctx.types``, times ``scale``; consumes them.
+
+    Args:
+        ctx: of an ``autograd.Function``, with ``gradients`` and ``types``, one for each input.
+        scale: the gradient of the loss.
+    """
+    if ctx.gradients is None:
+        raise RuntimeError("a summed softmax can be differentiated only once")
+    gradients, ctx.gradients = ctx.gradients, None
+    return tuple(
+        None if gradient is None else gradient.mul_(scale).to(dtype)
+        for gradient, dtype in zip(gradients, ctx.types, strict=True)
+    )
+
+
 def add_product(total: Tensor, shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> None:
     """Add ``shares.t() @ other`` to ``total``.
 
     Args:
         total: of :func:`zeros_to_sum`, ``(K, D)``.
-        shares: ``(C, K)``, in float32 at least.
-        other: ``(C, D)``, in the type to compute in.
+        shares: ``(C, K)``, in at least float32.
+        other: ``(C, D)``, in the dtype to compute in.
         factor: of :func:`float16_factor`.
     """
     if shares.dtype == other.dtype:

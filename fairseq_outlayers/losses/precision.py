@@ -5,12 +5,11 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-# So many positions keep a chunk of scores in a CPU's cache: those of all classes, and those of some
-# thousands of sampled ones.
+# Chunks whose scores fit into a CPU's cache: of all classes, and of some thousands of sampled ones.
 POSITIONS_ON_CPU = 128
 SAMPLED_POSITIONS_ON_CPU = 512
-# An accelerator wants more work at once. A score takes up to 8 bytes: 4 in float32, and twice 2
-# where the products before and after are in half precision.
+# Accelerators need larger chunks. A score takes up to 8 bytes: 4 in float32, and 2 for each of the
+# half-precision products before and after.
 BYTES_ON_ACCELERATOR = 2**29
 BYTES_OF_SCORE = 8
 MOST_POSITIONS = 2048
@@ -22,13 +21,13 @@ LOW_PRECISION = (torch.float16, torch.bfloat16)
 def choose_chunk_size(
     asked: int, device: torch.device, num_classes: int, on_cpu: int = POSITIONS_ON_CPU
 ) -> int:
-    """Positions whose scores exist at a time: ``asked``, or what suits the device if that is 0.
+    """Positions per chunk of scores: ``asked``, or by device if that is 0.
 
     Args:
         asked: by the user.
-        device: that the scores are on.
-        num_classes: scored at each position; on an accelerator a chunk has at most half a gigabyte.
-        on_cpu: what suits a CPU.
+        device: of the scores.
+        num_classes: scored at each position; a chunk on an accelerator has at most half a gigabyte.
+        on_cpu: chunk size on a CPU.
     """
     if asked > 0:
         return asked
@@ -39,7 +38,7 @@ def choose_chunk_size(
 
 
 def type_of_products(tensor: Tensor) -> torch.dtype:
-    """What matrix products of a tensor are computed in: autocast's type, or its own."""
+    """The dtype of matrix products of a tensor: autocast's, or its own."""
     device = tensor.device.type
     if torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)
@@ -47,7 +46,7 @@ def type_of_products(tensor: Tensor) -> torch.dtype:
 
 
 def in_autocast_type(*tensors: Optional[Tensor]) -> Any:
-    """What autocast does for a linear layer, which it does not do for these losses."""
+    """Cast tensors as autocast does for a linear layer; it does not for these losses."""
     device = next(tensor.device.type for tensor in tensors if tensor is not None)
     if not torch.is_autocast_enabled(device):
         return tensors

@@ -1,7 +1,7 @@
 """The negative log-likelihood of a softmax over the target and sampled classes.
 
-Sizes: ``N`` positions (padding removed), ``S`` sampled classes, ``R >= S`` classes that are scored
-(the sampled ones, then the targets that were not sampled), ``D`` dimensions.
+Sizes: ``N`` positions (padding removed), ``S`` sampled classes, ``R >= S`` scored classes (the
+sampled ones, then targets that were not sampled), ``D`` dimensions.
 """
 
 from typing import NamedTuple, Optional, Tuple
@@ -19,23 +19,23 @@ from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chu
 
 
 class ScoredClasses(NamedTuple):
-    """Which classes a sampled softmax needs embeddings of, each once."""
+    """The distinct classes that a sampled softmax scores."""
 
     ids: Tensor
     """``(R,)`` class ids: the sampled ones in their order, then the other targets."""
     target_rows: Tensor
-    """``(N,)``, where in ``ids`` each position's target stands."""
+    """``(N,)``, the index of each position's target in ``ids``."""
 
 
 def scored_classes(
     sampled_ids: Tensor, targets: Tensor, includes_targets: bool = False
 ) -> ScoredClasses:
-    """Bring sampled classes and targets into one list without repetition.
+    """Merge sampled classes and targets into one list of distinct classes.
 
     Args:
-        sampled_ids: ascending, without repetition, ``(S,)``.
+        sampled_ids: ascending and distinct, ``(S,)``.
         targets: class ids, ``(N,)``.
-        includes_targets: whether every target is known to be among the sampled classes.
+        includes_targets: whether all targets are among the sampled classes.
     """
     num_sampled = len(sampled_ids)
     where = torch.searchsorted(sampled_ids, targets)
@@ -45,8 +45,7 @@ def scored_classes(
     if num_sampled > 0:
         where = where.clamp(max=num_sampled - 1)
         found = sampled_ids[where] == targets
-    # Found targets all become one that is larger than any, so that the others are known after one
-    # look at what a device has computed.
+    # Found targets become one id larger than any other, so a single synchronization suffices.
     largest = torch.iinfo(targets.dtype).max
     missing = torch.cat([targets.masked_fill(found, largest), targets.new_full((1,), largest)])
     others, other_rows = missing.unique(return_inverse=True)
@@ -66,27 +65,27 @@ def sampled_nll(
 ) -> Tuple[Tensor, Tensor]:
     """Softmax over the target and the sampled classes (Jean et al. 2015, Sec. 3).
 
-    For every position, ``logsumexp`` of the target's score and those of all sampled classes but the
-    target itself (an accidental hit would else count it twice), less the target's score. The
-    logarithm of the expected count is subtracted from sampled scores. It equals the full softmax if
-    every class is sampled with an expected count of one.
+    For every position, ``logsumexp`` of the scores of the target and of all sampled classes except
+    the target (masking accidental hits), minus the target's score. The logarithm of the expected
+    count is subtracted from sampled scores. Equals the full softmax if every class is sampled with
+    an expected count of one.
 
     Label smoothing spreads its mass over the classes scored at a position. Gradients are computed
-    chunk by chunk within the forward pass: a sum can be differentiated once, and once only.
+    chunk by chunk in the forward pass, so a sum can be differentiated only once.
 
     Args:
         context: projected decoder states, ``(N, D)``.
-        target_rows: where each target stands among the ``R`` classes, ``(N,)``.
+        target_rows: index of each target among the ``R`` classes, ``(N,)``.
         class_embeddings: of the sampled classes and then the other targets, ``(R, D)``.
         class_bias: ``(R,)`` or None.
-        log_expected_count: what to subtract from the scores of the first ``S`` classes, ``(S,)``;
-            zeros leave them uncorrected.
+        log_expected_count: subtracted from the scores of the first ``S`` classes, ``(S,)``; zeros
+            for no correction.
         smoothing: probability given to the wrong classes, in [0, 1).
-        reduction: ``"sum"``, or ``"none"`` for one value a position.
-        chunk_size: positions whose scores exist at a time; 0 chooses by device.
+        reduction: ``"sum"``, or ``"none"`` for one value per position.
+        chunk_size: positions per chunk of scores; 0: chosen by device.
     Returns:
-        The loss and the negative log-likelihood, which differ by the smoothing only, in nats:
-        scalars, or ``(N,)`` each with ``reduction="none"``. In float32 at least.
+        The loss and the NLL (the loss without smoothing) in nats: scalars, or ``(N,)`` each with
+        ``reduction="none"``; at least float32.
     """
     sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
@@ -110,7 +109,7 @@ def _offsets(
     class_bias: Optional[Tensor],
     log_expected_count: Tensor,
 ) -> Tuple[Tensor, Tensor]:
-    """What is added to the dot products: ``(S,)`` for the sampled classes, ``(N,)`` for targets."""
+    """Offsets of the dot products: ``(S,)`` for the sampled classes, ``(N,)`` for targets."""
     dtype = at_least_float32(context).dtype
     sampled = -log_expected_count.to(dtype)
     target = torch.zeros(len(target_rows), dtype=dtype, device=context.device)
@@ -121,20 +120,20 @@ def _offsets(
 
 
 def _smoothing_term(terms: Terms, smoothing: float) -> Tensor:
-    """``(N,)``: what smoothing adds, linear in the scores (see :mod:`.smoothing`).
+    """Label smoothing's term, ``(N,)``, linear in the scores (see :mod:`.smoothing`).
 
-    ``smoothing`` times the target's score less the mean score of the other classes scored.
+    ``smoothing`` times the target's score minus the mean score of the other scored classes.
     """
     states, num_sampled = at_least_float32(terms.context), len(terms.sampled_offset)
     sum_of_embeddings = terms.embeddings[:num_sampled].sum(0, dtype=states.dtype)
-    # No matrix product: autocast would compute it, a sum over all classes, in float16.
+    # Not a matrix product, which autocast would compute in float16.
     sum_of_scores = (states * sum_of_embeddings).sum(-1) + terms.sampled_offset.sum()
     product = (states * terms.target_embeddings()).sum(-1)
     own, is_hit = torch.zeros_like(product), terms.target_rows < num_sampled
-    if num_sampled > 0:  # a sampled copy of the target is no other class
+    if num_sampled > 0:  # a sampled target is not another class
         hit = terms.target_rows.clamp(max=num_sampled - 1)
         own = torch.where(is_hit, product + terms.sampled_offset[hit], 0.0)
     num_others = num_sampled - is_hit.to(states.dtype)
     mean_of_others = (sum_of_scores - own) / num_others.clamp(min=1)
     term = smoothing * (product + terms.target_offset - mean_of_others)
-    return torch.where(num_others > 0, term, 0.0)  # a target alone has nobody to share with
+    return torch.where(num_others > 0, term, 0.0)  # nothing to smooth over

@@ -1,6 +1,6 @@
 """Sampled softmax loss and gradients, a chunk of positions at a time.
 
-Sizes: ``N`` positions, ``S`` sampled classes, ``R >= S`` classes that are scored, ``D`` dimensions.
+Sizes: ``N`` positions, ``S`` sampled classes, ``R >= S`` scored classes, ``D`` dimensions.
 """
 
 from typing import Any, List, NamedTuple, Optional, Tuple
@@ -15,16 +15,17 @@ from fairseq_outlayers.losses.gradient_products import (
     add_product,
     float16_factor,
     product,
+    scaled_once,
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
 
 
 class Terms(NamedTuple):
-    """What the scores of a batch are made of."""
+    """The inputs of a batch's scores."""
 
     target_rows: Tensor
-    """``(N,)``: where in ``embeddings`` each position's target stands."""
+    """``(N,)``: index of each position's target in ``embeddings``."""
     context: Tensor
     """``(N, D)``."""
     embeddings: Tensor
@@ -35,7 +36,7 @@ class Terms(NamedTuple):
     """``(N,)``."""
 
     def positions(self, part: slice) -> "Terms":
-        """The terms of some of the positions."""
+        """The terms of some positions."""
         return Terms(
             self.target_rows[part],
             self.context[part],
@@ -45,7 +46,7 @@ class Terms(NamedTuple):
         )
 
     def in_type(self, dtype: torch.dtype) -> "Terms":
-        """With the factors of the products in another type."""
+        """Cast the factors of the products."""
         return self._replace(context=self.context.to(dtype), embeddings=self.embeddings.to(dtype))
 
     def target_embeddings(self) -> Tensor:
@@ -53,14 +54,14 @@ class Terms(NamedTuple):
         return F.embedding(self.target_rows, self.embeddings)
 
     def scores(self) -> Tuple[Tensor, Tensor]:
-        """``(N, S)`` of sampled classes, minus infinity at a hit, and ``(N,)`` of the targets.
+        """``(N, S)`` of sampled classes, minus infinity at hits, and ``(N,)`` of the targets.
 
-        A hit is a sampled class that is the position's own target.
+        A hit is a sampled class that is the position's target.
         """
         num_sampled = len(self.sampled_offset)
         product = self.context @ self.embeddings[:num_sampled].t()
         sampled = at_least_float32(product) + self.sampled_offset
-        if num_sampled > 0:  # without waiting for a device to say how many hits there are
+        if num_sampled > 0:  # does not synchronize to count hits
             column = self.target_rows.clamp(max=num_sampled - 1).unsqueeze(1)
             is_hit = (self.target_rows < num_sampled).unsqueeze(1)
             own = sampled.gather(1, column).masked_fill(is_hit, float("-inf"))
@@ -75,7 +76,7 @@ def parts(num_positions: int, chunk_size: int) -> List[slice]:
 
 
 def nll_by_chunks(terms: Terms, chunk_size: int) -> Tensor:
-    """``(N,)`` nats; a chunk's scores are made again in the backward pass instead of being kept."""
+    """NLL in nats, ``(N,)``; a chunk's scores are recomputed in the backward pass."""
 
     def nll(*tensors: Tensor) -> Tensor:
         sampled, target = Terms(*tensors).scores()
@@ -89,17 +90,17 @@ def nll_by_chunks(terms: Terms, chunk_size: int) -> Tensor:
 
 
 class SummedNLL(torch.autograd.Function):
-    """The sum over positions; a chunk's gradients are taken while its scores are at hand.
+    """The sum over positions; computes a chunk's gradients together with its scores.
 
-    Gradients of the embeddings are summed where the embeddings have their rows, in float32 at
-    least, as everything but the products is, whose type is given.
+    Products are computed in ``dtype``, everything else, including sums of gradients, in at least
+    float32.
     """
 
     @staticmethod
     def forward(ctx: Any, chunk_size: int, dtype: torch.dtype, *tensors: Tensor) -> Tensor:
         given = Terms(*tensors)
         wanted = any(ctx.needs_input_grad)
-        # One for each tensor but the rows.
+        # For all tensors but target_rows.
         sums = [zeros_to_sum(tensor) for tensor in tensors[1:]] if wanted else []
         total = given.target_offset.new_zeros(())
         with torch.autocast(given.context.device.type, enabled=False):
@@ -111,7 +112,7 @@ class SummedNLL(torch.autograd.Function):
                 normalizer = torch.logaddexp(torch.logsumexp(sampled, 1), target)
                 total += (normalizer - target).sum()
                 if wanted:
-                    # The scores are used up: probabilities take their place.
+                    # In place: the scores become probabilities.
                     probabilities = sampled.sub_(normalizer.unsqueeze(1)).exp_()
                     excess = (target - normalizer).expm1_()
                     _add_gradients(sums, part, chunk, probabilities, excess, factors)
@@ -121,14 +122,7 @@ class SummedNLL(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
-        if ctx.gradients is None:
-            raise RuntimeError("a summed sampled softmax can be differentiated once, and once only")
-        gradients, ctx.gradients = ctx.gradients, None
-        scaled = (
-            gradient.mul_(scale).to(dtype)
-            for gradient, dtype in zip(gradients, ctx.types, strict=True)
-        )
-        return None, None, None, *scaled
+        return None, None, None, *scaled_once(ctx, scale)
 
 
 Factors = Tuple[Optional[Tensor], Optional[Tensor]]
@@ -148,14 +142,14 @@ def _add_gradients(
     excess: Tensor,
     factors: Factors,
 ) -> None:
-    """Add what one chunk of positions contributes.
+    """Add the gradients of one chunk of positions.
 
     Args:
-        sums: gradients of every tensor of all ``Terms`` but the rows.
-        part: where the chunk's positions are.
+        sums: gradients of all ``Terms`` but ``target_rows``.
+        part: the chunk's slice of positions.
         chunk: the terms of these ``C`` positions.
         probabilities: of the sampled classes, ``(C, S)``.
-        excess: of the target's probability over one, ``(C,)``.
+        excess: the target's probability minus one, ``(C,)``.
         factors: of :func:`_float16_factors`.
     """
     of_context, of_embeddings, of_sampled_offset, of_target_offset = sums

@@ -16,13 +16,13 @@ def smoothing_term(
     smoothing: float,
     ignore_index: Optional[int] = None,
 ) -> Tensor:
-    """What label smoothing adds to the negative log-likelihood.
+    """The term that label smoothing adds to the negative log-likelihood.
 
-    The target keeps probability ``1 - smoothing`` and the other classes share the rest evenly, as
-    in fairseq's ``label_smoothed_cross_entropy``. Against such a distribution ``q`` the
-    cross-entropy is ``logsumexp(z) - sum_k q_k z_k``; it differs from the NLL only in terms
-    linear in the logits ``z``, and a sum of logits over classes is one dot product with the sum of
-    the class embeddings. So smoothing costs ``O((N + V) D)``, not a second pass over ``(N, V)``.
+    The target has probability ``1 - smoothing`` and the other classes share the rest uniformly, as
+    in fairseq's ``label_smoothed_cross_entropy``. The cross-entropy against this distribution ``q``
+    is ``logsumexp(z) - sum_k q_k z_k``. It differs from the NLL only in terms linear in the logits
+    ``z``, and a sum of logits over classes is one dot product with the sum of the class embeddings.
+    So smoothing costs ``O((N + V) D)``, not a second pass over ``(N, V)``.
 
     Args:
         context: projected decoder states, ``(N, D)``.
@@ -30,7 +30,7 @@ def smoothing_term(
         class_embeddings: ``(V, D)``.
         class_bias: ``(V,)`` or None.
         smoothing: probability given to the wrong classes, in [0, 1).
-        ignore_index: the class that gets none of it (padding), or None.
+        ignore_index: a class excluded from smoothing (padding), or None.
     Returns:
         Nats, ``(N,)``; may be negative.
     """
@@ -48,6 +48,6 @@ def smoothing_term(
         if class_bias is not None:
             total_bias = total_bias - class_bias[ignore_index]
     share = smoothing / (num_smoothed - 1)
-    # No matrix product: autocast would compute it, a sum over all classes, in float16.
+    # Not a matrix product, which autocast would compute in float16.
     sum_of_logits = (states * total).sum(-1) + total_bias
     return (smoothing + share) * target_logit - share * sum_of_logits

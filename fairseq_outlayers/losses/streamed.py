@@ -28,17 +28,16 @@ def streamed_nll(
     smoothing: float = 0.0,
     ignore_index: Optional[int] = None,
 ) -> Tuple[Tensor, Tensor]:
-    """Softmax over all classes, of which one block at a time is in the device's memory.
+    """Softmax over all classes with one block of classes at a time in device memory.
 
-    For evaluation: nothing can be differentiated. Equal to :func:`full_nll` and
-    :func:`smoothing_term`, whose arguments these are.
+    Not differentiable. Equals :func:`full_nll` and :func:`smoothing_term`.
 
     Args:
         context: projected decoder states, ``(N, D)``.
         targets: class ids, ``(N,)``.
         blocks: all classes, each in one block.
         smoothing: probability given to the wrong classes, in [0, 1).
-        ignore_index: the class that gets none of it (padding), or None.
+        ignore_index: a class excluded from smoothing (padding), or None.
     Returns:
         The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
     """
@@ -52,9 +51,9 @@ def streamed_nll(
         size = scores.size(1)
         log_sum = torch.logaddexp(log_sum, scores.logsumexp(1))
         sum_of_scores += scores.sum(1)
-        place = targets - first
-        inside = (place >= 0) & (place < size)
-        own = scores.gather(1, place.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
+        column = targets - first
+        inside = (column >= 0) & (column < size)
+        own = scores.gather(1, column.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
         of_target = torch.where(inside, own, of_target)
         if ignore_index is not None and first <= ignore_index < first + size:
             of_ignored = scores[:, ignore_index - first]

@@ -1,4 +1,4 @@
-"""One model family a file; importing it registers its architectures."""
+"""One file per model family; importing it registers its architectures."""
 
 from fairseq_outlayers.models import (
     esnmt,

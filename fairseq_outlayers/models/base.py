@@ -1,24 +1,23 @@
-"""What a model must offer, and what translation models with a recurrent decoder share.
+"""The contract of models, and the base class of translation models with a recurrent decoder.
 
-Whoever writes a model keeps to this contract; ``tests/contract`` runs every registered
-architecture through it:
+``tests/contract`` checks this contract for every registered architecture:
 
-- **Features.** ``model(**sample["net_input"], features_only=True)`` returns what the output layer
-  scores, ``(B, T, H)``; without ``features_only``, logits ``(B, T, V)``. Criterions ask for
+- **Features.** ``model(**sample["net_input"], features_only=True)`` returns the inputs of the
+  output layer, ``(B, T, H)``; without ``features_only``, logits ``(B, T, V)``. Criterions use
   features, and score only the classes that they need.
-- **Output layer.** ``model.decoder.output_projection`` is what ``build_output_layer`` made, and
-  ``model.decoder.output_layer(features)`` calls it. Criterions, candidate lists and partitions look
-  for it there.
+- **Output layer.** ``model.decoder.output_projection`` is a layer of ``build_output_layer``, and
+  ``model.decoder.output_layer(features)`` calls it. Criterions, candidate lists and partitions
+  access it there.
 - **Tables.** ``model.decoder.embed_tokens`` and ``model.encoder.embed_tokens`` are the embeddings,
-  each a module that turns ids into vectors; they and the tables of the output layer are all that
-  has a row for every word. ``--optimizer lazy_adam`` and partitions find them there.
-- **Start.** The complete model calls ``reset_parameters`` (``layers/initialization.py``), which
-  asks the output layer and the source embedding for a start of their own.
-- **Dictionaries.** ``register_dictionaries(model, task)`` puts their fingerprints into the
+  modules that map ids to vectors; only they and the tables of the output layer have a row for every
+  word. ``--optimizer lazy_adam`` and partitions access them there.
+- **Initialization.** The complete model calls ``reset_parameters`` (``layers/initialization.py``),
+  which lets the output layer and the source embedding initialize themselves.
+- **Dictionaries.** ``register_dictionaries(model, task)`` stores their fingerprints in the
   checkpoint, so that another dictionary is refused.
-- **Search.** The decoder takes ``incremental_state``, then computes the last position alone, and
-  reorders what it caches there. Candidate lists need no more: they pass the ids of classes to the
-  output layer, and the decoder still reads ids of the whole dictionary.
+- **Search.** With ``incremental_state`` the decoder computes only the last position, and reorders
+  its cache. Candidate lists need no more: they pass class ids to the output layer, and the decoder
+  still reads ids of the whole dictionary.
 """
 
 from abc import abstractmethod
@@ -43,15 +42,15 @@ from fairseq_outlayers.source_embeddings import (
 
 
 class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
-    """An encoder, and an ``AttentionalDecoder`` that reads what it returns.
+    """An encoder and an ``AttentionalDecoder``.
 
-    A subclass says how both are built and how parameters start; what it builds them of comes from
-    ``encoders/`` and ``decoders/``.
+    A subclass builds both from the parts in ``encoders/`` and ``decoders/``, and defines the
+    initialization.
     """
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "AttentionalModel":
-        """Build the model, start its parameters, and let it remember its dictionaries."""
+        """Build and initialize the model, and register its dictionaries."""
         source, target = task.source_dictionary, task.target_dictionary
         check_model(cfg, class_of(cfg), task)
         cls.check_options(cfg)
@@ -67,13 +66,13 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
 
     @classmethod
     def check_options(cls, cfg: Any) -> None:
-        """Raise a ``UserError`` for what cannot be built, before anything is."""
+        """Raise ``UserError`` for invalid options, before anything is built."""
 
     @classmethod
     def build_embeddings(
         cls, cfg: Any, source: Any, target: Any
     ) -> Tuple[SourceEmbedding, nn.Embedding]:
-        """Vectors of source and of target words: one table with ``--share-all-embeddings``."""
+        """Embeddings of source and target words: one table with ``--share-all-embeddings``."""
         if getattr(cfg, "share_all_embeddings", False):
             shared = InternalSourceEmbedding(len(source), cfg.embed_dim, source.pad(), source.unk())
             return shared, shared
@@ -84,30 +83,30 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
 
     @classmethod
     def is_bidirectional(cls, cfg: Any) -> bool:
-        """Whether the encoder reads in two directions, and asks its embedding for each."""
+        """Whether the encoder reads in two directions, with an embedding lookup for each."""
         return True
 
     @classmethod
     @abstractmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> FairseqEncoder:
-        """The encoder, over the source dictionary."""
+        """Build the encoder, over the source dictionary."""
 
     @classmethod
     @abstractmethod
     def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> FairseqDecoder:
-        """The decoder over the target dictionary, with the output layer that ``cfg`` names."""
+        """Build the decoder, over the target dictionary, with the output layer of ``cfg``."""
 
     @classmethod
     @abstractmethod
     def start(cls, cfg: Any) -> Start:
-        """How the parameters start."""
+        """The initialization scheme."""
 
     def reset_parameters(self, cfg: Any) -> None:
-        """Give all parameters their start."""
+        """Initialize all parameters."""
         reset_parameters(self, self.start(cfg))
 
     def complete(self, cfg: Any) -> None:
-        """What is left to do with the parameters at their start, for instance freezing some."""
+        """Hook after initialization, for instance to freeze parameters."""
 
     def forward(
         self,
@@ -116,15 +115,15 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
         prev_output_tokens: Tensor,
         features_only: bool = False,
     ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits ``(B, T, V)``, or what the output layer scores with ``features_only``.
+        """Logits ``(B, T, V)``, or with ``features_only`` inputs of the output layer.
 
         Args:
             src_tokens: source words, ``(B, S)``, padded on either side.
-            src_lengths: is ignored; the padding says as much.
-            prev_output_tokens: the target words before those to be predicted, ``(B, T)``.
-            features_only: whether to stop before the output layer: ``(B, T, H)``.
+            src_lengths: ignored, because src_tokens has the padding.
+            prev_output_tokens: previous target words, ``(B, T)``.
+            features_only: skip the output layer: ``(B, T, H)``.
         Returns:
-            The scores or features, and ``{"attn": [(B, T, S)]}``.
+            Logits or features, and ``{"attn": [(B, T, S)]}``.
         """
         encoder_out = self.encoder(src_tokens, src_lengths)
         return self.decoder(
@@ -133,10 +132,10 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
 
 
 def check_shared_embeddings(cfg: Any, source: Any, target: Any) -> None:
-    """Refuse ``--share-all-embeddings`` where one table cannot serve both sides.
+    """Refuse ``--share-all-embeddings`` if one table cannot serve both sides.
 
     Raises:
-        UserError: if the source side is to be another, or the dictionaries are two.
+        UserError: if there is another source embedding, or the dictionaries differ.
     """
     if not getattr(cfg, "share_all_embeddings", False):
         return

@@ -14,33 +14,33 @@ CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def check_model(cfg: Any, dataclass: Any, task: Any) -> None:
-    """Refuse numbers out of their range, and a model that cannot fit, before anything is built.
+    """Check options before a model is built.
 
     Args:
         cfg: the model's options.
-        dataclass: declares those that have ranges.
+        dataclass: declares their ranges.
         task: has the dictionaries.
     Raises:
         UserError: if a number is out of its range, or the weights exceed the machine's memory.
     """
     check_ranges(cfg, dataclass)
-    if torch.empty(0).device.type == "meta":  # built to be counted, without memory
+    if torch.empty(0).device.type == "meta":  # built to count parameters, without memory
         return
     least, memory = least_parameters(cfg, len(task.target_dictionary)), machine_memory()
     size = least * PARAMETER_BYTES
     if size > memory:
         raise UserError(
             f"the model would have at least {least:,} parameters, {size / 1e9:,.1f} GB in float32, "
-            f"and this machine has {memory / 1e9:,.1f} GB: make its widths (--embed-dim, "
-            "--hidden-size, ...) or its number of layers smaller"
+            f"and this machine has {memory / 1e9:,.1f} GB: reduce its widths (--embed-dim, "
+            "--hidden-size, ...) or its number of layers"
         )
 
 
 def least_parameters(cfg: Any, num_classes: int) -> int:
-    """A lower bound of the parameters, frozen ones included, from the options alone.
+    """A lower bound of the number of parameters, including frozen ones, from the options.
 
-    A table of target words, a square matrix a layer, and the matrices where two widths are sure to
-    meet. Options that a model does not have count nothing.
+    Counts a table of target words, a square matrix per layer, and matrices between two widths.
+    Options that a model does not have count as 0.
     """
 
     def number(*names: str) -> int:
@@ -62,7 +62,7 @@ def least_parameters(cfg: Any, num_classes: int) -> int:
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this process may have."""
+    """Bytes of memory available to this process."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = CGROUP_LIMIT.read_text().strip()

@@ -1,18 +1,18 @@
 """Refuse a checkpoint that was trained with another dictionary.
 
-A fairseq checkpoint stores one row of weights a word but not the words: ``load_state_dict``
+A fairseq checkpoint stores one row of weights per word but not the words: ``load_state_dict``
 (fairseq/models/fairseq_model.py) compares sizes only. With another ``dict.txt`` of the same size,
-say from ``fairseq-preprocess`` run anew on other data, every id means another word and translation
-is garbage with exit status 0.
+for example of other data, every id means another word, and translation is garbage with exit
+status 0.
 
 A model that calls :func:`register_dictionary` saves a fingerprint of the words with its weights and
 compares it when a checkpoint is loaded. It is an integer buffer whose name ends in ``_version``:
 
-- fairseq's moving average (fairseq/models/ema/ema.py) multiplies everything else by a float, which
-  integers refuse, and leaves names with "version" alone;
+- fairseq's moving average (fairseq/models/ema/ema.py) multiplies all buffers by a float, which
+  fails for integers, except those with "version" in their names;
 - ``half()`` and ``bfloat16()`` convert floats only;
-- averaging checkpoints adds and divides integers exactly, so equal fingerprints stay what they are
-  and different ones become one that fits no dictionary.
+- averaging checkpoints adds and divides integers exactly, so equal fingerprints do not change and
+  different ones become one that matches no dictionary.
 """
 
 import functools
@@ -35,14 +35,14 @@ def register_dictionary(
 ) -> None:
     """Save the fingerprint of ``dictionary`` with ``module``; compare it on ``load_state_dict``.
 
-    Loading raises a :class:`UserError` if the checkpoint has another one. A checkpoint without any,
-    from before there was one, loads with a warning.
+    Loading raises :class:`UserError` if the checkpoint has another one. An old checkpoint without
+    one loads with a warning.
 
     Args:
         module: the encoder or decoder that has the dictionary, or the whole model.
-        side: "source" or "target"; the buffer is called ``source_dictionary_version``.
-        dictionary: with all its symbols; it must not grow between training and loading.
-        language: "de" lets messages name ``dict.de.txt``.
+        side: "source" or "target"; the buffer is named ``source_dictionary_version``.
+        dictionary: complete; it must not grow between training and loading.
+        language: such as "de", for ``dict.de.txt`` in error messages.
     """
     comparison = _Comparison(side, f"dict.{language}.txt" if language else "dict.*.txt")
     module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
@@ -50,7 +50,7 @@ def register_dictionary(
 
 
 def register_dictionaries(model: Any, task: Any) -> None:
-    """:func:`register_dictionary` for each side that a model has; every model of ours calls this.
+    """Call :func:`register_dictionary` for each side of a model; all of our models do.
 
     Args:
         model: with a ``decoder``, and an ``encoder`` unless it is a language model.
@@ -65,19 +65,19 @@ def register_dictionaries(model: Any, task: Any) -> None:
 
 
 def update_dictionary(module: nn.Module, side: str, dictionary: Dictionary) -> None:
-    """Save another fingerprint with ``module`` from now on, its dictionary having grown.
+    """Update the fingerprint after the dictionary has grown.
 
     Args:
         module: for which :func:`register_dictionary` was called.
         side: "source" or "target".
-        dictionary: as it is now.
+        dictionary: the grown dictionary.
     """
     getattr(module, _Comparison(side, "").buffer).fill_(fingerprint(dictionary))
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """The hook: the module has the dictionary at hand, ``state_dict`` the checkpoint's."""
+    """The hook that compares the module's fingerprint with that of ``state_dict``."""
 
     side: str
     file_name: str
@@ -88,8 +88,8 @@ class _Comparison:
         return f"{self.side}_dictionary_version"
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "_Comparison":
-        # The moving average is a copy of the model, loaded after every update from a state without
-        # this buffer. torch does not tell a hook that such a loading is not strict.
+        # The moving average is a copy of the model, loaded non-strictly after every update from a
+        # state without this buffer; torch does not pass strict to hooks.
         return replace(self, warns=False)
 
     def __call__(
@@ -105,10 +105,10 @@ class _Comparison:
         if found != int(expected):
             option = "--srcdict" if self.side == "source" else "--tgtdict"
             raise UserError(
-                f"the {self.side} dictionary is not the one that the checkpoint was trained with: "
-                f"{_sizes(found, int(expected))}. The checkpoint was trained with another "
-                f"{self.file_name}; pass the data folder it was trained on, or binarize the data "
-                f"with the dictionary in it (fairseq-preprocess {option})."
+                f"the checkpoint was trained with another {self.side} dictionary "
+                f"({self.file_name}): {_sizes(found, int(expected))}. Pass the data folder of the "
+                "training, or binarize the data with its dictionary (fairseq-preprocess "
+                f"{option})."
             )
 
 
@@ -122,6 +122,6 @@ def _sizes(found: int, expected: int) -> str:
 @functools.cache
 def _warn_once(side: str) -> None:
     logger.warning(
-        f"the checkpoint does not say which {side} dictionary it was trained with; "
-        "whether the one given is the same cannot be checked"
+        f"the checkpoint has no fingerprint of its {side} dictionary, so it cannot be compared "
+        "with this one"
     )

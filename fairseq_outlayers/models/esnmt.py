@@ -38,9 +38,9 @@ class EchoStateConfig(RNMTPlusConfig):
     release: ChoiceEnum(list(RELEASES)) = field(  # type: ignore[valid-type]
         default="attention",
         metadata={
-            "help": "what is trained: the output layer alone; also the embeddings (with the map of "
-            "external vectors) and the scales; "
-            "also attention; also the encoder's layers or the decoder's, or both"
+            "help": "trained parts, cumulative: the output layer; embeddings (with the map of "
+            "external vectors) and scales; attention; the layers of the encoder, the decoder or "
+            "both"
         },
     )
     spectral_radius: str = field(
@@ -50,52 +50,52 @@ class EchoStateConfig(RNMTPlusConfig):
     echo_start: ChoiceEnum(list(ECHO_STARTS)) = field(  # type: ignore[valid-type]
         default="output_variance",
         metadata={
-            "help": "where the next three options start if they are not given. output_variance: so "
-            "that a layer's states vary as much as its inputs (3, 0.5 and fan_in for simple cells, "
-            "3.5, 1 and fan_in for LSTM cells); paper: 10, 1 and none, where upper layers saturate"
+            "help": "defaults of the next three options. output_variance: preserve the variance of "
+            "a layer's inputs (3, 0.5 and fan_in for simple cells, 3.5, 1 and fan_in for LSTM "
+            "cells); paper: 10, 1 and none, which saturates upper layers"
         },
     )
     gamma_init: Optional[float] = ranged(
-        None, "the learned scales of the inputs start here", at_least=0, at_most=10_000
+        None, "initial value of the learned input scales", at_least=0, at_most=10_000
     )
     radius_init: Optional[float] = ranged(
-        None, "learned spectral radii start here", at_least=0, at_most=10_000
+        None, "initial value of learned spectral radii", at_least=0, at_most=10_000
     )
     input_norm: ChoiceEnum([BY_START, *INPUT_NORMS]) = field(  # type: ignore[valid-type]
         default=BY_START,
         metadata={
-            "help": "none: input weights as drawn, as in the paper; fan_in: divided so that a "
-            "layer's drive has the variance of its input; auto: as --echo-start has it"
+            "help": "none: input weights as drawn, as in the paper; fan_in: scaled so that input "
+            "products have the variance of the inputs; auto: that of --echo-start"
         },
     )
     reservoir_sparsity: float = share(
         0.25, "share of the frozen recurrent and input weights pruned"
     )
     reservoir_seed: int = ranged(
-        1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
+        1, "seed of all frozen weights; --seed does not affect them", at_least=0, below=2**32
     )
 
 
 @dataclass
 class ESNMTConfig(EchoStateConfig):
-    leak_rate: float = ranged(1.0, "share of a state that is new at every step", above=0, at_most=1)
+    leak_rate: float = ranged(1.0, "share of the new state at every step", above=0, at_most=1)
 
 
 @dataclass
 class ESNMTLSTMConfig(EchoStateConfig):
     scales_per_gate: bool = field(
         default=False,
-        metadata={"help": "a radius and an input scale for each gate, not one for the layer"},
+        metadata={"help": "a radius and an input scale per gate instead of per layer"},
     )
 
 
 class EchoStateModel(RNMTSkeleton):
-    """The skeleton with frozen layers, as far as ``--release`` does not release them."""
+    """The skeleton with frozen layers where ``--release`` does not train them."""
 
     cell = SIMPLE
 
     def prepare_training(self, cfg: Any) -> None:
-        """Take from fairseq's options how often to look at the frozen layers."""
+        """Set the logging interval of the frozen layers' statistics."""
         set_interval(self, cfg.common.log_interval)
 
     @classmethod
@@ -121,7 +121,7 @@ class EchoStateModel(RNMTSkeleton):
         raise NotImplementedError
 
     def complete(self, cfg: Any) -> None:
-        """Freeze what is not to be trained, outside the recurrent layers."""
+        """Freeze the untrained parts outside the recurrent layers."""
         release = RELEASES[cfg.release]
         tables = {"encoder.embed_tokens": self.encoder.embed_tokens}
         if self.decoder.embed_tokens is not self.encoder.embed_tokens:
@@ -138,7 +138,7 @@ class EchoStateModel(RNMTSkeleton):
 
 @register_model("esnmt", dataclass=ESNMTConfig)
 class ESNMT(EchoStateModel):
-    """RNMT+ with simple echo state layers, frozen but for two scales a layer (ESNMT)."""
+    """RNMT+ with simple echo state layers, frozen except for two scales per layer (ESNMT)."""
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:
@@ -147,7 +147,7 @@ class ESNMT(EchoStateModel):
 
 @register_model("esnmt_lstm", dataclass=ESNMTLSTMConfig)
 class ESNMTLSTM(EchoStateModel):
-    """RNMT+ with frozen LSTM layers, but for two scales a layer (ESNMT-LSTM)."""
+    """RNMT+ with LSTM layers, frozen except for two scales per layer (ESNMT-LSTM)."""
 
     cell = LSTM
 
@@ -160,11 +160,11 @@ for _size, _options in SIZES.items():
     register_size(f"esnmt_{_size}", ESNMT, f"ESNMT at {_size}.", **_options)
     register_size(f"esnmt_lstm_{_size}", ESNMTLSTM, f"ESNMT-LSTM at {_size}.", **_options)
 register_size(
-    "esnmt_paper", ESNMT, "ESNMT at 512 with the paper's start of scales.", echo_start="paper"
+    "esnmt_paper", ESNMT, "ESNMT at 512 with the paper's initial scales.", echo_start="paper"
 )
 register_size(
     "esnmt_lstm_paper",
     ESNMTLSTM,
-    "ESNMT-LSTM at 512 with the paper's start of scales.",
+    "ESNMT-LSTM at 512 with the paper's initial scales.",
     echo_start="paper",
 )

@@ -1,7 +1,7 @@
 """Attentional LSTM translation model with input feeding (Luong et al. 2015), as in OpenNMT.
 
-The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose final states start the
-decoder, general attention, input feeding, and any output layer on the attentional state.
+The base model of Pappas et al. (2018): a unidirectional LSTM encoder whose final states initialize
+the decoder, general attention, input feeding, and any output layer on the attentional state.
 """
 
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
-# The authors' initialisation, which suits their size. In it, an LSTM of 128 units takes six epochs
-# of Multi30k to get where one that starts in 0.2 is after the first.
+# The authors' initialization, for their width. With it, an LSTM of 128 units needs six epochs of
+# Multi30k for what takes one epoch with 0.2.
 PUBLISHED_START = PublishedStart(0.1, 512)
 
 
@@ -34,14 +34,14 @@ class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = width(512, "dimensions of the source and target embeddings")
     hidden_size: int = width(512, "size of the encoder, decoder and attentional states")
     encoder_layers: int = depth(2, "LSTM layers of the encoder")
-    decoder_layers: int = depth(2, "LSTM layers of the decoder; as many as the encoder has")
+    decoder_layers: int = depth(2, "LSTM layers of the decoder, equal to --encoder-layers")
     bidirectional_encoder: bool = field(
         default=False,
-        metadata={"help": "read the source in both directions, half of the hidden size each"},
+        metadata={"help": "read the source in both directions, each with half the hidden size"},
     )
     share_all_embeddings: bool = field(
         default=False,
-        metadata={"help": "one embedding table for both sides; needs a joined dictionary"},
+        metadata={"help": "one embedding table for both sides; requires a joined dictionary"},
     )
     dropout: float = share(0.3, "dropout between LSTM layers and on the attentional state")
     embedding_dropout: float = share(
@@ -49,9 +49,9 @@ class LuongLSTMConfig(OutputLayerConfig, SourceEmbeddingConfig):
     )
     init_range: float = ranged(
         0.0,
-        "all parameters start uniform in [-init_range, init_range]; 0: in the 0.1 of "
-        "Pappas et al. (2018) at a --hidden-size of 512, and at others so that products keep "
-        "their variance (0.2 at 128)",
+        "initialize all parameters uniformly in [-init_range, init_range]; 0: 0.1 as in Pappas et "
+        "al. (2018) at --hidden-size 512, scaled for other sizes to preserve the variance of "
+        "products (0.2 at 128)",
         at_least=0,
         at_most=100,
     )
@@ -68,9 +68,8 @@ class LuongLSTM(AttentionalModel):
     def check_options(cls, cfg: Any) -> None:
         if cfg.encoder_layers != cfg.decoder_layers:
             raise UserError(
-                "the final state of every encoder layer starts the decoder layer of the same "
-                f"number: --encoder-layers {cfg.encoder_layers} and --decoder-layers "
-                f"{cfg.decoder_layers} must be equal"
+                f"--encoder-layers {cfg.encoder_layers} and --decoder-layers {cfg.decoder_layers} "
+                "must be equal: the final state of each encoder layer initializes a decoder layer"
             )
         if cfg.bidirectional_encoder and cfg.hidden_size % 2:
             raise UserError(
@@ -101,7 +100,7 @@ class LuongLSTM(AttentionalModel):
         return LuongDecoder(dictionary, embedding, recurrence, output_layer, cfg.embedding_dropout)
 
     def __prepare_scriptable__(self) -> nn.Module:
-        """fairseq's model with the same parameters, which ``torch.jit.script`` can compile."""
+        """fairseq's model with the same parameters, for ``torch.jit.script``."""
         return stock_lstm(self)
 
     @classmethod

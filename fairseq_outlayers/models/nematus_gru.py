@@ -1,7 +1,7 @@
 """The translation model of Nematus (Sennrich et al. 2017), as Di Gangi & Federico (2017) use it.
 
 A bidirectional GRU encoder, a conditional GRU decoder with additive attention, a deep readout, any
-source embedding below and any output layer on top.
+source embedding and any output layer.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ PUBLISHED_START = PublishedStart(0.01, 500)
 @dataclass
 class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = width(500, "dimensions of the embeddings and of the readout")
-    hidden_size: int = width(500, "size of the GRU states, of either direction in the encoder")
+    hidden_size: int = width(500, "size of the GRU states, per direction in the encoder")
     attention_size: int = optional_width(
         0, "size of the attention's hidden layer; 0: that of the encoder states"
     )
@@ -40,15 +40,15 @@ class NematusGRUConfig(OutputLayerConfig, SourceEmbeddingConfig):
     init_square: ChoiceEnum(["orthogonal", "normal"]) = field(  # type: ignore[valid-type]
         default="orthogonal",
         metadata={
-            "help": "start of square matrices, each gate's for itself: orthogonal, as in Nematus, "
-            "or normal like the others; recurrent ones are orthogonal in any case"
+            "help": "initialization of square matrices, per gate: orthogonal, as in Nematus, or "
+            "normal; recurrent ones are always orthogonal"
         },
     )
     init_std: float = ranged(
         0.0,
-        "weights that do not start orthogonal are normal with this deviation; 0: the "
-        "0.01 of Nematus at the --hidden-size of 500 of Di Gangi & Federico (2017), and at "
-        "others so that products keep their variance (0.02 at 128)",
+        "standard deviation of initial weights that are not orthogonal; 0: 0.01 as in Nematus at "
+        "--hidden-size 500 of Di Gangi & Federico (2017), scaled for other sizes to preserve the "
+        "variance of products (0.02 at 128)",
         at_least=0,
         at_most=100,
     )
@@ -93,13 +93,13 @@ class NematusGRU(AttentionalModel):
 
 
 class NematusStart(Start):
-    """Nematus's start: square matrices orthogonal, others normal, biases of zero.
+    """Nematus's initialization: square matrices orthogonal, others normal, zero biases.
 
-    Nematus exempts the readout; an output layer keeps a start of its own.
+    The readout is never orthogonal, as in Nematus; the output layer initializes itself.
 
     Args:
         std: of the normal ones.
-        orthogonal: else only the recurrent matrices are.
+        orthogonal: if False, only recurrent matrices are orthogonal.
     """
 
     reaches_output = False
@@ -107,7 +107,7 @@ class NematusStart(Start):
     def __init__(self, std: float, orthogonal: bool):
         self.std, self.orthogonal = std, orthogonal
         self.names: Dict[int, str] = {}
-        """Of the parameters in the model, by ``id``."""
+        """Names of the model's parameters by ``id``."""
 
     def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
         name = self.names[id(parameter)]
@@ -125,8 +125,8 @@ class NematusStart(Start):
 
 
 def _separate_matrices(name: str, parameter: Tensor) -> Sequence[Tensor]:
-    """The matrices that Nematus draws for themselves, in one parameter of ours."""
-    if "second.weight_ih" in name:  # from the context: both gates at once, the candidate
+    """Split one of our parameters into the matrices that Nematus draws separately."""
+    if "second.weight_ih" in name:  # from the context: both gates together, the candidate
         size = len(parameter) // 3
         return parameter.split([2 * size, size])
     return parameter.chunk(3) if "weight_" in name else [parameter]
@@ -136,7 +136,7 @@ def _separate_matrices(name: str, parameter: Tensor) -> Sequence[Tensor]:
 register_size(
     "nematus_only_external",
     NematusGRU,
-    "External vectors in the place of source embeddings, mapped for each direction.",
+    "External vectors instead of source embeddings, with a map per direction.",
     source_embedding="only_external",
     external_map="per_direction",
 )

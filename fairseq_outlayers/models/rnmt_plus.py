@@ -1,7 +1,6 @@
 """RNMT+ (Chen et al. 2018): deep recurrent translation, fully trained.
 
-The baseline of Garg et al. (2020), and the skeleton of their echo state models: ``esnmt.py`` puts
-other layers into it.
+The baseline of Garg et al. (2020), and the skeleton of their echo state models (``esnmt.py``).
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
-# From the layer's name within the model and its number of inputs.
+# (layer's name within the model, input size) -> layer.
 MakeLayer = Callable[[str, int], RecurrentLayer]
 
 PUBLISHED_START = PublishedStart(0.04, 512)  # of RNMT+, at the width of Garg et al. (2020)
@@ -35,27 +34,27 @@ PUBLISHED_START = PublishedStart(0.04, 512)  # of RNMT+, at the width of Garg et
 @dataclass
 class RNMTPlusConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = width(512, "dimensions of the source and target embeddings")
-    hidden_size: int = width(512, "size of the states; the encoder has as many in each direction")
+    hidden_size: int = width(512, "size of the states, per direction in the encoder")
     encoder_layers: int = depth(6, "bidirectional encoder layers")
     decoder_layers: int = depth(6, "decoder layers")
     attention_heads: int = depth(4, "heads of the additive attention")
     share_all_embeddings: bool = field(
         default=False,
-        metadata={"help": "one embedding table for both sides; needs a joined dictionary"},
+        metadata={"help": "one embedding table for both sides; requires a joined dictionary"},
     )
     dropout: float = share(0.3, "dropout on the embeddings and on every layer's output")
     init_range: float = ranged(
         0.0,
-        "parameters start uniform in [-init_range, init_range]; 0: in the 0.04 of "
-        "RNMT+ at a --hidden-size of 512, and at others so that products keep their variance "
-        "(0.08 at 128)",
+        "initialize parameters uniformly in [-init_range, init_range]; 0: 0.04 as in RNMT+ at "
+        "--hidden-size 512, scaled for other sizes to preserve the variance of products (0.08 at "
+        "128)",
         at_least=0,
         at_most=100,
     )
 
 
 class RNMTSkeleton(AttentionalModel):
-    """Bidirectional encoder, additive attention, decoder; the layers are the subclasses' affair."""
+    """Bidirectional encoder, additive attention, decoder; subclasses provide the layers."""
 
     @classmethod
     def check_options(cls, cfg: Any) -> None:
@@ -104,7 +103,7 @@ class RNMTSkeleton(AttentionalModel):
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
-        """What makes the layers of the encoder, and those of the decoder."""
+        """Factories of the encoder's and the decoder's layers."""
         raise NotImplementedError
 
 
@@ -119,7 +118,7 @@ class RNMTPlus(RNMTSkeleton):
 
 
 def trained_layers(cfg: Any) -> MakeLayer:
-    """Makes the trained layer of RNMT+."""
+    """Factory of RNMT+'s trained layers."""
     return lambda name, input_size: LayerNormLSTM(input_size, cfg.hidden_size)
 
 

@@ -1,7 +1,7 @@
 """RNNsearch (Bahdanau et al. 2015), the model of Jean et al. (2015).
 
 A bidirectional GRU encoder, a GRU decoder with additive attention, a maxout readout, any source
-embedding below and any output layer on top.
+embedding and any output layer.
 """
 
 from dataclasses import dataclass
@@ -30,18 +30,18 @@ PUBLISHED_START = PublishedStart(0.01, 1000)
 @dataclass
 class RNNsearchConfig(OutputLayerConfig, SourceEmbeddingConfig):
     embed_dim: int = width(620, "dimensions of the embeddings and of the readout")
-    hidden_size: int = width(1000, "size of the GRU states, of either direction in the encoder")
+    hidden_size: int = width(1000, "size of the GRU states, per direction in the encoder")
     attention_size: int = optional_width(
-        0, "size of the attention's hidden layer; 0: as --hidden-size"
+        0, "size of the attention's hidden layer; 0: --hidden-size"
     )
-    maxout_size: int = width(500, "maxout units of the readout, each the larger of a pair")
+    maxout_size: int = width(500, "maxout units of the readout, each the maximum of two")
     dropout: float = share(0.0, "dropout on the encoder states and on the readout")
     embedding_dropout: float = share(0.0, "dropout on source and target embeddings")
     init_std: float = ranged(
         0.01,
-        "weights start normal with this deviation, the attention's with a tenth of it; "
-        "recurrent ones orthogonal; 0: the 0.01 of Bahdanau et al. (2015) at their "
-        "--hidden-size of 1000, and at others so that products keep their variance",
+        "standard deviation of initial weights, a tenth of it in the attention; recurrent ones "
+        "are orthogonal; 0: 0.01 as in Bahdanau et al. (2015) at their --hidden-size of 1000, "
+        "scaled for other sizes to preserve the variance of products",
         at_least=0,
         at_most=100,
     )
@@ -80,10 +80,10 @@ class RNNsearch(AttentionalModel):
         return RNNsearchStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
 
     def reset_parameters(self, cfg: Any) -> None:
-        """The paper's start (Bahdanau et al. 2015, App. B.1)."""
+        """The paper's initialization (Bahdanau et al. 2015, App. B.1)."""
         super().reset_parameters(cfg)
         std, output = self.start(cfg).std, self.decoder.output_projection
-        # The class vectors of linear belong to the paper's model.
+        # The linear output layer is part of the paper's model.
         if isinstance(output, LinearOutputLayer):
             nn.init.normal_(output.weight, std=std)
         for unit in (module for module in self.modules() if isinstance(module, GatedUnit)):
@@ -96,10 +96,10 @@ class RNNsearch(AttentionalModel):
 
 
 class RNNsearchStart(Start):
-    """Normal weights, biases of zero; the output layer as built.
+    """Normal weights, zero biases; the output layer as built.
 
     Args:
-        std: deviation of the weights.
+        std: standard deviation of the weights.
     """
 
     reaches_output = False

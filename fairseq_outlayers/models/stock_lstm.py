@@ -1,7 +1,7 @@
-"""fairseq's ``lstm`` and our ``luong_lstm`` are one model under two sets of names.
+"""Convert between fairseq's ``lstm`` and our ``luong_lstm``.
 
-Where encoder and decoder states have one size: LSTM layers, general attention and input feeding
-(Luong et al. 2015).
+If encoder and decoder states have equal sizes, both are the same model with different names: LSTM
+layers, general attention and input feeding (Luong et al. 2015).
 """
 
 import re
@@ -25,7 +25,7 @@ NAMES = (  # fairseq's, ours
 
 
 def our_name(name: str) -> str:
-    """What a parameter of fairseq's ``lstm`` is called in ``luong_lstm``."""
+    """The name in ``luong_lstm`` of a parameter of fairseq's ``lstm``."""
     for pattern, ours in NAMES:
         if re.fullmatch(pattern, name):
             return re.sub(pattern, ours, name)
@@ -33,20 +33,20 @@ def our_name(name: str) -> str:
 
 
 def stock_lstm(model: Any) -> LSTMModel:
-    """A ``luong_lstm`` as fairseq's model, which TorchScript can compile, for inference.
+    """Convert a ``luong_lstm`` to fairseq's model, for TorchScript and inference.
 
-    Tables are shared with the model, other parameters are copies. As ever with fairseq's, sentences
-    of a batch must be sorted by length, the longest first.
+    Tables are shared with the model, other parameters are copied. fairseq's model needs sentences
+    of a batch sorted by length, longest first.
 
     Raises:
-        UserError: if source vectors are no table, or in training.
+        UserError: if the source embedding is not a table, or in training.
     """
     encoder, decoder = model.encoder, model.decoder
     source, target = encoder.embed_tokens, decoder.embed_tokens
     if not isinstance(source, nn.Embedding) or source.num_embeddings != len(encoder.dictionary):
         raise UserError(
-            f"torch.jit.script: source vectors by {type(source).__name__} are no TorchScript; a "
-            "model without --source-embedding and --internal-vocabulary is"
+            f"torch.jit.script: cannot compile the source embedding {type(source).__name__}; use "
+            "a model without --source-embedding and --internal-vocabulary"
         )
     layers, directions = list(decoder.recurrence.layers), len(encoder.lstm.layers[0])
     size = layers[0].hidden_size
@@ -54,7 +54,7 @@ def stock_lstm(model: Any) -> LSTMModel:
     stock = LSTMModel(
         LSTMEncoder(encoder.dictionary, hidden_size=size // directions, **common,
                     bidirectional=directions == 2, pretrained_embed=_plain(source)),
-        # Said to be tied, so that no matrix of classes is made only to be thrown away.
+        # Tied, so that fairseq does not allocate a class matrix, which is replaced below.
         LSTMDecoder(decoder.dictionary, hidden_size=size, out_embed_dim=size, **common,
                     encoder_output_units=size, pretrained_embed=_plain(target),
                     share_input_output_embed=True),
@@ -68,6 +68,6 @@ def stock_lstm(model: Any) -> LSTMModel:
 
 
 def _plain(embedding: nn.Embedding) -> nn.Embedding:
-    """The same table in fairseq's own kind of embedding."""
+    """A plain embedding that shares the table."""
     rows = table_of(embedding).rows().detach()
     return nn.Embedding.from_pretrained(rows, freeze=True, padding_idx=embedding.padding_idx)

@@ -23,7 +23,7 @@ from fairseq_outlayers.output_layers.subword_composed import ORIGINAL
 from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import class_of
 
-# Small and medium models of the authors.
+# The authors' small and medium models.
 PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
 
 Defaults: Any = changed_defaults(
@@ -34,7 +34,7 @@ Defaults: Any = changed_defaults(
 
 @dataclass
 class SubwordLMConfig(Defaults):
-    # By the input, whatever the output layer is.
+    # Used by the input with any output layer.
     also_reads = ("tie", COMPOSITION.option, *COMPOSITION.options())
 
     hidden_size: int = width(200, "size of the LSTM states")
@@ -43,15 +43,15 @@ class SubwordLMConfig(Defaults):
     mask_per_row: bool = field(
         default=False,
         metadata={
-            "help": "draw a dropout mask for every row of the batch, not one for all as the "
-            "authors do; slower, because the recurrence is then no longer one kernel"
+            "help": "draw a dropout mask for every row of the batch instead of one for all, as the "
+            "authors do; slower, because it cannot use the fused kernel"
         },
     )
     init_range: float = ranged(
         0.0,
-        "all parameters start uniform in [-init_range, init_range]; 0: in the authors' "
-        "0.1 at a --hidden-size of 200 and 0.05 at 650, and at others so that products keep "
-        "their variance",
+        "initialize all parameters uniformly in [-init_range, init_range]; 0: the authors' 0.1 at "
+        "--hidden-size 200 and 0.05 at 650, scaled for other sizes to preserve the variance of "
+        "products",
         at_least=0,
         at_most=100,
     )
@@ -61,9 +61,9 @@ class SubwordLMConfig(Defaults):
 class SubwordLM(NotCompiled, FairseqLanguageModel):
     """LSTM language model over words whose vectors are composed from subword units.
 
-    Reads and predicts words. `--composition` says how vectors are made at the input,
-    `--output-layer subword --tie` which of the layers that make them serve at the output as well;
-    every other output layer works with `--composition word`.
+    Reads and predicts words. `--composition` selects how input vectors are composed,
+    `--output-layer subword --tie` which of its layers the output shares; other output layers work
+    with `--composition word`.
     """
 
     @classmethod
@@ -93,28 +93,28 @@ class SubwordLM(NotCompiled, FairseqLanguageModel):
 
 
 def check_same_words(task: Any) -> None:
-    """Refuse a task that predicts other words than it reads.
+    """Refuse a task with different input and output words.
 
     Raises:
-        UserError: if the output's dictionary is cut short, or the task is to translate.
+        UserError: if the output dictionary is truncated, or the task is translation.
     """
     if isinstance(task, TranslationTask):
         raise UserError(
-            "this is a language model, and the task is to translate: use a translation model, or "
-            "--task subword_language_modeling"
+            "this --arch is a language model, but the --task is translation: use a translation "
+            "model, or --task subword_language_modeling"
         )
     if isinstance(task.target_dictionary, TruncatedDictionary):
         raise UserError(
-            f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts the "
-            f"words that it reads, {len(task.source_dictionary)} of them; leave it out"
+            f"--output-dictionary-size {len(task.target_dictionary)}: this model predicts all "
+            f"{len(task.source_dictionary)} words that it reads; leave it out"
         )
 
 
 def check_tie(cfg: Any) -> None:
-    """Refuse layers to be shared with an output layer that has none of them.
+    """Refuse ``--tie`` of composed input with another output layer than ``subword``.
 
     Raises:
-        UserError: if words are composed and the output layer composes nothing.
+        UserError: if words are composed at the input only.
     """
     shares = cfg.output_layer == "subword" or cfg.composition == WORD
     if not shares and cfg.tie not in (ORIGINAL, "none"):
@@ -126,16 +126,16 @@ def check_tie(cfg: Any) -> None:
 
 # The models of the paper. Small: 200 LSTM units; medium: 650.
 MEDIUM = {"hidden_size": 650, "dropout": 0.5}
-register_size("word_lm", SubwordLM, "A vector for every word, small.", composition="word")
-register_size("word_lm_medium", SubwordLM, "A vector for every word, medium.", composition="word",
+register_size("word_lm", SubwordLM, "An embedding per word, small.", composition="word")
+register_size("word_lm_medium", SubwordLM, "An embedding per word, medium.", composition="word",
               **MEDIUM)  # fmt: skip
 register_size("charcnn_lm", SubwordLM, "Convolutions over characters, small.",
               composition="charcnn")  # fmt: skip
 register_size("charcnn_lm_medium", SubwordLM, "Convolutions over characters, medium.",
               composition="charcnn", char_widths=7, char_filters=50, **MEDIUM)  # fmt: skip
-register_size("sylconcat_lm", SubwordLM, "Syllables side by side, small.",
+register_size("sylconcat_lm", SubwordLM, "Concatenated syllables, small.",
               composition="sylconcat")  # fmt: skip
-register_size("sylconcat_lm_medium", SubwordLM, "Syllables side by side, medium.",
+register_size("sylconcat_lm_medium", SubwordLM, "Concatenated syllables, medium.",
               composition="sylconcat", unit_dim=200, highway_dim=800, **MEDIUM)  # fmt: skip
 register_size("morphsum_lm", SubwordLM, "Sums of morphs, small.", composition="morphsum")
 register_size("morphsum_lm_medium", SubwordLM, "Sums of morphs, medium.", composition="morphsum",

@@ -1,8 +1,8 @@
 """fairseq's Transformers, translation and language model, with any output layer.
 
-Every architecture name of fairseq's ``transformer`` and ``transformer_lm`` exists a second time
-with the ending ``_outlayers`` and takes ``--output-layer`` beside all of fairseq's own options,
-those of ``transformer`` also ``--source-embedding``.
+For every architecture name of fairseq's ``transformer`` and ``transformer_lm`` there is a
+``NAME_outlayers``, which takes ``--output-layer`` in addition to fairseq's options; those of
+``transformer`` also take ``--source-embedding``.
 """
 
 from argparse import Namespace
@@ -30,7 +30,7 @@ from fairseq_outlayers.reservoirs.transformer import FrozenLayersConfig, freeze_
 
 
 class WithOutputLayer(CompilesOutputLayer):
-    """Mix-in, in front of a stock model: builds that model, then gives it its output layer."""
+    """Mix-in for a stock model, first in its bases: builds it and replaces its output layer."""
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> Any:
@@ -44,7 +44,7 @@ class WithOutputLayer(CompilesOutputLayer):
 
 @register_model("transformer_outlayers")
 class OutlayersTransformer(WithOutputLayer, WithSourceEmbedding, TransformerModel):
-    """fairseq's Transformer: any output layer, any source embedding, frozen layers if asked for."""
+    """fairseq's Transformer with any output layer or source embedding, optionally frozen layers."""
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
@@ -75,36 +75,36 @@ def check_options(args: Any) -> None:
     if getattr(args, "adaptive_softmax_cutoff", None) is not None:
         raise UserError(
             f"--adaptive-softmax-cutoff {args.adaptive_softmax_cutoff} and --output-layer exclude "
-            "each other: an adaptive softmax is an output layer of its own, so choose fairseq's "
-            "architecture of the same name without _outlayers for it"
+            "each other: an adaptive softmax is itself an output layer; for it use fairseq's "
+            "architecture of the same name without _outlayers"
         )
     shared = getattr(args, "share_decoder_input_output_embed", False)
     if (shared or getattr(args, "share_all_embeddings", False)) and args.output_layer == "linear":
         raise UserError(
             "--share-decoder-input-output-embed or --share-all-embeddings (given, or set by the "
-            "--arch) ties the output to the input embeddings, and --output-layer linear does not: "
-            "pass --output-layer tied"
+            "--arch) ties the output to the input embeddings, but --output-layer linear does not: "
+            "use --output-layer tied"
         )
 
 
 def install_output_layer(decoder: TransformerDecoderBase, args: Any, dictionary: Any) -> None:
-    """Put the layer that ``args.output_layer`` names in the place of fairseq's projection."""
+    """Replace fairseq's projection by ``args.output_layer``."""
     decoder.output_projection = build_output_layer(
         args, decoder.embed_tokens, decoder.output_embed_dim, dictionary
     )
-    # fairseq would look for the weight of its own tied projection in checkpoints; ours has none.
+    # Otherwise fairseq expects the weight of its tied projection in checkpoints.
     decoder.share_input_output_embed = False
 
 
 def has_adaptive_softmax(arch: str) -> bool:
-    """Whether a stock architecture comes with an output layer of its own."""
+    """Whether a stock architecture has an adaptive softmax by default."""
     args = Namespace()
     ARCH_CONFIG_REGISTRY[arch](args)
     return getattr(args, "adaptive_softmax_cutoff", None) is not None
 
 
 def register_sizes() -> None:
-    """Give every named size of the two stock models its twin ``NAME_outlayers``."""
+    """Register ``NAME_outlayers`` for every named size of the two stock models."""
     for stock in ("transformer", "transformer_lm"):
         for arch in list(ARCH_MODEL_INV_REGISTRY[stock]):
             if arch != stock and not has_adaptive_softmax(arch):

@@ -7,10 +7,10 @@ from fairseq_outlayers.errors import UserError
 
 
 def parse_betas(text: str) -> Tuple[float, float]:
-    """Two numbers from ``(0.9, 0.98)``.
+    """Parse text like ``(0.9, 0.98)``.
 
     Raises:
-        UserError: if the text is something else.
+        UserError: if it is not two numbers in [0, 1).
     """
     try:
         first, second = map(float, ast.literal_eval(str(text)))

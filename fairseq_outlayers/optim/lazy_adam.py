@@ -21,7 +21,7 @@ from fairseq_outlayers.ranges import check_ranges, ranged
 
 logger = logging.getLogger(__name__)
 
-# What wraps or replaces gradients in ways that know nothing of sparse ones, and what to do instead.
+# Options that wrap or replace gradients without support for sparse ones, and alternatives.
 REFUSED_FLAGS = {
     "fp16": "use --amp, which keeps parameters in float32",
     "bf16": "use --amp, which keeps parameters in float32",
@@ -37,9 +37,9 @@ class LazyAdamConfig(FairseqDataclass):
     )
     adam_eps: float = ranged(1e-8, "added to the root of the second moment", above=0)
     weight_decay: float = ranged(
-        0.0, "decoupled, times the learning rate; reaches the rows updated only", at_least=0
+        0.0, "decoupled, times the learning rate; for updated rows only", at_least=0
     )
-    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
+    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     fp16: bool = II("common.fp16")
     bf16: bool = II("common.bf16")
     tpu: bool = II("common.tpu")
@@ -50,10 +50,10 @@ class LazyAdamConfig(FairseqDataclass):
 
 @register_optimizer("lazy_adam", dataclass=LazyAdamConfig)
 class LazyAdam(FairseqOptimizer):
-    """Adam that updates only the rows a batch has used, in embeddings and in the output layer.
+    """Adam that updates only the rows that a batch uses, in embeddings and in the output layer.
 
-    Meant for ``--criterion sampled_softmax``: there, an update costs the same whatever the size of
-    the vocabulary. Whatever has dense gradients is updated as by ``--optimizer adam``. Bias
+    For ``--criterion sampled_softmax``, where the cost of an update does not depend on the size of
+    the vocabulary. Parameters with dense gradients are updated as by ``--optimizer adam``. Bias
     correction counts the updates of a row, not of the model. With ``--amp`` an update that
     overflows changes no row, moment or count.
     """
@@ -64,18 +64,18 @@ class LazyAdam(FairseqOptimizer):
 
     @classmethod
     def prepare_model(cls, cfg: Any, model: nn.Module) -> None:
-        """Ask the tables for row-sparse gradients; called before the model is wrapped.
+        """Make gradients of tables row-sparse; called before the model is wrapped.
 
         Raises:
-            UserError: if an option is given that does not go with them.
+            UserError: if an option does not support them.
         """
         check_options(cfg)
         names = make_row_sparse(model)
-        logger.info(f"updated by the rows that a batch uses: {', '.join(names)}")
+        logger.info(f"updated row by row: {', '.join(names)}")
 
     @property
     def optimizer_config(self) -> Dict[str, Any]:
-        """Arguments of the optimizer from the options, which override those of a checkpoint."""
+        """Arguments of the optimizer; they override those of a checkpoint."""
         return {
             "lr": self.cfg.lr if isinstance(self.cfg.lr, float) else self.cfg.lr[0],
             "betas": parse_betas(self.cfg.adam_betas),
@@ -92,7 +92,7 @@ class LazyAdam(FairseqOptimizer):
         return row_gradients.clip_norm(self.params, max_norm, aggregate_norm_fn)
 
     def all_reduce_grads(self, module: nn.Module) -> None:
-        """Average gradients over processes: of tables here, all others as the wrapper does."""
+        """Average gradients over processes: of tables here, of others by the wrapper."""
         tables = [p for p in row_sparse_parameters(module) if p.requires_grad]
         with row_gradients.hidden(tables):
             super().all_reduce_grads(module)
@@ -102,11 +102,11 @@ class LazyAdam(FairseqOptimizer):
 
 
 def check_options(cfg: Any) -> None:
-    """Refuse options that would train wrongly or fail later, by name."""
+    """Refuse options that would train wrongly or fail later."""
     for option, advice in REFUSED_FLAGS.items():
         if getattr(cfg, option):
             raise UserError(
-                f"--{option.replace('_', '-')} does not go with the row-sparse gradients of "
+                f"--{option.replace('_', '-')} does not support the row-sparse gradients of "
                 f"--optimizer lazy_adam: {advice}"
             )
     require_whole_parameters(cfg, "the row-sparse gradients of --optimizer lazy_adam")

@@ -5,21 +5,21 @@ from typing import Any, Callable, Dict, Optional
 import torch
 from torch import Tensor
 
-# On a CPU: copies of so many numbers stay in its cache from one operation to the next.
+# On a CPU: copies of this many numbers stay in the cache between operations.
 NUMBERS_AT_A_TIME = 2**18
 
 
 class RowAdam(torch.optim.AdamW):
     """Adam (Kingma & Ba 2015), lazy in the rows of tables with row-sparse gradients.
 
-    A parameter with a dense gradient is updated by PyTorch's fused AdamW. Of a table with a sparse
-    gradient only the rows listed are: their moments, their weight decay and their count of updates
-    go on, those of all other rows stand still. Bias correction is by a row's own count. By the
-    global number of updates, a row first met late would move by
-    ``(1 - beta1) / sqrt(1 - beta2)`` learning rates, 3.16 with the usual betas, and not by one.
+    Parameters with dense gradients are updated by PyTorch's fused AdamW. Of a table with a sparse
+    gradient, only the listed rows change, including their moments, weight decay and update counts.
+    Bias correction uses a row's own count. With the global count, the first update of a row late in
+    training would be ``(1 - beta1) / sqrt(1 - beta2)`` learning rates, 3.16 with the usual betas,
+    instead of one.
 
-    With gradients for all rows in every update the two are equal. A table that has been updated by
-    rows once takes a dense gradient as one that lists every row.
+    With gradients for all rows in every update the two are equal. After a row-sparse update, a
+    dense gradient of the table updates every row.
 
     Args:
         params: parameters or groups of them.
@@ -38,13 +38,13 @@ class RowAdam(torch.optim.AdamW):
         weight_decay: float = 0.0,
     ):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
-        # PyTorch's fused AdamW looks at a gradient scaler's overflow by itself, and then would be
-        # called in spite of it. Rows know nothing of that: the scaler is to leave the step out.
+        # PyTorch's fused AdamW handles a gradient scaler's overflow itself, so its step is called
+        # even then. Row updates do not, so the scaler must skip the step.
         self._step_supports_amp_scaling = False
 
     @torch.no_grad()
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
-        """One update, after a call of ``closure`` if there is one; returns what that returned."""
+        """One update, after calling ``closure`` if given; returns its result."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -70,19 +70,19 @@ class RowAdam(torch.optim.AdamW):
         return parameter in self.state and self.state[parameter]["step"].dim() == 1
 
     def _rows_of(self, table: Tensor) -> Dict[str, Tensor]:
-        """The table's state, with a count of updates for every row."""
+        """The table's state, with an update count per row."""
         state = self.state[table]
         if not state:
             state["step"] = torch.zeros((), device=table.device)
             state["exp_avg"] = torch.zeros_like(table, memory_format=torch.preserve_format)
             state["exp_avg_sq"] = torch.zeros_like(table, memory_format=torch.preserve_format)
-        if state["step"].dim() == 0:  # so far, every update was one of all rows
+        if state["step"].dim() == 0:  # until now, every update was dense
             state["step"] = state["step"].expand(len(table)).clone()
         return state
 
 
 def _listed(gradient: Tensor) -> Tensor:
-    """The gradient as a sparse tensor with every row once; a dense one lists all of them."""
+    """The gradient as a coalesced sparse tensor; a dense one lists every row."""
     if gradient.is_sparse:
         return gradient.coalesce()
     rows = torch.arange(len(gradient), device=gradient.device).unsqueeze(0)
@@ -98,7 +98,7 @@ def update_rows(
 
     Args:
         table: ``(V, ...)``.
-        gradient: of the same shape, sparse in its first dimension, every row once.
+        gradient: of the same shape, sparse in its first dimension, coalesced.
         state: ``exp_avg`` and ``exp_avg_sq`` shaped like the table, and ``step``, ``(V,)``.
         group: ``lr``, ``betas``, ``eps`` and ``weight_decay``.
     """
@@ -122,7 +122,7 @@ def _update_some(
     state["exp_avg"].index_copy_(0, rows, mean)
     state["exp_avg_sq"].index_copy_(0, rows, square)
 
-    # In float64: 1 - beta2 of float32 has four digits. One number a row, (n, 1, ...).
+    # In float64: 1 - beta2 in float32 has four digits. One number per row, (n, 1, ...).
     counts = steps.double().view(-1, *[1] * (values.dim() - 1))
     step_size = (group["lr"] / (1 - beta1**counts)).to(values.dtype)
     root = (1 - beta2**counts).sqrt().to(values.dtype)

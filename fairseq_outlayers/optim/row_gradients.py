@@ -1,7 +1,7 @@
 """Clipping, scaling and averaging of gradients that may be row-sparse.
 
-fairseq's functions of the same names leave sparse gradients unscaled without a word
-(``multiply_grads``) or raise (``clip_grad_norm_``, ``LegacyDistributedDataParallel``).
+fairseq's own functions silently leave sparse gradients unscaled (``multiply_grads``) or raise
+(``clip_grad_norm_``, ``LegacyDistributedDataParallel``).
 """
 
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from torch import Tensor
 
 
 def merge_rows(parameters: Iterable[Tensor]) -> List[Tensor]:
-    """Make every sparse gradient list each row once; returns the numbers of all gradients.
+    """Coalesce sparse gradients; returns the values of all gradients.
 
-    They may be changed in place. Of a sparse gradient these are the rows listed, ``(n, ...)``.
+    They may be changed in place. Those of a sparse gradient are the listed rows, ``(n, ...)``.
     """
     given = [parameter for parameter in parameters if parameter.grad is not None]
     _coalesce([p for p in given if _gradient(p).is_sparse and not _gradient(p).is_coalesced()])
@@ -29,10 +29,9 @@ def _gradient(parameter: Tensor) -> Tensor:
 
 
 def _coalesce(tables: Sequence[Tensor]) -> None:
-    """Make the sparse gradients of tables list each row once.
+    """Coalesce the sparse gradients of tables.
 
-    On an accelerator all of them together, so that the host waits for their sizes once and not for
-    every table.
+    On an accelerator all of them together, with one synchronization instead of one per table.
     """
     if not tables or tables[0].device.type == "cpu":
         for table in tables:
@@ -45,20 +44,20 @@ def _coalesce(tables: Sequence[Tensor]) -> None:
 
 
 def _merged(gradient: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-    """Different rows in front of as much room as there are rows listed, without waiting.
+    """Coalesce into tensors of the same size, without synchronizing.
 
     Returns:
-        Rows ``(n,)``, their sums ``(n, ...)``, and how many of them differ, a scalar; the sums
-        behind them are zero.
+        Rows ``(n,)``, their sums ``(n, ...)``, and the number of distinct rows, a scalar; rows
+        after those are padding with zero sums.
     """
     listed, order = gradient._indices()[0].sort(stable=True)
     if len(listed) == 0:
         return listed, gradient._values(), listed.new_zeros(())
-    place = torch.cat([listed.new_zeros(1), (listed[1:] != listed[:-1]).long().cumsum(0)])
-    rows = torch.zeros_like(listed).scatter_(0, place, listed)
+    index = torch.cat([listed.new_zeros(1), (listed[1:] != listed[:-1]).long().cumsum(0)])
+    rows = torch.zeros_like(listed).scatter_(0, index, listed)
     values = gradient._values()
-    sums = torch.zeros_like(values).index_add_(0, place, values.index_select(0, order))
-    return rows, sums, place[-1] + 1
+    sums = torch.zeros_like(values).index_add_(0, index, values.index_select(0, order))
+    return rows, sums, index[-1] + 1
 
 
 def _sparse(rows: Tensor, values: Tensor, shape: Tuple[int, ...]) -> Tensor:
@@ -68,15 +67,15 @@ def _sparse(rows: Tensor, values: Tensor, shape: Tuple[int, ...]) -> Tensor:
 
 
 def merge_each_batch(table: Tensor) -> None:
-    """Add up a table's gradient batch by batch, as several processes do.
+    """Sum a table's gradient batch by batch, as several processes do.
 
-    autograd lists the rows of all batches of an update (``--update-freq``) behind each other, and
-    merging them afterwards adds a word's gradients in the order of its places. Processes add up
-    their own batch first. So here each batch's rows are merged before they join those before, on a
-    CPU; then two processes equal one with ``--update-freq 2`` bit for bit. Rows whose gradient is
-    zero, as that of padding, are dropped, as :func:`average_over_processes` drops them: else their
-    moments would move a row on one process that stays where it is on two. On an accelerator the
-    host would have to wait for every table and batch, and the two differ.
+    autograd concatenates the rows of all batches of an update (``--update-freq``); coalescing them
+    afterwards sums a word's gradients position by position, but processes sum their own batch
+    first. So on a CPU each batch is coalesced before it is accumulated, and two processes equal one
+    with ``--update-freq 2`` bit for bit. Rows whose gradient is zero, such as that of padding, are
+    dropped, as :func:`average_over_processes` drops them; otherwise their moments would move them on
+    one process only. On an accelerator this would synchronize for every table and batch, so one
+    process and two differ.
     """
     table.register_hook(_merged_on_cpu)
 
@@ -113,16 +112,16 @@ def clip_norm(
     max_norm: float,
     aggregate: Optional[Callable[[Tensor], Tensor]] = None,
 ) -> Tensor:
-    """Scale all gradients such that their joint norm is at most ``max_norm``, if that is not 0.
+    """Scale all gradients to a joint norm of at most ``max_norm``.
 
-    A row listed twice would enter the norm as two rows; it is the sum that counts.
+    Coalesces first: duplicate rows would count separately.
 
     Args:
         parameters: whose gradients are clipped.
-        max_norm: 0 to leave them as they are.
-        aggregate: makes the norm over all processes of this process's.
+        max_norm: 0 for no clipping.
+        aggregate: maps the norm of this process to that of all processes.
     Returns:
-        The norm before.
+        The norm before clipping.
     """
     numbers = merge_rows(parameters)
     if not numbers:
@@ -137,7 +136,7 @@ def clip_norm(
 
 @contextmanager
 def hidden(parameters: Sequence[Tensor]) -> Iterator[None]:
-    """Parameters that ``LegacyDistributedDataParallel`` passes over as long as this lasts."""
+    """Hide parameters from ``LegacyDistributedDataParallel``."""
     for parameter in parameters:
         parameter.requires_grad_(False)
     try:
@@ -150,8 +149,8 @@ def hidden(parameters: Sequence[Tensor]) -> Iterator[None]:
 def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     """Set the gradients of tables to their means over the processes of ``group``.
 
-    Each may be sparse or dense, the same in all processes; None counts as a sparse one without
-    rows. The host waits for a device once, whatever the number of tables and processes.
+    Each may be sparse or dense, the same in all processes; None counts as sparse without rows.
+    Synchronizes once for all tables and processes.
     """
     world_size, listed = dist.get_world_size(group), []
     for table in tables:
@@ -162,20 +161,20 @@ def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     if not listed:
         return
     own = [_merged(_without_rows(p) if p.grad is None else p.grad) for p in listed]
-    # A process that has run out of batches repeats one with a loss of zero. What that batch lists
-    # has not been met in this update; nor have the rows behind the different ones, which are zero.
-    met = [_not_zero(values) for _, values, _ in own]
-    counts = torch.stack([of_table.sum() for of_table in met])
-    everywhere = [torch.empty_like(counts) for _ in range(world_size)]
-    dist.all_gather(everywhere, counts, group=group)
-    sizes = torch.stack([*everywhere, counts]).t().tolist()
-    for table, (rows, values, _), is_met, of_table in zip(listed, own, met, sizes, strict=True):
+    # A process without further batches repeats one with zero loss. Its rows do not belong to this
+    # update; neither does the padding of _merged. Both are zero.
+    used = [_not_zero(values) for _, values, _ in own]
+    counts = torch.stack([of_table.sum() for of_table in used])
+    all_counts = [torch.empty_like(counts) for _ in range(world_size)]
+    dist.all_gather(all_counts, counts, group=group)
+    sizes = torch.stack([*all_counts, counts]).t().tolist()
+    for table, (rows, values, _), is_used, of_table in zip(listed, own, used, sizes, strict=True):
         *of_processes, number = of_table
-        first = (~is_met).byte().argsort(stable=True)[:number]
-        everyones_rows = _gather(rows[first], of_processes, group)
-        everyones = _gather(values[first].div_(world_size), of_processes, group)
+        first = (~is_used).byte().argsort(stable=True)[:number]
+        all_rows = _gather(rows[first], of_processes, group)
+        all_values = _gather(values[first].div_(world_size), of_processes, group)
         table.grad = torch.sparse_coo_tensor(
-            everyones_rows.unsqueeze(0), everyones, table.shape, check_invariants=False
+            all_rows.unsqueeze(0), all_values, table.shape, check_invariants=False
         )
     _coalesce(listed)
 
@@ -186,7 +185,7 @@ def _without_rows(table: Tensor) -> Tensor:
 
 
 def _gather(own: Tensor, sizes: Sequence[int], group: Any) -> Tensor:
-    """``(n, ...)`` of all processes behind each other.
+    """Concatenate tensors ``(n, ...)`` of all processes.
 
     Args:
         own: this process's.
@@ -194,6 +193,6 @@ def _gather(own: Tensor, sizes: Sequence[int], group: Any) -> Tensor:
     """
     padded = own.new_zeros(max(sizes), *own.shape[1:])
     padded[: len(own)] = own
-    everything = [torch.empty_like(padded) for _ in sizes]
-    dist.all_gather(everything, padded, group=group)
-    return torch.cat([part[:size] for part, size in zip(everything, sizes, strict=True)])
+    gathered = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(gathered, padded, group=group)
+    return torch.cat([part[:size] for part, size in zip(gathered, sizes, strict=True)])

@@ -14,26 +14,26 @@ from fairseq_outlayers.ranges import check_ranges, ranged
 @dataclass
 class ShrinkAfterRiseConfig(FairseqDataclass):
     lr_shrink: float = ranged(
-        0.5, "factor of the learning rate after every epoch, once begun", at_least=0
+        0.5, "factor of the learning rate after every epoch, once the loss has risen", at_least=0
     )
-    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - a name to look up, never changed
+    lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
 
 @register_lr_scheduler("shrink_after_rise", dataclass=ShrinkAfterRiseConfig)
 class ShrinkAfterRise(FairseqLRScheduler):
-    """Constant until the validation loss first rises; from that epoch on smaller after every epoch.
+    """Constant until the validation loss first rises, then shrinks after every epoch.
 
     The rule of OpenNMT and of Pappas et al. (2018), who halve. fairseq's ``reduce_lr_on_plateau``
-    shrinks only after the epochs that bring no progress.
+    shrinks only after epochs without improvement.
     """
 
     def __init__(self, cfg: Any, optimizer: Any):
         super().__init__(cfg, optimizer)
         if len(cfg.lr) > 1:
             raise UserError(
-                f"--lr {','.join(map(str, cfg.lr))}: --lr-scheduler shrink_after_rise starts from "
-                "one learning rate; give one, or use --lr-scheduler fixed"
+                f"--lr {','.join(map(str, cfg.lr))}: --lr-scheduler shrink_after_rise takes a "
+                "single learning rate; give one, or use --lr-scheduler fixed"
             )
         check_ranges(cfg, ShrinkAfterRiseConfig)
         self.previous: Optional[float] = None
@@ -41,7 +41,7 @@ class ShrinkAfterRise(FairseqLRScheduler):
         self.optimizer.set_lr(cfg.lr[0])
 
     def state_dict(self) -> Dict[str, Any]:
-        """Without the learning rate itself: that is in the optimizer's state."""
+        """The state without the learning rate, which is in the optimizer's state."""
         return {"previous": self.previous, "has_risen": self.has_risen}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ class ShrinkAfterRise(FairseqLRScheduler):
         self.has_risen = state_dict["has_risen"]
 
     def step(self, epoch: int, val_loss: Optional[float] = None) -> float:
-        """Take in the validation loss of an epoch; epochs without one change nothing."""
+        """Update the learning rate by an epoch's validation loss, if there is one."""
         if val_loss is not None:
             self.has_risen |= self._is_worse(val_loss)
             self.previous = val_loss

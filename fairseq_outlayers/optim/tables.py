@@ -9,10 +9,10 @@ from fairseq_outlayers.tables.table import tables_of_model
 
 
 def make_row_sparse(model: nn.Module) -> List[str]:
-    """Give the tables of a model row-sparse gradients; returns their names.
+    """Make the gradients of a model's tables row-sparse; returns the tables' names.
 
-    Tables are the weights of embeddings, and what other modules declare as tables
-    (``tables/table.py``). Must be called before the model is wrapped for data parallelism.
+    Tables are embedding weights and declared tables (``tables/table.py``). Must be called before
+    the model is wrapped for data parallelism.
     """
     for table in tables_of_model(model):
         if table.parameter.requires_grad:
@@ -25,15 +25,15 @@ def make_row_sparse(model: nn.Module) -> List[str]:
 
 
 def row_sparse_parameters(model: nn.Module) -> List[nn.Parameter]:
-    """Those whose gradients may list rows, also through a data-parallel wrapper."""
+    """Parameters with row-sparse gradients, also through a data-parallel wrapper."""
     found = {id(t.parameter): t.parameter for t in tables_of_model(model) if t.row_sparse}
     return list(found.values())
 
 
 def _hide_from_pytorch_ddp(model: nn.Module, names: List[str]) -> None:
-    """Leave the gradients of tables to the optimizer, whatever the wrapper.
+    """Exclude gradients of tables from PyTorch's DDP; the optimizer averages them.
 
-    PyTorch's wrapper decides by module and in advance which gradients will be sparse, and takes
-    none from anything but ``nn.Embedding``. It reads this attribute when it is made.
+    DDP decides in advance which gradients are sparse, and accepts sparse ones only from
+    ``nn.Embedding``. It reads this attribute when it is constructed.
     """
     object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", names)

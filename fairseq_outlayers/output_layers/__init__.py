@@ -32,23 +32,23 @@ OUTPUT_LAYER = Selection(
     OUTPUT_LAYERS,
     option="output_layer",
     default="linear",
-    help_text="how the classes (words of the target vocabulary) are scored",
+    help_text="how classes (words of the target vocabulary) are scored",
 )
 
 
 def build_output_layer(
     config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
 ) -> OutputLayer:
-    """The layer that ``config.output_layer`` names; every model of ours calls this.
+    """Build the layer ``config.output_layer``; all of our models use this.
 
     Args:
-        config: a model's configuration, which has the fields of ``OutputLayerConfig``.
+        config: of a model, with the fields of ``OutputLayerConfig``.
         embedding: the decoder's input embeddings, ``(V, d)``.
-        hidden_size: size of the decoder states that will be scored.
+        hidden_size: size of the decoder states.
         dictionary: the target dictionary.
     Raises:
-        UserError: if the name is unknown, the dimensions do not suit the layer, or it has a table
-            that it does not declare.
+        UserError: if the name is unknown, the layer does not support the sizes, or it has an
+            undeclared table.
     """
     chosen = OUTPUT_LAYER.choose(config)
     kind = OUTPUT_LAYERS.get(plain_layer(config) or "", chosen)

@@ -28,7 +28,7 @@ class BilinearOutputLayer(StructureOutputLayer):
     def build_from_contexts(
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, nonlinearity: Any
     ) -> Any:
-        """With a projection of contexts, ``H -> d``, without a bias in the paper."""
+        """Build with a projection of contexts, ``H -> d``, without bias in the paper."""
         cls.check_embedding(embedding)
         bias = inner_bias(config, in_paper=False)
         projection = make_projection(hidden_size, embedding.embedding_dim, bias)

@@ -1,9 +1,8 @@
-"""Output layers and their models as ``torch.jit.script`` can compile them, for inference.
+"""Output layers and models for ``torch.jit.script``, for inference.
 
-TorchScript compiles ``forward`` and all that it calls. An output layer asks its tables for rows
-and keeps computed class vectors, which is no TorchScript; but once a model is trained, scores are
-``project(hidden)`` by a matrix of classes. ``torch.jit.script`` asks a module's
-``__prepare_scriptable__`` what to compile in its place.
+TorchScript cannot compile table lookups and cached class embeddings of output layers. For a trained
+model, scores are the product of ``project(hidden)`` and a class matrix, so
+``__prepare_scriptable__``, which ``torch.jit.script`` calls, returns a module with that matrix.
 """
 
 import copy
@@ -19,7 +18,7 @@ from fairseq_outlayers.output_layers.base import OutputLayer
 
 
 class CompiledProjection(nn.Module):
-    """``F.linear(project(hidden), class_matrix, class_biases)``; a subclass has ``project``."""
+    """``F.linear(project(hidden), class_matrix, class_biases)``; subclasses define ``project``."""
 
     project: Any
     class_matrix: Tensor
@@ -31,17 +30,17 @@ class CompiledProjection(nn.Module):
 
 @torch.no_grad()
 def compiled_layer(layer: OutputLayer) -> nn.Module:
-    """What TorchScript compiles in the place of an output layer, with the parameters of now.
+    """A TorchScript-compatible replacement of an output layer, with its current parameters.
 
-    Tables are shared with the layer; class vectors that are computed are computed once.
+    Tables are shared with the layer; computed class embeddings are computed once.
 
     Raises:
-        UserError: in training, whose dropout and gradients the matrix would not have.
+        UserError: in training.
     """
     if layer.training:
         raise UserError("torch.jit.script compiles models for inference: call model.eval() first")
     kind = type(layer)
-    # TorchScript reads annotations of attributes, and would compile properties.
+    # A new class, because TorchScript reads annotations and compiles properties of the original.
     namespace: Dict[str, Any] = {"__annotations__": {}, "project": kind.project}
     made = type(f"Compiled{kind.__name__}", (CompiledProjection,), namespace)()
     for name, value in vars(layer).items():
@@ -56,34 +55,33 @@ def compiled_layer(layer: OutputLayer) -> nn.Module:
 
 
 class CompilesOutputLayer(nn.Module):
-    """Mix-in for models whose encoder and decoder are fairseq's, which are TorchScript."""
+    """Mix-in for models with fairseq's encoder and decoder, which TorchScript supports."""
 
     def __prepare_scriptable__(self) -> nn.Module:
-        """The model with a compiled output layer; this one stays as it is."""
+        """A copy of the model with a compiled output layer."""
         decoder: Any = self.decoder
         embedding = getattr(getattr(self, "encoder", decoder), "embed_tokens", None)
         if type(embedding) is not nn.Embedding:
             raise UserError(
-                f"torch.jit.script: source vectors by {type(embedding).__name__} are no "
-                "TorchScript; a model without --source-embedding and --internal-vocabulary is"
+                f"torch.jit.script: cannot compile the source embedding {type(embedding).__name__};"
+                " use a model without --source-embedding and --internal-vocabulary"
             )
         return _with(self, "decoder", _with(decoder, "output_projection",
                      compiled_layer(decoder.output_projection)))  # fmt: skip
 
 
 class NotCompiled:
-    """Mix-in for models that TorchScript cannot compile, and which say so."""
+    """Mix-in for models that TorchScript cannot compile: raises a clear error."""
 
     def __prepare_scriptable__(self) -> nn.Module:
         raise UserError(
-            f"torch.jit.script: {type(self).__name__} is no TorchScript: its steps are functions "
-            "made for each batch, with named states; use --arch transformer_outlayers, or "
-            "python -m fairseq_outlayers export"
+            f"torch.jit.script: cannot compile {type(self).__name__}, whose steps are closures; "
+            "use --arch transformer_outlayers, or python -m fairseq_outlayers export"
         )
 
 
 def _with(module: Any, name: str, child: nn.Module) -> Any:
-    """A copy that shares everything but one child."""
+    """A shallow copy with one child replaced."""
     twin = copy.copy(module)
     twin._modules = {**module._modules, name: child}
     return twin

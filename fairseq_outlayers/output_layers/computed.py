@@ -1,4 +1,4 @@
-"""Computed class embeddings, cached until a parameter may have changed."""
+"""Computed class embeddings, cached at inference."""
 
 from abc import abstractmethod
 from typing import Optional
@@ -12,13 +12,13 @@ from fairseq_outlayers.output_layers.base import OutputLayer
 class ComputedOutputLayer(CachedAtInference, OutputLayer):
     """An output layer whose class embeddings are a function of parameters.
 
-    With gradients they are computed at every call, so once a batch; without, and outside training,
-    those of all classes are kept (``layers/cached_at_inference.py``).
+    In training they are computed once per batch; at inference those of all classes are cached
+    (``layers/cached_at_inference.py``).
     """
 
     @abstractmethod
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
-        """What ``class_embeddings`` returns, computed."""
+        """Compute ``class_embeddings``."""
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         if ids is not None:

@@ -27,8 +27,8 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         projections: ``U_i`` and ``b_i``.
         nonlinearity: ``f``.
         dropout: before each projection.
-        adds_previous: whether ``E^(i-1)`` is added as well.
-        bias: whether every class has a bias of its own.
+        adds_previous: also add ``E^(i-1)``.
+        bias: whether classes have biases.
     """
 
     @dataclass
@@ -39,7 +39,7 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         )
         deep_residual_previous: bool = field(
             default=False,
-            metadata={"help": "add the layer below too, not only the embeddings (deep_residual)"},
+            metadata={"help": "also add the layer below, not only the embeddings (deep_residual)"},
         )
 
     def __init__(

@@ -17,14 +17,14 @@ from fairseq_outlayers.tables.external_table import ExternalTable
 class ExternalJointOutputLayer(ComputedOutputLayer):
     """``z = tanh(E U^T + 1 b_u^T) tanh(V h + b_v) + b`` with fixed external vectors ``E``.
 
-    The joint layer of Pappas et al. (2018, eq. 14) whose classes are described by vectors of target
-    words from monolingual text, as Di Gangi & Federico (2017) describe source words.
+    The joint layer of Pappas et al. (2018, eq. 14) with classes represented by vectors of target
+    words from monolingual text, like the source words of Di Gangi & Federico (2017).
 
     Args:
         table: ``E``, a row for each class.
         class_encoder: ``(..., d_ext) -> (..., d_j)``.
         context_encoder: ``(..., H) -> (..., d_j)``.
-        bias: whether every class has a bias of its own.
+        bias: whether classes have biases.
     """
 
     depends_on_words = True
@@ -50,7 +50,7 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
         super().__init__(len(table), bias)
         self.class_encoder = class_encoder
         self.context_encoder = context_encoder
-        # Every class enters every loss: here the table is in memory, though in no checkpoint.
+        # In memory, because every loss uses every class; not in the checkpoint.
         rows = table.vectors(torch.arange(len(table))).to(torch.get_default_dtype())
         self.register_buffer("class_vectors", rows, persistent=False)
         table.register(self)

@@ -1,4 +1,4 @@
-"""The joint output layer: embeddings and decoder states are projected into a joint space."""
+"""The joint output layer projects embeddings and decoder states into a joint space."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional
@@ -20,15 +20,15 @@ from fairseq_outlayers.ranges import depth, width
 class AdditiveEncoder(nn.Module):
     """``x_1 = f(W_1 x_0)``, then ``x_{i+1} = x_i + f(W_{i+1} x_i)``.
 
-    One layer is the paper's. More of them, each small, are its proposal for future work: capacity
-    by consecutive additive transformations instead of one wide one.
+    The paper uses one layer. Several small ones are its proposal for future work: consecutive
+    additive transformations instead of one wide layer.
 
     Args:
         input_size: size of ``x_0``.
         output_size: size of all others.
-        num_layers: how many.
+        num_layers: number of layers.
         nonlinearity: ``f``.
-        bias: whether the maps ``W`` have one.
+        bias: whether the maps ``W`` have biases.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class AdditiveEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``(..., input_size) -> (..., output_size)``."""
-        for number, projection in enumerate(self.projections):  # as TorchScript can compile it
+        for number, projection in enumerate(self.projections):  # TorchScript supports enumerate
             step = self.nonlinearity(projection(x))
             x = step if number == 0 else x + step
         return x
 
 
 def joint_encoders(config: Any, class_size: int, hidden_size: int) -> List[AdditiveEncoder]:
-    """The encoder of classes and that of contexts, into the joint space of ``--joint-dim``.
+    """Encoders of classes and of contexts into the joint space of ``--joint-dim``.
 
     Args:
         config: has the fields of ``JointOutputLayer.Config``.
-        class_size: of a class description.
+        class_size: of a class's input vector.
         hidden_size: of a decoder state.
     """
     bias = inner_bias(config, in_paper=True)
@@ -76,12 +76,12 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         embedding: the decoder's input embeddings ``E``, ``(V, d)``.
         class_encoder: ``(..., d) -> (..., d_j)``.
         context_encoder: ``(..., H) -> (..., d_j)``.
-        bias: whether every class has a bias of its own.
+        bias: whether classes have biases.
     """
 
     @dataclass
     class Config(StructureConfig):
-        joint_dim: int = width(512, "size of the space where embeddings and decoder states meet")
+        joint_dim: int = width(512, "size of the joint space of embeddings and decoder states")
         joint_layers: int = depth(1, "consecutive additive transformations into the joint space")
 
     context_modules = ("context_encoder",)

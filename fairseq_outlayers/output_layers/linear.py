@@ -1,4 +1,4 @@
-"""The untied output layer: a vector of its own for every class."""
+"""The untied output layer: a separate weight row for every class."""
 
 from typing import Any, Optional
 
@@ -16,7 +16,7 @@ class LinearOutputLayer(OutputLayer):
     Args:
         num_classes: ``V``.
         hidden_size: ``H``.
-        bias: whether every class has a bias of its own.
+        bias: whether classes have biases.
     """
 
     weight: nn.Parameter

@@ -1,4 +1,4 @@
-"""Shared by the structure-aware output layers of Pappas et al. (2018)."""
+"""Shared code of the structure-aware output layers of Pappas et al. (2018)."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict
@@ -12,7 +12,7 @@ from fairseq_outlayers.registry import lookup
 
 
 def identity(x: Tensor) -> Tensor:
-    """No nonlinearity; a function that TorchScript can compile, as a lambda is not."""
+    """No nonlinearity; TorchScript cannot compile a lambda."""
     return x
 
 
@@ -44,17 +44,17 @@ class StructureConfig(EmbeddingOutputLayer.Config):
 
 
 def inner_bias(config: Any, in_paper: bool) -> bool:
-    """Whether a projection, which has a bias in the paper or has not, gets one."""
+    """Whether a projection has a bias, by ``--joint-inner-bias``."""
     return {"paper": in_paper, "all": True, "none": False}[config.joint_inner_bias]
 
 
 def activation(config: Any) -> Callable[[Tensor], Tensor]:
-    """The nonlinearity that ``--joint-activation`` names."""
+    """The nonlinearity ``--joint-activation``."""
     return lookup(ACTIVATIONS, config.joint_activation, "--joint-activation")
 
 
 def make_projection(inputs: int, outputs: int, bias: bool) -> nn.Linear:
-    """A linear map that keeps the scale of its inputs at the start."""
+    """A linear map that initially preserves the scale of its inputs."""
     projection = nn.Linear(inputs, outputs, bias)
     nn.init.normal_(projection.weight, std=inputs**-0.5)
     if bias:
@@ -68,8 +68,8 @@ class StructureOutputLayer(EmbeddingOutputLayer):
     Args:
         embedding: the decoder's input embeddings ``E``, ``(V, d)``.
         projection: between the space of ``E`` and that of the decoder states.
-        nonlinearity: on top of the projection.
-        bias: whether every class has a bias of its own.
+        nonlinearity: after the projection.
+        bias: whether classes have biases.
     """
 
     Config = StructureConfig

@@ -19,7 +19,7 @@ from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import make_projection
 
 ORIGINAL = "original"
-PRESETS = {  # which of a model's layers, bottom-up, are the same at input and output
+PRESETS = {  # which layers, bottom-up, input and output share
     "none": lambda layers: [],
     "re": lambda layers: layers[:1],
     "rw": lambda layers: layers[1:],
@@ -30,15 +30,15 @@ PRESETS = {  # which of a model's layers, bottom-up, are the same at input and o
 class SubwordOutputLayer(ComputedOutputLayer):
     """``z = rows h + b``, ``row_w = P HW2(HW1(units of w))`` (Assylbekov & Takhanov 2018).
 
-    Any of its layers may be those of the model's input embeddings (``--tie``).
+    Any of its layers may be shared with the model's input embeddings (``--tie``).
 
     Args:
         words: the units of every word.
-        shared: the input embeddings whose layers are used, or None.
-        tied: names of the layers used from there; the others are new.
+        shared: the input embeddings with the shared layers, or None.
+        tied: names of the shared layers; the others are new.
         hidden_size: ``H``; a projection ``P: (H, D)`` is added only if word vectors have another
             size.
-        bias: whether every class has a bias of its own.
+        bias: whether classes have biases.
     """
 
     depends_on_words = True
@@ -49,9 +49,9 @@ class SubwordOutputLayer(ComputedOutputLayer):
             default="none",
             metadata={
                 "help": "layers that the output layer subword shares with composed input "
-                "embeddings: original (a plain softmax), none, re (the units' vectors), rw (all "
-                "others), re_rw, or names with commas between them of emb, proj (sylconcat), "
-                "cnn (charcnn), hw1, hw2"
+                "embeddings: original (a plain softmax), none, re (unit embeddings), rw (all "
+                "others), re_rw, or a comma-separated list of emb, proj (sylconcat), cnn "
+                "(charcnn), hw1, hw2"
             },
         )
 
@@ -72,7 +72,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
         self.parts = nn.ModuleDict(
             composition.build_parts([name for name in layers if name not in tied])
         )
-        # A tuple hides the module from registration: its layers are the input's.
+        # A tuple prevents registration: the layers belong to the input.
         self._shared = (shared,)
         self._tied = tied
         size = composition.output_size
@@ -91,9 +91,8 @@ class SubwordOutputLayer(ComputedOutputLayer):
         tied = tied_layers(config.tie, words.composition.all_parts())
         if tied and shared is None:
             raise UserError(
-                f"--tie {config.tie}: the input embeddings of this model are a plain table, whose "
-                "layers the output layer subword cannot share; leave --tie out, or use --arch "
-                "subword_lm"
+                f"--tie {config.tie}: the input embeddings of this model are a plain table, so "
+                "there are no layers to share; leave --tie out, or use --arch subword_lm"
             )
         return cls(words, shared, tied, hidden_size, bias=not config.no_class_bias)
 
@@ -101,26 +100,26 @@ class SubwordOutputLayer(ComputedOutputLayer):
         return self._project_rows(self.words(self.layers(), ids))
 
     def compose_rows(self, units: Tensor) -> Tensor:
-        """Class embeddings, ``(N, H)``, of any words by the ids of their units, ``(N, L)``."""
+        """Class embeddings, ``(N, H)``, of words given by their unit ids, ``(N, L)``."""
         return self._project_rows(self.words.compose(self.layers(), units))
 
     def _project_rows(self, rows: Tensor) -> Tensor:
         return rows if self.projection is None else self.projection(rows)
 
     def layers(self) -> Any:
-        """All layers by name, those of the input included."""
+        """All layers by name, including shared ones."""
         shared = self._shared[0]
         tied = {} if shared is None else {name: shared.parts[name] for name in self._tied}
         return {**dict(self.parts.items()), **tied}
 
 
 def plain_layer(config: Any) -> Optional[str]:
-    """The output layer that ``subword`` stands for where it composes nothing; None where it does.
+    """The plain output layer that ``subword`` means without composition; else None.
 
-    ``--tie original`` and ``--composition word`` are names of the paper's for a plain softmax.
+    ``--tie original`` and ``--composition word`` are the paper's names for a plain softmax.
 
     Raises:
-        UserError: if ``--tie`` names layers that words without a composition lack.
+        UserError: if ``--tie`` names layers that do not exist without a composition.
     """
     if config.output_layer != "subword":
         return None
@@ -133,13 +132,13 @@ def plain_layer(config: Any) -> Optional[str]:
 
 
 def tied_layers(tie: str, layers: Sequence[str]) -> FrozenSet[str]:
-    """The names in ``--tie``, or those that a preset stands for.
+    """Names of the layers that ``--tie`` shares.
 
     Args:
-        tie: a preset, or names with commas between them.
+        tie: a preset, or a comma-separated list of names.
         layers: of the composition, bottom-up.
     Raises:
-        UserError: if a name is no layer of the composition.
+        UserError: if a name is not a layer of the composition.
     """
     if tie in PRESETS:
         return frozenset(PRESETS[tie](list(layers)))

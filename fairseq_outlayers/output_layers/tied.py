@@ -1,4 +1,4 @@
-"""Weight tying: the input embeddings serve as class vectors."""
+"""Weight tying: class embeddings are the input embeddings."""
 
 from typing import Any, Optional
 
@@ -11,12 +11,12 @@ from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 class TiedOutputLayer(EmbeddingOutputLayer):
     """``z = E h + b`` with ``E`` the decoder's input embeddings (Press & Wolf 2017).
 
-    Unlike fairseq's ``--share-decoder-input-output-embed``, every class keeps a bias.
+    Unlike fairseq's ``--share-decoder-input-output-embed``, it has class biases.
 
     Args:
         embedding: the decoder's input embeddings ``E``, ``(V, d)``.
         hidden_size: ``H``, which must equal ``d``.
-        bias: whether every class has a bias of its own.
+        bias: whether classes have biases.
     Raises:
         UserError: if ``d`` and ``H`` differ.
     """

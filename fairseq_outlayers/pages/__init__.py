@@ -1,4 +1,4 @@
-"""Self-contained HTML pages made of plain data: no network, no framework, nothing of recipes."""
+"""Self-contained HTML pages from plain data, without network, framework or recipe code."""
 
 from fairseq_outlayers.pages.inspection_page import inspection_page
 from fairseq_outlayers.pages.recipe_page import recipe_page

@@ -1,4 +1,4 @@
-"""The frame of every page: escaping, embedded data, style, scripts, light and dark."""
+"""The template of all pages: escaping, embedded data, style, scripts, light and dark mode."""
 
 import base64
 import hashlib
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Sequence
 
 ASSETS = Path(__file__).parent / "assets"
-GENERATOR = "fairseq_outlayers"  # by which a page of ours is known
-# XML and HTML have no place for them, and a terminal would obey them.
+GENERATOR = "fairseq_outlayers"  # identifies our pages
+# Invalid in XML and HTML, and interpreted by terminals.
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -20,9 +20,9 @@ def escape(text: object) -> str:
 
 
 def element(tag: str, content: str = "", **attributes: object) -> str:
-    """An element; ``content`` is HTML, attributes are text (``class_`` and ``data_x`` as in HTML).
+    """An element; ``content`` is HTML, attributes are text (``class_`` is ``class``).
 
-    Attributes that are None or False are left out, those that are True have no value.
+    Attributes that are None or False are left out; True gives an attribute without a value.
     """
     given = "".join(
         f" {name.strip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')
@@ -33,7 +33,7 @@ def element(tag: str, content: str = "", **attributes: object) -> str:
 
 
 def json_script(name: str, data: Any) -> str:
-    """Data for the page's script; no text of theirs can end the element."""
+    """Data for the page's script, escaped so that no text can close the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029\x7f":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -41,9 +41,9 @@ def json_script(name: str, data: Any) -> str:
 
 
 def document(title: str, body: str, scripts: Sequence[str], footer: str = "") -> str:
-    """A whole page.
+    """A complete page.
 
-    The page's policy allows its own scripts by their checksums and nothing from outside.
+    Its content security policy allows only its own scripts, by checksum.
 
     Args:
         title: text.

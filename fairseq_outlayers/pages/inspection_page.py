@@ -1,4 +1,4 @@
-"""The page of a test set: summary, sentences to filter, and each sentence in detail."""
+"""The page of a test set: summary, filterable sentences, and sentence details."""
 
 from typing import Any, Dict, List, Sequence
 
@@ -8,8 +8,8 @@ from fairseq_outlayers.pages.intervals import interval_plot
 SCRIPTS = ("page.js", "sentence_list.js", "words.js", "attention.js", "sentence.js")
 FILTERS = {
     "unknown": ("unknown words", "A translation has a word that the model does not know"),
-    "misses": ("candidate misses", "The reference has a word that was no candidate"),
-    "differ": ("models differ", "The two models do not translate alike"),
+    "misses": ("candidate misses", "The reference has a word that was not a candidate"),
+    "differ": ("models differ", "The translations of the two models differ"),
 }
 VIEW_OF_TEXT = ("source", "unknown_source", "reference", "unknown_reference")
 
@@ -20,7 +20,7 @@ def inspection_page(data: Dict[str, Any], title: str, command: str = "") -> str:
     Args:
         data: of :func:`fairseq_outlayers.analysis.inspection.inspect_test_set`.
         title: of the page.
-        command: that made it.
+        command: that generated it.
     """
     models = data["models"]
     sentences = data["sentences"]
@@ -39,7 +39,7 @@ def inspection_page(data: Dict[str, Any], title: str, command: str = "") -> str:
 <ol id="sentences">
 {rows}
 </ol>
-<p id="nothing" hidden>No sentence is like that.</p>
+<p id="nothing" hidden>No sentence matches.</p>
 </section>
 <article id="detail" aria-live="polite">
 <noscript>The list works without JavaScript; a sentence's details need it.</noscript>
@@ -87,7 +87,7 @@ def _model_tile(letter: str, model: Dict[str, Any], data: Dict[str, Any]) -> str
         facts.append(("replaced", f"{model['replaced_words']:,}"))
     candidates = data["candidates"]["AB".index(letter)]
     if candidates:
-        facts.append(("candidates a sentence", f"{candidates['mean']:,.0f}"))
+        facts.append(("candidates per sentence", f"{candidates['mean']:,.0f}"))
         facts.append(("candidate misses", _share(model["misses_words"], model["reference_words"])))
     terms = "".join(element("dt", escape(a)) + element("dd", escape(b)) for a, b in facts)
     score = (
@@ -145,7 +145,7 @@ def _toolbar(models: Sequence[Dict[str, Any]], sentences: Sequence[Dict[str, Any
 
 
 def _marks(sentence: Dict[str, Any]) -> List[str]:
-    """The filters that a sentence passes."""
+    """Names of the filters that a sentence passes."""
     models = sentence["models"]
     tests = {
         "unknown": any(model["unknown"] for model in models),
@@ -190,7 +190,7 @@ def _row(number: int, sentence: Dict[str, Any]) -> str:
 
 
 def _compact(sentence: Dict[str, Any]) -> Dict[str, Any]:
-    """Without what the first model's units, or another key, say already."""
+    """Remove what duplicates the first model's units or another key."""
     first, *others = sentence["models"]
     models = [{name: value for name, value in first.items() if value != []}]
     for model in others:

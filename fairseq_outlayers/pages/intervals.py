@@ -1,4 +1,4 @@
-"""Figures with their intervals, drawn as SVG in the colours of the page."""
+"""SVG plots of scores with intervals, in the colours of the page."""
 
 from typing import Dict, Sequence, Tuple
 
@@ -11,12 +11,12 @@ LEGIBLE_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 def interval_plot(
     label: str, figures: Sequence[Tuple[str, Dict[str, float]]], zero: bool = False
 ) -> str:
-    """A row with a dot and a bar for each figure, over one axis.
+    """A row with a dot and a bar for each score, over one axis.
 
     Args:
-        label: of the whole, for readers who do not see it.
+        label: of the plot, also for screen readers.
         figures: names and ``value``, ``low`` and ``high``.
-        zero: whether the axis has the line of no difference.
+        zero: whether to draw a line at zero.
     """
     ends = [figure[end] for _, figure in figures for end in ("low", "high")]
     ends += [0.0] if zero else []

@@ -15,14 +15,14 @@ def recipe_page(data: Dict[str, Any], folder: Path = Path()) -> str:
     """The page as HTML.
 
     Args:
-        data: ``title``; and as far as there are any ``summary`` (text), ``command`` (that runs it
-            all), ``claims``: ``number``, ``text``, ``verdict``, ``command`` and ``parts``, each
-            with ``inequality``, ``verdict`` and ``numbers`` (values and interval as text);
+        data: ``title``; optionally ``summary`` (text), ``command`` (runs the recipe), ``claims``:
+            ``number``, ``text``, ``verdict``, ``command`` and ``parts``, each with
+            ``inequality``, ``verdict`` and ``numbers`` (values and interval as text);
             ``figures``: ``title``, ``caption`` and ``file`` (SVG or PNG); ``ledger``: ``columns``
-            and ``rows``; ``links``: ``text`` and ``href``, to pages beside it.
-        folder: that files of figures are relative to.
+            and ``rows``; ``links``: ``text`` and ``href``, to pages in the same folder.
+        folder: base of relative figure paths.
     Raises:
-        UserError: if a figure cannot be read, or a link leads outside.
+        UserError: if a figure cannot be read, or a link is not relative.
     """
     claims, figures = data.get("claims", []), data.get("figures", [])
     parts = [
@@ -50,7 +50,7 @@ def _command(command: str) -> str:
 def _links(links: Sequence[Dict[str, str]]) -> str:
     for link in links:
         if ":" in link["href"] or link["href"].startswith("/"):
-            raise UserError(f"{link['href']}: a page links to files beside it only")
+            raise UserError(f"{link['href']}: a page links only to files in its folder")
     items = (element("li", element("a", escape(k["text"]), href=k["href"])) for k in links)
     return element("nav", element("ul", "".join(items)), aria_label="Pages") if links else ""
 
@@ -93,7 +93,7 @@ def _figure(figure: Dict[str, str], folder: Path) -> str:
         data = base64.b64encode(path.read_bytes()).decode()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
-    # As an image, SVG runs no script and fetches nothing.
+    # An SVG in <img> cannot run scripts or load resources.
     source = f"data:{MEDIA_TYPES[path.suffix]};base64,{data}"
     image = element("img", src=source, alt=figure["title"], loading="lazy").removesuffix("</img>")
     caption = element("b", escape(figure["title"]))

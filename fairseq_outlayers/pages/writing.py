@@ -7,28 +7,30 @@ from pathlib import Path
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.pages.document import GENERATOR
 
-HEAD_BYTES = 2000  # the generator is named among the first
+HEAD_BYTES = 2000  # contain the generator's name
 
 
 def check_output(path: Path) -> None:
-    """Make sure that a page may be written.
+    """Check that a page may be written.
 
     Raises:
-        UserError: if there is no such folder, or a file that is no page of ours.
+        UserError: if the folder does not exist, or the file exists and is not a page of ours.
     """
     if not path.parent.is_dir():
-        raise UserError(f"--output {path}: there is no folder {path.parent}: create it first")
+        raise UserError(f"--output {path}: no folder {path.parent}; create it first")
     if path.is_dir():
-        raise UserError(f"--output {path}: a folder; give the name of a file in it")
+        raise UserError(f"--output {path}: is a folder; name a file")
     if path.exists():
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if head and f'name="generator" content="{GENERATOR}"'.encode() not in head:
-            raise UserError(f"--output {path}: exists and is no page of this command; remove it")
+            raise UserError(
+                f"--output {path}: exists and is not a page of this command; remove it first"
+            )
 
 
 def write_page(path: Path, page: str) -> int:
-    """Write a page, whole or not at all, in the place of an older one.
+    """Write a page atomically, replacing an older one.
 
     Returns:
         Its size in bytes.
@@ -36,7 +38,7 @@ def write_page(path: Path, page: str) -> int:
         UserError: as :func:`check_output`.
     """
     check_output(path)
-    # No text of a sentence can make this fail: a lone surrogate becomes a question mark.
+    # Lone surrogates become question marks instead of errors.
     data = page.encode("utf-8", errors="replace")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
     try:

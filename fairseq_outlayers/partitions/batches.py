@@ -14,10 +14,10 @@ CORRECTION = "--partition-correction"  # unknown to older checkpoints, which wer
 
 
 class Partitions(NamedTuple):
-    """What an epoch trains on."""
+    """The partitions of an epoch."""
 
     words: Dict[str, Words]
-    """For each side of which only the words in use are trained."""
+    """By side, for sides with a working set."""
     number_of: np.ndarray
     """Partition of every sentence of the training data, -1 for those left out, ``(N,)``."""
     batches: List[List[Batch]]
@@ -25,21 +25,21 @@ class Partitions(NamedTuple):
 
 
 class PartitionedBatches(EpochBatchIterator):
-    """Deals out an epoch's batches in the order of its partitions.
+    """Iterates over an epoch's batches partition by partition.
 
-    Within a partition their order is random. Its number is made a multiple of processes x
+    Batches within a partition are shuffled. Their number is made a multiple of processes x
     ``--update-freq`` by halving the longest, so that all processes are in the same partition at
-    every update; only where it has fewer sentences than that are some repeated. The order is a
-    function of (seed, epoch), so a resumed run goes on exactly.
+    every update; sentences are repeated only if a partition has fewer than that. The order is a
+    function of (seed, epoch), so resuming is exact.
 
     Attributes:
-        partitions: of the epoch whose batches are dealt out.
+        partitions: of the current epoch.
 
     Args:
         dataset: sentence pairs.
-        plan: partitions of an epoch.
-        update_freq: batches of each process in an update of an epoch.
-        fingerprint: what must be the same in a resumed run; options by name.
+        plan: returns the partitions of an epoch.
+        update_freq: returns the ``--update-freq`` of an epoch.
+        fingerprint: options by name that must not change in a resumed run.
         options: of fairseq's ``EpochBatchIterator``.
     """
 
@@ -63,23 +63,23 @@ class PartitionedBatches(EpochBatchIterator):
         )
 
     def _deal(self, epoch: int, shuffle: bool) -> List[Batch]:
-        """All batches of an epoch, partition after partition; the last ones asked for are kept."""
+        """All batches of an epoch, partition by partition; the last result is cached."""
         if self._planned == (epoch, shuffle):
             return self._batches
         self.partitions = self._plan(epoch)
-        granule = self.num_shards * self._update_freq(epoch)
+        multiple_of = self.num_shards * self._update_freq(epoch)
         self._batches = []
         for number, batches in enumerate(self.partitions.batches):
-            divided = divide(batches, granule)
+            divided = divide(batches, multiple_of)
             generator = np.random.default_rng((self.seed, epoch, number))
             order = generator.permutation(len(divided)) if shuffle else range(len(divided))
-            self._batches += [divided[place] for place in order]
+            self._batches += [divided[index] for index in order]
         self._planned = (epoch, shuffle)
         return self._batches
 
     @property
     def frozen_batches(self) -> List[Batch]:
-        """All batches of the epoch, before they are dealt out to processes."""
+        """All batches of the epoch, before sharding."""
         return self._deal(self.epoch, self.shuffle)
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> List[Batch]:
@@ -99,23 +99,23 @@ class PartitionedBatches(EpochBatchIterator):
                 before, what = saved.get(option, "not given"), "partitions"
             if before != value:
                 raise UserError(
-                    f"the checkpoint was trained with {option} {before}, and this run has {value}, "
-                    f"so its {what} are others: make them equal again, or start from its "
-                    "parameters with --finetune-from-model"
+                    f"the checkpoint was trained with {option} {before}, but this run has {value}, "
+                    f"so the {what} differ: use the same value, or start from its parameters with "
+                    "--finetune-from-model"
                 )
         super().load_state_dict(state_dict)
 
 
-def divide(batches: Sequence[Batch], granule: int) -> List[Batch]:
-    """Halve the longest batches until their number is a multiple of ``granule``.
+def divide(batches: Sequence[Batch], multiple_of: int) -> List[Batch]:
+    """Halve the longest batches until their number is a multiple of ``multiple_of``.
 
-    Where the sentences do not suffice, they are repeated in turn. An empty batch would not do:
-    fairseq puts a batch of another partition in its place, and one at the end of an update makes
-    it forget by how many words to divide the gradient.
+    If there are too few sentences, they are repeated. Empty batches are not an option: fairseq
+    replaces them by a batch of another partition, and with one at the end of an update it loses the
+    word count that normalizes the gradient.
     """
     divided, repeated = list(batches), 0
-    while len(divided) % granule:
-        longest = max(range(len(divided)), key=lambda place: len(divided[place]))
+    while len(divided) % multiple_of:
+        longest = max(range(len(divided)), key=lambda index: len(divided[index]))
         batch = divided[longest]
         if len(batch) < 2:
             divided.append(divided[repeated])

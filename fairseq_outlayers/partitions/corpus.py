@@ -1,4 +1,4 @@
-"""From a binarized corpus to partitions and their batches."""
+"""Partitions of a binarized corpus and their batches."""
 
 from typing import Any, Dict, List, Optional
 
@@ -9,16 +9,15 @@ from fairseq_outlayers.partitions.batches import Partitions
 from fairseq_outlayers.partitions.plan import Side, Text, Words, partition
 from fairseq_outlayers.partitions.shares import log_shares, token_shares
 
-# Of reshuffled partitions, whose shares are estimated. A word of one sentence has in each order the
-# share of one partition, whose size varies.
+# Orders to average over with reshuffled partitions: the share of a word depends on the order.
 ORDERS = 8
 
 
 def text_of(dataset: Any, sizes: np.ndarray) -> Text:
-    """The words of one side of a corpus; of fairseq's memory-mapped data nothing is copied.
+    """The words of one side of a corpus; fairseq's memory-mapped data is not copied.
 
     Args:
-        dataset: gives the word ids of a sentence, ``(T_i,)``, by its number.
+        dataset: maps the number of a sentence to its word ids, ``(T_i,)``.
         sizes: ``T_i`` of every sentence.
     """
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -34,13 +33,13 @@ def text_of(dataset: Any, sizes: np.ndarray) -> Text:
 
 
 def corpus_side(dataset: Any, dictionary: Any, side: str, limit: int) -> Side:
-    """One side of sentence pairs, special symbols in every partition.
+    """One side of sentence pairs, with special symbols in every partition.
 
     Args:
         dataset: fairseq's sentence pairs.
         dictionary: of this side.
         side: ``"source"`` or ``"target"``.
-        limit: different words of a partition.
+        limit: maximal number of distinct words in a partition.
     """
     texts = {"source": "src", "target": "tgt"}
     text = text_of(
@@ -55,13 +54,13 @@ def reshuffled(sentences: np.ndarray, seed: int, epoch: int) -> np.ndarray:
 
 
 class CorpusPartitions:
-    """Divides training data for an epoch, called with its number.
+    """Divides training data into partitions; call it with the number of an epoch.
 
     Args:
         dataset: fairseq's sentence pairs.
-        sides: that are limited, by name.
-        sentences: that are trained on, in the order of the corpus.
-        seed: of a new random order in every epoch; None for always this order.
+        sides: with a limit, by name.
+        sentences: to train on, in the order of the corpus.
+        seed: of a new random order in every epoch; None keeps this order.
         keep_full: see :class:`Words`.
         max_tokens: of a batch, or None.
         max_sentences: of a batch, or None.
@@ -90,10 +89,10 @@ class CorpusPartitions:
         return self._fixed
 
     def log_shares(self) -> np.ndarray:
-        """The logarithm of the share of target tokens in whose partition each word is, ``(V,)``.
+        """Log share of target tokens in partitions that contain each word, ``(V,)``.
 
-        Of reshuffled partitions that is the expected share over orders, estimated by the mean over
-        those of the first :data:`ORDERS` epochs: a function of the data, the options and the seed.
+        For reshuffled partitions, the expected share over orders is estimated by the mean over the
+        first :data:`ORDERS` epochs, so it is a function of data, options and seed.
         """
         if self.seed is None:
             orders = [self.sentences]
@@ -120,7 +119,7 @@ class CorpusPartitions:
         return Partitions(self._words(order, bounds), number_of, batches)
 
     def _batches(self, sentences: np.ndarray) -> List[Any]:
-        """Sentences of similar length together, as fairseq makes batches."""
+        """Batches of sentences of similar length, as in fairseq."""
         pairs = self.dataset
         by_length = np.lexsort((pairs.tgt_sizes[sentences], pairs.src_sizes[sentences]))
         return pairs.batch_by_size(

@@ -1,4 +1,4 @@
-"""Options of partitioned training, and what they exclude."""
+"""Options of partitioned training, and options that they exclude."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,40 +15,39 @@ from fairseq_outlayers.ranges import check_ranges, ranged
 class PartitionConfig(FairseqDataclass):
     partition_size: int = ranged(
         0,
-        "train on stretches of the corpus with so many different target words each "
-        "(special symbols included), and on these words alone; 0: on all words",
+        "train on partitions of the corpus with at most this many distinct target words each "
+        "(including special symbols), and score only these; 0: no partitions",
         at_least=0,
     )
     partition_mode: ChoiceEnum(["paper", "authors"]) = field(  # type: ignore[valid-type]
         default="paper",
         metadata={
-            "help": "what a partition trains: the words of its sentences (paper), or always "
-            "--partition-size words, filled up from the partition before, on both sides (authors)"
+            "help": "words of a partition: those of its sentences (paper), or always "
+            "--partition-size words, filled up from the previous partition, on both sides (authors)"
         },
     )
     source_partition_size: int = ranged(
         0,
-        "the same for source words; 0: as many as --partition-size with "
-        "--partition-mode authors, else all of them",
+        "maximal number of distinct source words; 0: --partition-size with --partition-mode "
+        "authors, else no limit",
         at_least=0,
     )
     reshuffle_partitions: bool = field(
         default=False,
-        metadata={"help": "divide the corpus anew in every epoch, in a new random order"},
+        metadata={"help": "shuffle and divide the corpus again in every epoch"},
     )
     freeze_embeddings: bool = field(
         default=False,
         metadata={
-            "help": "train no word vectors: neither those of source and target words nor class "
-            "vectors and biases; for a second stage, from a checkpoint given as "
-            "--finetune-from-model"
+            "help": "freeze source and target embeddings, class embeddings and class biases; for a "
+            "second stage with --finetune-from-model"
         },
     )
     table_device: ChoiceEnum(["model", "cpu"]) = field(  # type: ignore[valid-type]
         default="model",
         metadata={
-            "help": "where the tables of all words are kept under --partition-size, and what the "
-            "optimizer keeps of them: with the model, or in host memory"
+            "help": "device of the full tables and their optimizer state with --partition-size: "
+            "the model's, or host memory"
         },
     )
 
@@ -70,14 +69,14 @@ OF_PARTITIONS = ("source_partition_size", "reshuffle_partitions", "partition_mod
 
 
 def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str, int]:
-    """The most words of a partition, for each side that is limited; empty without partitions.
+    """The maximal number of words of a partition, by limited side; empty without partitions.
 
     Args:
         cfg: has the fields of :class:`PartitionConfig`.
-        source_words: in the dictionary.
-        target_words: in the dictionary.
+        source_words: size of the source dictionary.
+        target_words: size of the target dictionary.
     Raises:
-        UserError: if a number is negative, or an option has no meaning without partitions.
+        UserError: if a number is negative, or an option has no effect without partitions.
     """
     check_ranges(cfg, PartitionConfig)
     if cfg.partition_size == 0:
@@ -93,7 +92,7 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
 
 
 def check_frozen(cfg: Any) -> None:
-    """Refuse to train on word vectors that nobody has trained.
+    """Refuse ``--freeze-embeddings`` with untrained embeddings.
 
     Args:
         cfg: all options of fairseq-train.
@@ -105,14 +104,14 @@ def check_frozen(cfg: Any) -> None:
     named = saved.finetune_from_model or saved.restore_file != "checkpoint_last.pt"
     if cfg.task.freeze_embeddings and not named and not last.exists():
         raise UserError(
-            "--freeze-embeddings goes on from trained word vectors: name a checkpoint in "
+            "--freeze-embeddings needs trained embeddings: give a checkpoint by "
             f"--finetune-from-model ({last} does not exist)"
         )
 
 
 REFUSED = {
-    ("common", "fp16"): "--fp16 replaces the parameters that the rows are put into: use --amp",
-    ("common", "bf16"): "--bf16 replaces the parameters that the rows are put into: use --amp",
+    ("common", "fp16"): "--fp16 replaces the parameters that hold the rows: use --amp",
+    ("common", "bf16"): "--bf16 replaces the parameters that hold the rows: use --amp",
     ("common", "tpu"): "--tpu compiles a step for fixed tables: leave it out",
     ("ema", "store_ema"): "--store-ema would average different rows: leave it out",
     ("optimization", "use_bmuf"): "--use-bmuf averages whole tables: leave it out",
@@ -125,40 +124,40 @@ REFUSED = {
 }
 
 
-# Why they do not go with tables whose rows are exchanged.
+# Why they do not support tables whose rows are exchanged.
 OPTIMIZERS_REFUSED = {
     "adafactor": "keeps sums over rows and columns of tables whose rows change",
-    "composite": "does not show what it keeps of the tables",
-    "lazy_adam": "updates rows of whole tables, and partitions make them small",
+    "composite": "hides its state of the tables",
+    "lazy_adam": "updates rows of full tables, but partitions have small ones",
 }
 
 
 def check_options(cfg: Any) -> None:
-    """Refuse what does not go with partitions.
+    """Refuse options that partitions do not support.
 
     Args:
         cfg: all options of fairseq-train.
     Raises:
-        UserError: if one is given, by its name.
+        UserError: if one is given.
     """
     for (group, name), advice in REFUSED.items():
         if getattr(getattr(cfg, group), name):
             raise UserError(f"--partition-size: {advice}")
     if str(cfg.task.table_device) == "cpu" and cfg.task.eval_bleu:
         raise UserError(
-            "--eval-bleu needs the tables on the model's device, and --table-device cpu keeps them "
-            "away from it: leave one of them out"
+            "--eval-bleu needs the tables on the model's device, but --table-device cpu keeps them "
+            "in host memory: leave one of them out"
         )
     criterion = cfg.criterion._name
     if criterion != "partition_softmax":
         raise UserError(
-            f"--criterion {criterion} does not know of --partition-size: use --criterion "
+            f"--criterion {criterion} does not support --partition-size: use --criterion "
             "partition_softmax, or leave out --partition-size"
         )
     optimizer = cfg.optimizer._name
     if optimizer in OPTIMIZERS_REFUSED:
         raise UserError(
-            f"--optimizer {optimizer} {OPTIMIZERS_REFUSED[optimizer]}: under --partition-size use "
-            "--optimizer adam or another"
+            f"--optimizer {optimizer} {OPTIMIZERS_REFUSED[optimizer]}: with --partition-size use "
+            "another, such as --optimizer adam"
         )
     require_whole_parameters(cfg.distributed_training, "--partition-size")

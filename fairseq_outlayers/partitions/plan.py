@@ -10,51 +10,51 @@ SMALLEST_BLOCK = 256  # sentences
 
 
 class Text(NamedTuple):
-    """One side of a corpus, sentence after sentence."""
+    """One side of a corpus as concatenated sentences."""
 
     tokens: np.ndarray
     """Word ids, ``(T,)``; may be a memory map."""
     starts: np.ndarray
-    """Where each sentence begins in ``tokens``, and the end of the last, ``(N + 1,)``."""
+    """Offset of each sentence in ``tokens``, and the end of the last, ``(N + 1,)``."""
 
     def of(self, sentences: np.ndarray) -> "Text":
-        """The words of some sentences, copied, in the order given."""
+        """The words of some sentences, in the given order."""
         first = self.starts[sentences]
         if len(sentences) and (np.diff(sentences) == 1).all():
             starts = self.starts[sentences[0] : sentences[-1] + 2]
             return Text(self.tokens[starts[0] : starts[-1]], starts - starts[0])
         lengths = self.starts[sentences + 1] - first
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], lengths)
-        return Text(self.tokens.take(places), starts)
+        positions = np.arange(starts[-1]) + np.repeat(first - starts[:-1], lengths)
+        return Text(self.tokens.take(positions), starts)
 
 
 class Side(NamedTuple):
-    """A text whose words must not be more than some number in any partition."""
+    """A text with a limited number of distinct words per partition."""
 
     text: Text
     num_words: int
     """``|V|``, the size of the dictionary."""
     limit: int
-    """Different words of a partition, those always included among them."""
+    """Maximal number of distinct words in a partition, including ``always``."""
     always: Sequence[int]
     """Words of every partition."""
     name: str
-    """For messages: ``target`` or ``source``."""
+    """For error messages: ``target`` or ``source``."""
 
 
 def partition(sides: Sequence[Side], order: np.ndarray) -> np.ndarray:
-    """Walk the corpus, and close a partition before it has too many different words.
+    """Scan the corpus and close a partition before it has too many distinct words.
 
-    Every partition is as long as it can be, given where it begins.
+    Greedy: every partition is as long as possible.
 
     Args:
-        sides: that are limited, all of the same sentences.
-        order: the sentences as training will see them, ``(M,)``.
+        sides: with a limit, all of the same sentences.
+        order: the sentences in training order, ``(M,)``.
     Returns:
-        Where in ``order`` each partition begins, and ``M``: ``(P + 1,)``.
+        Start of each partition in ``order``, and ``M``: ``(P + 1,)``.
     Raises:
-        UserError: if a sentence alone has too many different words.
+        UserError: if a single sentence has too many distinct words.
     """
     scanners = [_Scanner(side) for side in sides]
     begin, bounds, block = 0, [0], SMALLEST_BLOCK
@@ -72,7 +72,7 @@ def partition(sides: Sequence[Side], order: np.ndarray) -> np.ndarray:
         if end == begin:
             for scanner in scanners:
                 scanner.check(int(order[begin]))
-        # The next partition is probably about as long. What is read beyond it is read twice.
+        # The next partition is probably about as long; what is read beyond it is read twice.
         block = max(SMALLEST_BLOCK, (end - begin) // 4)
         begin = end
         bounds.append(end)
@@ -80,12 +80,12 @@ def partition(sides: Sequence[Side], order: np.ndarray) -> np.ndarray:
 
 
 class _Scanner:
-    """Counts the different words of the current partition on one side."""
+    """Counts the distinct words of the current partition on one side."""
 
     def __init__(self, side: Side):
         self.side = side
         self.number = 0
-        # The partition in which a word was last seen. Nothing has to be cleared between them.
+        # The partition in which a word was last seen; needs no clearing between partitions.
         self.last_seen = np.zeros(side.num_words, dtype=np.int32)
         self._first = np.zeros(side.num_words, dtype=np.int64)
 
@@ -95,19 +95,19 @@ class _Scanner:
         self.count = len(set(self.side.always))
 
     def fitting(self, sentences: np.ndarray) -> int:
-        """How many of the sentences, from the first on, the partition can still take."""
-        tokens, self._starts = self.side.text.of(sentences)
-        places = np.flatnonzero(self.last_seen.take(tokens) != self.number)
-        words = tokens.take(places)
-        # The first place of every new word: of equal indices, the value assigned last stays.
-        self._first[words[::-1]] = places[::-1]
-        is_first = self._first.take(words) == places
-        self._new_words, self._places = words[is_first], places[is_first]
-        self._after = self.count + self._places.searchsorted(self._starts[1:])
+        """How many of the sentences, from the first on, fit into the partition."""
+        tokens, starts = self.side.text.of(sentences)
+        positions = np.flatnonzero(self.last_seen.take(tokens) != self.number)
+        words = tokens.take(positions)
+        # The first position of every new word: for equal indices, the last assignment wins.
+        self._first[words[::-1]] = positions[::-1]
+        is_first = self._first.take(words) == positions
+        self._new_words = words[is_first]
+        self._after = self.count + positions[is_first].searchsorted(starts[1:])
         return int(self._after.searchsorted(self.side.limit, side="right"))
 
     def take(self, number: int) -> None:
-        """Put so many of these sentences into the partition."""
+        """Add this many of the sentences to the partition."""
         if number:
             added = int(self._after[number - 1]) - self.count
             self.last_seen[self._new_words[:added]] = self.number
@@ -116,8 +116,8 @@ class _Scanner:
     def check(self, sentence: int) -> None:
         if self._after[0] > self.side.limit:
             raise UserError(
-                f"sentence {sentence + 1} of the training data has {self._after[0]} different "
-                f"{self.side.name} words, special symbols included, and a partition may have "
+                f"sentence {sentence + 1} of the training data has {self._after[0]} distinct "
+                f"{self.side.name} words, including special symbols, but a partition may have only "
                 f"{self.side.limit}: choose a larger {_OPTION[self.side.name]}"
             )
 
@@ -126,14 +126,14 @@ _OPTION = {"target": "--partition-size", "source": "--source-partition-size"}
 
 
 class Words:
-    """Which words each partition of an epoch uses, and so trains.
+    """The words of each partition of an epoch.
 
     Args:
         side: of the corpus.
-        order: as of :func:`partition`.
-        bounds: what it returned.
-        keep_full: fill every partition up to the limit with words of the one before (the first one
-            with the most frequent words), as the authors' program does. They serve as negatives.
+        order: as for :func:`partition`.
+        bounds: result of :func:`partition`.
+        keep_full: fill up every partition to the limit with words of the previous one (the first
+            with the most frequent words) as negatives, as in the authors' code.
     """
 
     def __init__(self, side: Side, order: np.ndarray, bounds: np.ndarray, keep_full: bool):
@@ -156,7 +156,7 @@ class Words:
         return self._words
 
     def used(self, number: int) -> np.ndarray:
-        """Ids of the words in the sentences of the partition and of those always included."""
+        """Ids of the words in the sentences of the partition, and of ``always``."""
         sentences = self.order[self.bounds[number] : self.bounds[number + 1]]
         is_used = np.zeros(self.side.num_words, dtype=bool)
         is_used[self.side.text.of(sentences).tokens] = True
@@ -164,6 +164,6 @@ class Words:
         return np.flatnonzero(is_used)
 
     def _evict(self, used: np.ndarray) -> np.ndarray:
-        """Words used now replace those of the partition before, the rarest first."""
+        """Replace words of the previous partition, rarest first, by those used now."""
         others = np.setdiff1d(self._words, used, assume_unique=True)
         return np.sort(np.concatenate([used, others[: self.side.limit - len(used)]]))

@@ -1,4 +1,4 @@
-"""For each word, the share of the training text whose partitions contain it."""
+"""Shares of the training text in partitions that contain a word."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from fairseq_outlayers.partitions.plan import Words
 
 
 def token_shares(words: Words) -> np.ndarray:
-    """The share of target tokens in whose partition each word is, ``(V,)``, from 0 to 1.
+    """The share of target tokens in partitions that contain each word, ``(V,)``, from 0 to 1.
 
     Args:
         words: of the target side.
@@ -22,7 +22,7 @@ def token_shares(words: Words) -> np.ndarray:
 
 
 def log_shares(shares: np.ndarray, num_tokens: int) -> np.ndarray:
-    """Their logarithm; a word of no partition counts as if a partition of one token had it.
+    """The logarithm of shares; words in no partition get the share of one token.
 
     Args:
         shares: ``(V,)``, from 0 to 1.

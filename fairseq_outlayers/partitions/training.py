@@ -19,7 +19,7 @@ from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, 
 
 logger = logging.getLogger(__name__)
 
-# What a model reads of a batch on each side.
+# Inputs of the model in a batch, by side.
 READ = {"source": "src_tokens", "target": "prev_output_tokens"}
 
 
@@ -38,11 +38,11 @@ class PartitionedTraining(FairseqTask):
     _update_freq: List[int] = [1]  # noqa: RUF012 - never changed
 
     def limits(self) -> Dict[str, int]:
-        """The most words of a partition, for each side that is limited."""
+        """The maximal number of words of a partition, by limited side."""
         return partition_limits(self.cfg, len(self.source_dictionary), len(self.target_dictionary))
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """fairseq's, whose word vectors are not trained under ``--freeze-embeddings``."""
+        """Build the model as fairseq does; ``--freeze-embeddings`` freezes its tables."""
         model = super().build_model(cfg, from_checkpoint)
         if self.cfg.freeze_embeddings:
             for table in {**target_tables(model), **source_tables(model)}.values():
@@ -54,9 +54,9 @@ class PartitionedTraining(FairseqTask):
 
         Args:
             cfg: all options of fairseq-train.
-            model: whose tables are trained a partition at a time.
+            model: to be trained.
         Raises:
-            UserError: if an option is given that does not go with it.
+            UserError: if an option does not support partitions.
         """
         check_frozen(cfg)
         limits = self.limits()
@@ -70,7 +70,7 @@ class PartitionedTraining(FairseqTask):
         self._working_set = WorkingSet(model, limits["target"], limits.get("source"), device)
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Partitioned batches of the training data, fairseq's own of everything else."""
+        """Partitioned batches for the training data, fairseq's batches otherwise."""
         limits = self.limits()
         if not limits or dataset is not self.datasets.get(self.cfg.train_subset):
             return super().get_batch_iterator(dataset, *args, **kwargs)
@@ -92,13 +92,13 @@ class PartitionedTraining(FairseqTask):
         return batches
 
     def _correct(self, partitions: CorpusPartitions) -> None:
-        """Count the shares of words; what training subtracts, the class biases start with."""
+        """Compute log shares of words; training subtracts them, and class biases start there."""
         assert self._working_set is not None
         is_start = self._log_shares is None
         self._log_shares = torch.from_numpy(partitions.log_shares())
         logger.info(
-            "--partition-correction log_share: training subtracts the logarithm of its share from "
-            f"the score of a word, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
+            "--partition-correction log_share: training subtracts log shares from the scores of "
+            f"words, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
         )
         if is_start:
             self._working_set.start_class_bias(self._log_shares)
@@ -110,7 +110,7 @@ class PartitionedTraining(FairseqTask):
 
         Args:
             dataset: fairseq's sentence pairs.
-            limits: as of :meth:`limits`.
+            limits: of :meth:`limits`.
             options: of fairseq's ``get_batch_iterator``, by name.
         """
         dictionaries = {"target": self.target_dictionary, "source": self.source_dictionary}
@@ -153,7 +153,7 @@ class PartitionedTraining(FairseqTask):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Any:
-        """fairseq's step, after the words of the batch's partition are put into the model."""
+        """fairseq's step, after loading the rows of the batch's partition into the model."""
         if self._working_set is not None:
             self._activate(sample, optimizer)
             self._working_set.show_rows()
@@ -180,14 +180,11 @@ class PartitionedTraining(FairseqTask):
             self._log_shares_in_use = self._log_shares[words["target"]].to(table)
 
     def log_shares_in_use(self) -> torch.Tensor:
-        """Logarithm of the share of target tokens in whose partition a word is, ``(n,)``.
-
-        Of the target words in use, in the type and on the device of their tables.
-        """
+        """Log shares of the target words in use, ``(n,)``, with their tables' dtype and device."""
         return self._log_shares_in_use
 
     def _inputs_by_local_ids(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        """The batch with the local ids of what it reads."""
+        """The batch with local ids as inputs."""
         assert self._working_set is not None
         inputs = sample["net_input"]
         local = {
@@ -196,30 +193,30 @@ class PartitionedTraining(FairseqTask):
         return {**sample, "net_input": {**inputs, **local}}
 
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
-        """fairseq's step, with all words."""
+        """fairseq's step, over all words."""
         if self._working_set is not None:
             self._working_set.show_all(self._words_read(sample))
-            sample = self._inputs_by_local_ids(sample)  # its targets keep their ids
+            sample = self._inputs_by_local_ids(sample)  # targets keep their ids
         return super().valid_step(sample, model, criterion)
 
     def _words_read(self, sample: Dict[str, Any]) -> Dict[str, torch.Tensor]:
-        """Ids of what a batch reads, on each side, special symbols included."""
+        """Ids of a batch's input words by side, including special symbols."""
         read = {side: sample["net_input"][name].flatten() for side, name in READ.items()}
         specials = torch.arange(self.target_dictionary.nspecial, device=sample["target"].device)
         return {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
 
     def get_checkpoint_dict(self) -> Dict[str, Any]:
-        """What the optimizer keeps of the tables, for the checkpoint."""
+        """The optimizer state of the tables, for the checkpoint."""
         if self._working_set is None or not self._save_moments:
             return {}
         return {type(self).__name__: {"moments": self._working_set.moments()}}
 
     def set_checkpoint_dict(self, saved: Dict[str, Any]) -> None:
-        """Take over what :meth:`get_checkpoint_dict` returned."""
+        """Load the result of :meth:`get_checkpoint_dict`."""
         self._moments = saved.get("moments")
 
 
-# The order of arguments in fairseq's ``get_batch_iterator``, and what its iterator takes of them.
+# Positional arguments of fairseq's ``get_batch_iterator``, and those that its iterator takes.
 _POSITIONAL = (
     "max_tokens", "max_sentences", "max_positions", "ignore_invalid_inputs",
     "required_batch_size_multiple", "seed", "num_shards", "shard_id", "num_workers", "epoch",

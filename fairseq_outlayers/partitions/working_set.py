@@ -1,4 +1,4 @@
-"""The working set: rows of a translation model's tables that the present partition uses."""
+"""The working set: rows of a translation model's tables that the current partition uses."""
 
 from functools import partial
 from typing import Any, Dict, Iterator, List, Optional
@@ -15,19 +15,19 @@ from fairseq_outlayers.tables.table import Table, table_of
 
 
 class WorkingSet:
-    """Puts the rows of some target words, and of some source words, into the model's parameters.
+    """Loads the rows of some target words, and of some source words, into the model's parameters.
 
-    While they are there, words must be given by their local ids (:meth:`to_local_ids`). A
-    checkpoint holds the whole tables under their usual names, and can be loaded without this.
+    Meanwhile words must be given by local ids (:meth:`to_local_ids`). Checkpoints contain the full
+    tables under their usual names, and can be loaded without this.
 
     Args:
         model: an encoder and a decoder with an output layer of ours.
-        target_words: the most target words at a time.
-        source_words: the most source words at a time, or None to train the whole source table.
-        device: where tables and moments are kept; None for the model's own.
+        target_words: maximal number of target words at a time.
+        source_words: maximal number of source words at a time, or None for the full source table.
+        device: of the full tables and moments; None for the model's.
     Raises:
         UserError: if the tables of the model do not have a row for each word, or the output layer
-            has one that it does not declare.
+            has an undeclared table.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WorkingSet:
         sides = {"target": (target_tables(model), target_words)}
         if model.decoder.embed_tokens is getattr(model.encoder, "embed_tokens", None):
             raise UserError(
-                "--partition-size does not go with --share-all-embeddings, whose source words "
+                "--partition-size does not support --share-all-embeddings, with which source words "
                 "would become classes: leave one of them out"
             )
         if source_words is not None:
@@ -52,14 +52,13 @@ class WorkingSet:
         }
         self._ids: Dict[str, Tensor] = {}
         self._active: Any = None
-        # A tied table has several names.
         by_parameter = {id(table.parameter): table for table in self._all()}
         self._names = {
             name: by_parameter[id(parameter)]
             for name, parameter in model.named_parameters(remove_duplicate=False)
             if id(parameter) in by_parameter
         }
-        # PyTorch marks what it is given, and a method takes no marks.
+        # partial, because PyTorch sets attributes on hooks, which methods do not allow.
         model.register_state_dict_post_hook(partial(self._save))
         model.register_load_state_dict_pre_hook(partial(self._load))
         self._optimizer: Any = None
@@ -68,18 +67,18 @@ class WorkingSet:
         self._check_output_layer(self.output_layer)
 
     def _check_output_layer(self, layer: OutputLayer) -> None:
-        """Refuse a layer that has more classes than there are rows in use.
+        """Refuse a layer that scores other classes than the rows in use.
 
         Raises:
-            UserError: with what such a layer should ask.
+            UserError: explains how the layer must access its tables.
         """
         few = torch.arange(min(2, self._room["target"]))
         tables = self.tables["target"].values()
         for table in tables:
             table.activate(few, None)
         was_training = layer.training
-        layer.eval()  # dropout would draw
-        with torch.enable_grad():  # without, class embeddings would be cached
+        layer.eval()  # dropout would use the RNG
+        with torch.enable_grad():  # otherwise class embeddings would be cached
             bias = layer.class_bias()
             found = [len(rows) for rows in (layer.class_embeddings(), bias) if rows is not None]
         layer.train(was_training)
@@ -99,10 +98,7 @@ class WorkingSet:
 
     @torch.no_grad()
     def start_class_bias(self, values: Tensor) -> None:
-        """Add to the biases that classes start training with, if they have any, ``(V,)``.
-
-        Those of a checkpoint that was loaded stay as they are.
-        """
+        """Add ``values``, ``(V,)``, to initial (not loaded) class biases, if there are any."""
         bias = self.output_layer.bias
         if bias is None or self._is_loaded:
             return
@@ -110,10 +106,10 @@ class WorkingSet:
         table.table.add_(values.to(table.table))
 
     def activate(self, words: Dict[str, np.ndarray], optimizer: Any, key: Any = None) -> None:
-        """Train other words.
+        """Switch to other words.
 
         Args:
-            words: for each side their ids, ascending.
+            words: their ids by side, ascending.
             optimizer: of ``torch``, or None.
             key: of these words, for :meth:`is_active`.
         """
@@ -126,11 +122,11 @@ class WorkingSet:
         self._active = key
 
     def is_active(self, key: Any) -> bool:
-        """Whether the words of this key are in use, once :meth:`show_rows` has been called."""
+        """Whether the words of this key are in use after :meth:`show_rows`."""
         return self._active is not None and self._active == key
 
     def show_rows(self) -> None:
-        """Go back from :meth:`show_all` if the words that were active before still are."""
+        """Undo :meth:`show_all`, unless it has replaced the active words."""
         for side, tables in self.tables.items():
             for table in tables.values():
                 table.show_rows()
@@ -141,9 +137,9 @@ class WorkingSet:
         """Let the model read some words and score all classes, for validation.
 
         Args:
-            read: for each side their ids, ascending.
+            read: ids of the input words by side, ascending.
         Raises:
-            UserError: if they are more than there is room for.
+            UserError: if there are more words than rows.
         """
         for side, tables in self.tables.items():
             whole = [t.show_all(read[side], self._optimizer) for t in tables.values()]
@@ -154,12 +150,12 @@ class WorkingSet:
                 self._active = None
 
     def _put_in_use(self, side: str, ids: Tensor) -> None:
-        # The tables of a side are on one device, that of the batches.
+        # All tables of a side are on the device of the batches.
         table = next(iter(self.tables[side].values()))
         self._ids[side] = ids.to(table.parameter.device)
 
     def to_local_ids(self, side: str, ids: Tensor) -> Tensor:
-        """The numbers of words among those in use; ids themselves if the whole table is.
+        """Indices of words among those in use; the ids if the full table is in use.
 
         Args:
             side: ``"source"`` or ``"target"``.
@@ -171,19 +167,19 @@ class WorkingSet:
         local = torch.searchsorted(in_use, ids)
         found = in_use[local.clamp(max=len(in_use) - 1)] == ids
         if found.device.type != "cpu":
-            torch._assert_async(found.all())  # the host need not wait for the answer
+            torch._assert_async(found.all())  # does not synchronize
             return local
         assert bool(found.all()), f"a {side} word of the batch is not in its partition"
         return local
 
     def moments(self) -> Dict[str, Moments]:
-        """What the optimizer keeps for every number of the tables, by name of the table."""
+        """Optimizer state of the tables, by name of the table."""
         for table in self._all():
             table.put_back(self._optimizer)
         return {name: t.moments for tables in self.tables.values() for name, t in tables.items()}
 
     def load_moments(self, moments: Dict[str, Moments]) -> None:
-        """Take over what :meth:`moments` returned."""
+        """Load the result of :meth:`moments`."""
         for tables in self.tables.values():
             for name, table in tables.items():
                 saved = moments.get(name, {})
@@ -210,19 +206,19 @@ def target_tables(model: Any) -> Named:
     """Tables with a row for each target word, by name: input embeddings and the output layer's.
 
     Raises:
-        UserError: if there are none, or the output layer is made from the words themselves.
+        UserError: if there are none, or the output layer depends on the words themselves.
     """
     layer = getattr(getattr(model, "decoder", None), "output_projection", None)
     if not isinstance(layer, OutputLayer):
         raise UserError(
             "--partition-size and --freeze-embeddings need a model that takes --output-layer, and "
-            f"{type(model).__name__} "
-            "is none: choose another --arch (luong_lstm, rnnsearch, transformer_outlayers, ...)"
+            f"{type(model).__name__} does not: choose another --arch (luong_lstm, rnnsearch, "
+            "transformer_outlayers, ...)"
         )
     if layer.depends_on_words:
         raise UserError(
-            "--partition-size and --freeze-embeddings are about rows of tables, and this "
-            "--output-layer computes classes from what the words are: choose another"
+            "--partition-size and --freeze-embeddings need tables with a row per class, but this "
+            "--output-layer computes classes from the words themselves: choose another"
         )
     embedding = model.decoder.embed_tokens
     _check_plain(embedding, layer.num_classes, "target")
@@ -245,8 +241,8 @@ def source_tables(model: Any) -> Named:
 def _check_plain(embedding: Any, num_words: int, side: str) -> None:
     if not isinstance(embedding, nn.Embedding) or embedding.num_embeddings != num_words:
         raise UserError(
-            f"--partition-size and --freeze-embeddings need one embedding for each of the "
-            f"{num_words:,} {side} words, and this model has {embedding}"
+            f"--partition-size and --freeze-embeddings need a plain embedding table for the "
+            f"{num_words:,} {side} words, but this model has {embedding}"
         )
 
 

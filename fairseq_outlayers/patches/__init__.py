@@ -1,11 +1,11 @@
-"""What this package replaces in fairseq, a file each; docs/patches.md lists all of them.
+"""Patches of fairseq, one per file; docs/patches.md lists all of them.
 
-``required/`` is what the models and the promises of this package need: checkpoints load on today's
-PyTorch, nothing in them runs, no data or progress is lost. ``conveniences/`` makes messages
-readable; the environment variable ``OUTLAYERS_CONVENIENCES=0`` leaves fairseq's own.
+``required/`` contains what models and guarantees of this package need: checkpoints load with
+current PyTorch, they cannot run code, no data or progress is lost. ``conveniences/`` makes error
+messages readable; the environment variable ``OUTLAYERS_CONVENIENCES=0`` disables them.
 
-:func:`apply` runs when the package is imported, which is when fairseq reads ``--user-dir``, before
-any data or checkpoint is opened.
+:func:`apply` runs at import, when fairseq reads ``--user-dir``, before any data or checkpoint is
+opened.
 """
 
 import os
@@ -90,7 +90,7 @@ __all__ = ["CONVENIENCES", "REQUIRED", "apply"]
 
 
 def apply() -> None:
-    """Apply every patch that is not turned off. Calling it again changes nothing."""
+    """Apply all enabled patches. Idempotent."""
     wanted = os.environ.get(CONVENIENCES_VARIABLE) != "0"
     for patch in (*REQUIRED, *(CONVENIENCES if wanted else ())):
         patch.apply()

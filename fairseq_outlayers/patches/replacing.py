@@ -1,23 +1,23 @@
-"""Replace a function of fairseq's, each patch exactly once."""
+"""Replace functions of fairseq, each patch exactly once."""
 
 import inspect
 from typing import Any, Callable, Tuple
 
-MARK = "_replaced_by_outlayers"  # the function that was there
-PATCHES = "_patches_of_outlayers"  # who has replaced it so far
+MARK = "_replaced_by_outlayers"  # attribute with the replaced function
+PATCHES = "_patches_of_outlayers"  # attribute with the patches applied so far
 
 
 def replace_once(
     owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
-    """Set ``owner.name`` to ``make(the function there)``, unless that has been done before.
+    """Set ``owner.name`` to ``make(owner.name)``, unless this patch was applied before.
 
     Several patches may replace one function; the last one is the outermost.
 
     Args:
-        owner: a module or a class; what was a static method of a class remains one.
-        name: the function's name in it.
-        make: takes the function that is there and returns the one to put in its place.
+        owner: a module or a class; static methods of a class remain static.
+        name: of the function.
+        make: maps the current function to its replacement.
     """
     original = getattr(owner, name)
     applied: Tuple[Any, ...] = getattr(original, PATCHES, ())

@@ -1,4 +1,4 @@
-"""The simple echo state layer, with a backward pass of its own."""
+"""The simple echo state layer, with a custom backward pass."""
 
 from typing import Any, Optional, Tuple
 
@@ -50,13 +50,13 @@ class EchoStateLayer(FrozenLayer):
         given = (tensor.to(inputs.dtype) for tensor in (*scales, *matrices))
         states = _EchoStates.apply(inputs, start, *given, self.leak_rate, reverse)
         if reverse and padding is not None:
-            # Read last, behind the sentence: no real position has seen these states.
+            # Padding is read last, so real positions do not depend on these states.
             states = states.masked_fill(padding, 0.0)
         return states, (states[0 if reverse else -1],)
 
 
 class _EchoStates(torch.autograd.Function):
-    """All states of a sequence; keeps inputs and states, and makes no gradient of a matrix."""
+    """All states of a sequence; saves inputs and states, and computes no matrix gradients."""
 
     @staticmethod
     def forward(
@@ -88,7 +88,7 @@ class _EchoStates(torch.autograd.Function):
         leak = ctx.leak
         if leak == 1.0:
             of_drive = torch.empty_like(states)
-        else:  # what the inputs drive; then the gradients, in its place
+        else:  # the drive by the inputs, overwritten by gradients
             of_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
         wide = at_least_single(states.dtype)
         of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
@@ -98,7 +98,7 @@ class _EchoStates(torch.autograd.Function):
             previous = states[before] if 0 <= before < len(states) else start
             new = states[position]
             if leak != 1.0:
-                # Computed again: a difference of states would have lost digits of a small leak.
+                # Recomputed: a difference of states loses digits if the leak is small.
                 new = of_drive[position].addmm(previous, to_drive).tanh_()
             of_new = torch.add(gradient[position], of_hidden)
             drive = torch.mul(of_new, leak, out=of_drive[position])
@@ -119,10 +119,10 @@ def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:
 
 
 def at_least_single(dtype: torch.dtype) -> torch.dtype:
-    """Of sums over many positions, which half precision would stop growing."""
+    """A dtype for sums over many positions, which half precision cannot hold."""
     return torch.promote_types(dtype, torch.float32)
 
 
 def positions_in_order(length: int, reverse: bool) -> range:
-    """The positions of a sequence as they are read."""
+    """The positions of a sequence in reading order."""
     return range(length - 1, -1, -1) if reverse else range(length)

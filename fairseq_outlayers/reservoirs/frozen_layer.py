@@ -13,13 +13,13 @@ from fairseq_outlayers.reservoirs.scale import Scale
 class FrozenLayer(RecurrentLayer):
     """A recurrent layer with frozen matrices and learnable scales (Garg et al. 2020, eq. 2).
 
-    Without biases a zero state stays zero on zero inputs, so padding in front needs no mask.
+    Without biases a zero state stays zero on zero inputs, so left padding needs no mask.
 
     Args:
         reservoir: the frozen matrices ``Wr`` and ``Wi``.
         radius: ``rho``; its absolute value is the spectral radius of ``rho Wr``.
         gamma: scale of the inputs.
-        state_size: how many tensors the state has.
+        state_size: number of tensors in the state.
     """
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, state_size: int):
@@ -27,10 +27,10 @@ class FrozenLayer(RecurrentLayer):
         self.reservoir, self.radius, self.gamma = reservoir, radius, gamma
 
     def reset_parameters(self, bound: float) -> None:
-        """Nothing: the scales start where they were made."""
+        """Do nothing: the scales keep their initial values."""
 
     def in_autocast_type(self, inputs: Tensor) -> Tensor:
-        """Inputs in the type that autocast chooses, which does not reach into functions of ours."""
+        """Cast inputs to autocast's dtype; autocast does not apply to custom functions."""
         device = inputs.device.type
         if torch.is_autocast_enabled(device):
             return inputs.to(torch.get_autocast_dtype(device))
@@ -42,7 +42,7 @@ class FrozenLayer(RecurrentLayer):
 
 
 class Drive:
-    """Pre-activations of a frozen layer; what the inputs contribute is made for all steps.
+    """Pre-activations of a frozen layer, with one input product for all steps.
 
     Args:
         layer: the layer.

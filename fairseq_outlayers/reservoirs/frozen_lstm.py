@@ -1,4 +1,4 @@
-"""The echo state layer with LSTM cells, with a backward pass of its own."""
+"""The echo state layer with LSTM cells, with a custom backward pass."""
 
 from typing import Any, List, Optional, Tuple
 
@@ -25,8 +25,8 @@ class FrozenLSTM(FrozenLayer):
 
     Args:
         reservoir: the frozen matrices, 4 gates in the order i, f, g, o.
-        radius: ``rho``, one or one for each gate.
-        gamma: scale of the inputs, likewise.
+        radius: ``rho``, one or one per gate.
+        gamma: scale of the inputs, one or one per gate.
     """
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale):
@@ -48,7 +48,7 @@ class FrozenLSTM(FrozenLayer):
         padding: Optional[Tensor] = None,
         reverse: bool = False,
     ) -> Tuple[Tensor, State]:
-        if len(inputs) == 1:  # scaling the weights would cost more than the step
+        if len(inputs) == 1:  # scaling the weights costs more than the step
             return super().forward(inputs, state, padding, reverse)
         inputs = self.in_autocast_type(inputs)
         start = self.start(inputs) if state is None else state
@@ -57,16 +57,16 @@ class FrozenLSTM(FrozenLayer):
         given = (tensor.to(inputs.dtype) for tensor in (*start, *scales, *matrices))
         states, cell = _LSTMStates.apply(inputs, *given, reverse)
         if reverse and padding is not None:
-            # Read last, behind the sentence: no real position has seen these states.
+            # Padding is read last, so real positions do not depend on these states.
             states = states.masked_fill(padding, 0.0)
         return states, (states[0 if reverse else -1], cell)
 
 
 class _LSTMStates(torch.autograd.Function):
-    """All states of a sequence; keeps inputs and states, and makes no gradient of a matrix.
+    """All states of a sequence; saves inputs and states, and computes no matrix gradients.
 
-    The backward pass of PyTorch's kernel would need all gates and cells. Here they are computed
-    again; because the states are known, the gates of all steps are one product.
+    PyTorch's kernel saves all gates and cells for its backward pass. Here they are recomputed;
+    because the states are known, the gates of all steps are one product.
     """
 
     @staticmethod
@@ -111,7 +111,7 @@ class _LSTMStates(torch.autograd.Function):
             of_radius += _by_gate(of_gates * parts[0][position], radius)
             of_gamma += _by_gate(of_gates * parts[1][position], gamma)
             of_hidden = of_gates @ matrix
-            parts[1][position] = of_gates  # in the place of what is not needed any more
+            parts[1][position] = of_gates  # overwrites a part that is no longer needed
         of_inputs = parts[1] @ fold(gamma, from_input)
         of_scales = of_radius.to(radius), of_gamma.to(gamma)
         return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
@@ -120,12 +120,12 @@ class _LSTMStates(torch.autograd.Function):
 def _gates_and_cells(
     parts: Tuple[Tensor, Tensor], scales: Tuple[Tensor, Tensor], cell: Tensor, reverse: bool
 ) -> List[Tuple[Tensor, Tensor, Tensor]]:
-    """What the kernel went through, in the order of reading.
+    """Recompute the kernel's gates and cells, in reading order.
 
     Args:
-        parts: of the pre-activations, before they are scaled, ``(T, B, 4 H)`` each.
+        parts: unscaled parts of the pre-activations, ``(T, B, 4 H)`` each.
         scales: of these parts.
-        cell: at the start.
+        cell: the initial cell.
     Returns:
         Gates ``(B, 4 H)``, and the cell before and after, for each position.
     """
@@ -144,14 +144,14 @@ def _gates_and_cells(
 def _through_cell(
     gates: Tensor, before: Tensor, after: Tensor, of_hidden: Tensor, of_cell: Tensor
 ) -> Tuple[Tensor, Tensor]:
-    """Gradients of the pre-activations ``(B, 4 H)`` and of the cell before.
+    """Gradients of the pre-activations ``(B, 4 H)`` and of the previous cell.
 
     Args:
         gates: ``(B, 4 H)``.
-        before: the cell that they met.
-        after: the cell that they made.
-        of_hidden: the gradient of the state.
-        of_cell: that of the cell after, as far as later positions used it.
+        before: the previous cell.
+        after: the new cell.
+        of_hidden: gradient of the state.
+        of_cell: gradient of the new cell from later positions.
     """
     i, f, g, o = gates.chunk(4, dim=1)
     shown = torch.tanh(after)
@@ -166,6 +166,6 @@ def _through_cell(
 
 
 def _by_gate(products: Tensor, scale: Tensor) -> Tensor:
-    """Sums of ``(B, 4 H)`` over what each factor in ``scale`` multiplies."""
+    """Sum ``(B, 4 H)`` over the features of each factor in ``scale``."""
     wide = at_least_single(products.dtype)
     return products.unflatten(1, (len(scale), -1)).sum((0, 2), dtype=wide)

@@ -10,9 +10,9 @@ SATURATED = 0.99
 
 
 class EchoGain(NamedTuple):
-    """Of one layer, for inputs of one size."""
+    """Gain and saturation of one layer for inputs of one standard deviation."""
 
-    gain: float  # deviation of the states over that of the inputs
+    gain: float  # standard deviation of the states over that of the inputs
     saturated: float  # share of units with |h| > 0.99
 
 
@@ -22,15 +22,15 @@ def output_gain(
 ) -> EchoGain:
     """The standard deviation of a layer's states over that of its inputs.
 
-    1 keeps the variance from layer to layer. It is the output's that counts: gates and tanh make
-    less of a drive that has the variance of the input.
+    1 preserves the variance from layer to layer. Measured at the output, because gates and tanh
+    shrink pre-activations.
 
     Args:
         layer: with its scales.
         deviation: of the inputs, which are independent and normal.
-        batch: sequences.
+        batch: number of sequences.
         length: of each.
-        settling: first positions that do not count, because the state starts at zero.
+        settling: number of first positions to skip, because the state starts at zero.
     """
     generator = torch.Generator().manual_seed(1)
     like = layer.reservoir.input

@@ -11,10 +11,10 @@ from fairseq_outlayers.reservoirs.scale import Scale
 
 
 class Release(NamedTuple):
-    """What is trained beside the output layer (Garg et al. 2020, Table 2)."""
+    """Parts that are trained beside the output layer (Garg et al. 2020, Table 2)."""
 
     embeddings: bool = False  # and the scales of the frozen layers
-    attention: bool = False  # and the projection of the encoder's states, its input
+    attention: bool = False  # and its input, the projection of the encoder states
     encoder: bool = False
     decoder: bool = False
 
@@ -29,11 +29,11 @@ RELEASES: Dict[str, Release] = {
 }
 LEARNED = "learned"
 LARGEST = 10_000
-FORMER_RADIUS_INIT = 1.0  # the default once; checkpoints with a fixed radius have it
+FORMER_RADIUS_INIT = 1.0  # an old default; checkpoints with a fixed radius have it
 
 
 class EchoStart(NamedTuple):
-    """Where the scales of a frozen layer start."""
+    """Initial scales of a frozen layer."""
 
     gamma: float
     radius: float
@@ -42,9 +42,9 @@ class EchoStart(NamedTuple):
 
 SIMPLE, LSTM = "simple", "lstm"
 PAPER = EchoStart(10.0, 1.0, "none")
-# output_variance: a layer's states vary as much as its inputs (``gain.output_gain``). LSTM
-# cells do so for small inputs, which smaller scales shrink from layer to layer; simple cells for
-# inputs of deviation .84, which a stack of them brings inputs of any size to (docs/echo_states.md).
+# output_variance: states have the variance of the inputs (``gain.output_gain``). LSTM cells do for
+# small inputs, which smaller scales shrink from layer to layer; simple cells do for inputs of
+# deviation 0.84, to which a stack of them converges from any deviation (docs/echo_states.md).
 ECHO_STARTS: Dict[str, Dict[str, EchoStart]] = {
     "output_variance": {
         SIMPLE: EchoStart(3.0, 0.5, "fan_in"),
@@ -56,7 +56,7 @@ BY_START = "auto"
 
 
 def echo_start(cfg: Any, cell: str) -> EchoStart:
-    """Where scales start: as ``--echo-start`` has it for this cell, or as the options say."""
+    """Initial scales by ``--echo-start`` for this cell, overridden by single options."""
     named = ECHO_STARTS[cfg.echo_start][cell]
     return EchoStart(
         named.gamma if cfg.gamma_init is None else cfg.gamma_init,
@@ -66,7 +66,7 @@ def echo_start(cfg: Any, cell: str) -> EchoStart:
 
 
 def make_reservoir(cfg: Any, cell: str, name: str, input_size: int) -> Reservoir:
-    """The frozen matrices of the layer called ``name``."""
+    """The frozen matrices of the layer ``name``."""
     return Reservoir(
         name,
         cfg.reservoir_seed,
@@ -79,7 +79,7 @@ def make_reservoir(cfg: Any, cell: str, name: str, input_size: int) -> Reservoir
 
 
 def make_scales(cfg: Any, cell: str, count: int = 1) -> Tuple[Scale, Scale]:
-    """Radius and input scale of one layer, or so many of each."""
+    """Radius and input scale of one layer, with ``count`` factors each."""
     learned = RELEASES[cfg.release].embeddings
     fixed, start = fixed_radius(cfg), echo_start(cfg, cell)
     radius = start.radius if fixed is None else fixed
@@ -103,17 +103,16 @@ def fixed_radius(cfg: Any) -> Optional[float]:
 
 
 def check_echo_options(cfg: Any) -> None:
-    """Refuse what means nothing, before any weight is drawn."""
+    """Refuse invalid options before any weight is drawn."""
     fixed = fixed_radius(cfg)
     check_ranges(cfg, class_of(cfg))
     if fixed is not None and cfg.radius_init not in (None, FORMER_RADIUS_INIT):
         raise UserError(
-            f"--radius-init {cfg.radius_init} is where learned radii start, and --spectral-radius "
-            f"{cfg.spectral_radius} fixes them: leave one of the two out"
+            f"--radius-init {cfg.radius_init} initializes learned radii, but --spectral-radius "
+            f"{cfg.spectral_radius} fixes them: leave one of them out"
         )
     if not RELEASES[cfg.release].embeddings and cfg.output_layer != "linear":
         raise UserError(
-            f"--release {cfg.release} freezes the embeddings, and --output-layer "
-            f"{cfg.output_layer} may score with them: choose --output-layer linear, or another "
-            "--release"
+            f"--release {cfg.release} freezes the embeddings, but --output-layer "
+            f"{cfg.output_layer} may use them: choose --output-layer linear, or another --release"
         )

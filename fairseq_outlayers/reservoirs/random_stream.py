@@ -1,4 +1,4 @@
-"""Random numbers that are the same on every machine and in every version."""
+"""Random numbers that do not depend on the machine or on versions."""
 
 import hashlib
 from typing import Tuple
@@ -9,8 +9,8 @@ import numpy as np
 def uniform(seed: int, name: str, shape: Tuple[int, ...], sparsity: float = 0.0) -> np.ndarray:
     """Weights in [-1, 1), each zero with probability ``sparsity``.
 
-    ``RandomState`` is a stream that numpy promises never to change, and sha256 gives every name its
-    own place in it. torch's generators differ between instruction sets.
+    NumPy guarantees that the stream of ``RandomState`` never changes, and sha256 maps every name to
+    its own seed. torch's generators differ between instruction sets.
 
     Returns:
         Float64 values of the given shape.
@@ -18,6 +18,6 @@ def uniform(seed: int, name: str, shape: Tuple[int, ...], sparsity: float = 0.0)
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     stream = np.random.RandomState(np.frombuffer(digest, dtype="<u4").astype(np.uint32))
     draws = stream.random_sample(shape)
-    # One draw decides whether a weight is pruned and, spread out again, what it is if not.
+    # One draw decides whether a weight is pruned and, rescaled, its value if not.
     values = 2 * ((draws - sparsity) / (1 - sparsity)) - 1
     return np.where(draws < sparsity, 0.0, values)

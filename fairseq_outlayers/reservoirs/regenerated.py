@@ -1,9 +1,8 @@
 """Frozen weights that are regenerated from a seed instead of saved in checkpoints.
 
-A module's frozen weights are buffers that are not saved. What is saved is a :class:`Version`: the
-seed and a checksum, compared when a checkpoint is loaded. It is an integer buffer whose name
-contains "version": fairseq's moving average leaves such names alone, and half precision leaves
-integers alone.
+A module's frozen weights are non-persistent buffers. The checkpoint contains a :class:`Version`:
+seed and checksum, compared on loading. It is an integer buffer with "version" in its name, because
+fairseq's moving average skips such names and half precision does not convert integers.
 """
 
 import zlib
@@ -21,10 +20,10 @@ VERSION = "regenerated_version"
 
 
 class Version(NamedTuple):
-    """What a checkpoint says of one module's regenerated weights."""
+    """A checkpoint's record of one module's regenerated weights."""
 
     seed: int
-    elements: int  # how many weights are regenerated
+    elements: int  # number of regenerated weights
     checksum: int
     radii: Tuple[int, ...] = ()  # of a reservoir, in units of 2^-32
 
@@ -47,39 +46,39 @@ def version_of(seed: int, tensors: Iterable[Tensor], radii: Tuple[int, ...] = ()
 
 
 def check(name: str, found: Version, own: Version) -> None:
-    """Compare what a checkpoint was trained with and what is there now.
+    """Compare a checkpoint's version with the module's own.
 
     Raises:
-        UserError: if they differ; it names the module and the seed, and says what to do.
+        UserError: if they differ; it names the module and the seed.
     """
     if found.seed != own.seed:
         raise UserError(
             f"{name}: the checkpoint was trained with the frozen weights of --reservoir-seed "
-            f"{found.seed}, and {own.seed} is given: pass --reservoir-seed {found.seed}"
+            f"{found.seed}, not {own.seed}: pass --reservoir-seed {found.seed}"
         )
     if found.elements != own.elements:
         raise UserError(
-            f"{name}: the checkpoint was trained with {found.elements:,} frozen weights, and the "
+            f"{name}: the checkpoint was trained with {found.elements:,} frozen weights, but the "
             f"model has {own.elements:,}: pass the architecture and the sizes (--hidden-size, "
-            "--embed-dim and so on) that it was trained with"
+            "--embed-dim and so on) of the training"
         )
     if found != own:
         raise UserError(
-            f"{name}: the frozen weights regenerated from --reservoir-seed {own.seed} are not "
-            f"those that the checkpoint was trained with (checksum {own.checksum:08x}, trained "
-            f"with {found.checksum:08x}): pass the --reservoir-sparsity, --input-norm and "
-            "--init-range of the training; if they are the same, the checkpoint is damaged"
+            f"{name}: the frozen weights regenerated from --reservoir-seed {own.seed} differ from "
+            f"those of the training (checksum {own.checksum:08x}, trained with "
+            f"{found.checksum:08x}): pass the --reservoir-sparsity, --input-norm and --init-range "
+            "of the training; if they are the same, the checkpoint is damaged"
         )
 
 
 def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = None) -> None:
     """Replace all parameters of a module by frozen random weights.
 
-    Biases become 0, factors of layer norms 1, the row of padding 0, all else uniform.
+    Biases become 0, gains of layer norms 1, the row of padding 0, other weights uniform.
 
     Args:
         module: keeps its class and its ``forward``.
-        name: of the module within the model; it and the seed decide the weights.
+        name: of the module within the model; determines the weights together with the seed.
         seed: of the frozen stream.
         bound: of the uniform weights; by default Glorot's, for matrices.
     """
@@ -102,10 +101,10 @@ def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = Non
 
 
 def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]:
-    """The value of what is not random."""
+    """The value of a parameter that is not random, or None."""
     if leaf.endswith("bias"):
         return torch.zeros(parameter.shape)
-    # Not every layer norm is torch's: with apex installed, fairseq takes that one's on a GPU.
+    # Not isinstance: with apex installed, fairseq uses its layer norm on a GPU.
     return torch.ones(parameter.shape) if hasattr(owner, "normalized_shape") else None
 
 
@@ -115,7 +114,7 @@ def _glorot(parameter: Tensor) -> float:
 
 
 class _Comparison:
-    """The hook that runs before a frozen module is loaded."""
+    """The hook that checks the version before a frozen module is loaded."""
 
     def __init__(self, name: str):
         self.name = name
@@ -123,7 +122,7 @@ class _Comparison:
     def __call__(
         self, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
     ) -> None:
-        # Not there: a strict load says so itself, and the moving average leaves it out.
+        # If missing, strict loading fails by itself; the moving average has none.
         if prefix + VERSION in state_dict:
             found = Version.from_tensor(state_dict[prefix + VERSION])
             check(self.name, found, Version.from_tensor(module.get_buffer(VERSION)))

@@ -11,8 +11,8 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.random_stream import uniform
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version, check, version_of
 
-# Factor of the U(-1, 1) input weights, from the number of inputs and the share not pruned.
-# fan_in gives a unit's drive the variance of its inputs.
+# Factor of the U(-1, 1) input weights by number of inputs and density.
+# fan_in: input products have the variance of the inputs.
 INPUT_NORMS: Dict[str, Callable[[int, float], float]] = {
     "none": lambda inputs, density: 1.0,
     "fan_in": lambda inputs, density: (inputs * density / 3) ** -0.5,
@@ -26,16 +26,16 @@ FEW_A_ROW = 8
 def spectral_radius(matrix: np.ndarray) -> float:
     """The largest absolute eigenvalue of a square matrix."""
     size = len(matrix)
-    from scipy.sparse.linalg import ArpackNoConvergence, eigs  # a second that others need not wait
+    from scipy.sparse.linalg import ArpackNoConvergence, eigs  # importing takes a second
 
-    # LAPACK's balancing finds matrices without a cycle, whose radius is exactly 0; the iteration
-    # would return a rounding error for them. Random ones are very sparse.
+    # For matrices without a cycle, whose radius is 0, LAPACK's balancing is exact, but the
+    # iteration returns rounding errors. Random ones are very sparse.
     if size > 2 * KRYLOV_VECTORS and np.count_nonzero(matrix) > FEW_A_ROW * size:
         settings = {"k": 1, "ncv": KRYLOV_VECTORS, "tol": TOLERANCE, "v0": np.ones(size)}
         try:
             return float(np.abs(eigs(matrix, return_eigenvectors=False, **settings)).max())
         except ArpackNoConvergence:
-            pass  # the whole spectrum takes longer and always succeeds
+            pass  # computing all eigenvalues takes longer but always succeeds
     return float(np.abs(np.linalg.eigvals(matrix)).max())
 
 
@@ -43,20 +43,20 @@ class Reservoir(nn.Module):
     """Recurrent and input matrices of one layer in one direction (Garg et al. 2020, Sec. 4.1).
 
     Drawn from U(-1, 1) and pruned; each gate's recurrent matrix is then divided by its spectral
-    radius. Checkpoints hold no weight of it but the seed, a checksum and the radii: the last digits
-    of a radius depend on libraries and threads, so on loading the checkpoint's radii are divided by
-    instead. They are kept in units of 2^-32, because integers survive half precision.
+    radius. Checkpoints contain no weights but the seed, a checksum and the radii: the last digits
+    of a radius depend on libraries and threads, so on loading the checkpoint's radii are used. They
+    are stored in units of 2^-32, because half precision does not convert integers.
 
     Args:
-        name: of the layer within the model; it and the seed decide the weights.
+        name: of the layer within the model; determines the weights together with the seed.
         seed: of the frozen stream.
         input_size: ``D``.
         hidden_size: ``H``.
-        gates: matrices of each kind, one below the other; 1, or 4 for an LSTM.
-        sparsity: share of the weights that is pruned.
+        gates: number of stacked matrices of each kind; 1, or 4 for an LSTM.
+        sparsity: share of pruned weights.
         input_norm: name of a factor in ``INPUT_NORMS`` for the input weights.
     Raises:
-        UserError: if so much is pruned that a recurrent matrix has radius 0.
+        UserError: if pruning leaves a recurrent matrix with radius 0.
     """
 
     recurrent: Tensor  # (gates H, H)
@@ -85,14 +85,14 @@ class Reservoir(nn.Module):
     def _generate(
         self, radii: Optional[Tuple[int, ...]] = None
     ) -> Tuple[Dict[str, Tensor], Version]:
-        """Draw the weights, and divide by the radii given or else by those found."""
+        """Draw the weights, and divide by the given or else by the computed radii."""
         drawn = self._draw("recurrent", self.hidden_size)
         radii = radii or tuple(round(spectral_radius(matrix) / RADIUS_UNIT) for matrix in drawn)
         if 0 in radii:
             raise UserError(
                 f"{self.name}: with --reservoir-sparsity {self.sparsity}, {self.hidden_size} units "
                 f"and --reservoir-seed {self.seed} a recurrent matrix has spectral radius 0 (its "
-                "weights form no cycle) and cannot be scaled to 1: prune less, or take more units"
+                "weights form no cycle) and cannot be scaled to 1: prune less, or use more units"
             )
         scaled = [matrix / (r * RADIUS_UNIT) for matrix, r in zip(drawn, radii, strict=True)]
         inputs = [self.input_factor * matrix for matrix in self._draw("input", self.input_size)]
@@ -105,7 +105,7 @@ class Reservoir(nn.Module):
         return [uniform(self.seed, name, shape, self.sparsity) for name in names]
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
-        # Not there: a strict load says so itself, and fairseq's moving average leaves it out.
+        # If missing, strict loading fails by itself; the moving average has none.
         if prefix + VERSION in state_dict:
             found = Version.from_tensor(state_dict[prefix + VERSION])
             own = Version.from_tensor(self.get_buffer(VERSION))

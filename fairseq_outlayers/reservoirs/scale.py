@@ -1,4 +1,4 @@
-"""The learnable factors in front of frozen matrices."""
+"""Learnable factors of frozen matrices."""
 
 import torch
 import torch.nn as nn
@@ -7,12 +7,12 @@ from torch import Tensor
 
 
 class Scale(nn.Module):
-    """A factor of a frozen matrix, or one a gate (``rho`` and ``gamma`` of Garg et al. 2020).
+    """A factor of a frozen matrix, or one per gate (``rho`` and ``gamma`` of Garg et al. 2020).
 
     Args:
-        initial: value at the start.
-        learned: whether it is a parameter; else it stays what it is, and is not saved.
-        gates: how many factors.
+        initial: initial value.
+        learned: whether it is a parameter; else it is constant and not saved.
+        gates: number of factors.
     """
 
     value: Tensor  # (gates,)
@@ -28,7 +28,7 @@ class Scale(nn.Module):
     def linear(self, inputs: Tensor, weight: Tensor) -> Tensor:
         """``scale * (inputs weight^T)``, ``(..., D) -> (..., gates H)``.
 
-        The weights stay as they are: their scaled copy would cost a weight gradient.
+        Does not scale the weights, because that would need a weight gradient.
         """
         if len(self.value) == 1:
             return F.linear(inputs * self.value, weight)
@@ -36,10 +36,10 @@ class Scale(nn.Module):
 
 
 def scaled(scale: Tensor, features: Tensor) -> Tensor:
-    """Features ``(..., gates H)``, those of each gate times its factor in ``scale``."""
+    """Multiply features ``(..., gates H)`` by each gate's factor in ``scale``."""
     return (features.unflatten(-1, (len(scale), -1)) * scale.unsqueeze(-1)).flatten(-2)
 
 
 def fold(scale: Tensor, weight: Tensor) -> Tensor:
-    """A weight ``(gates H, D)``, the rows of each gate times its factor in ``scale``."""
+    """Multiply the rows of a weight ``(gates H, D)`` by each gate's factor in ``scale``."""
     return (weight.unflatten(0, (len(scale), -1)) * scale.view(-1, 1, 1)).flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Progress of the frozen layers, in fairseq's log."""
+"""Statistics of the frozen layers in fairseq's log."""
 
 from typing import Any, Dict, Tuple
 
@@ -10,22 +10,22 @@ from torch import Tensor
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 
-SAMPLE = 4  # sentences of each batch that saturation is measured on
+SAMPLE = 4  # sentences per batch to measure saturation on
 SATURATED = 0.99
 
 
 class Dynamics(nn.Module):
     """Logs radius, gamma and saturation of the frozen layers through ``fairseq.logging.metrics``.
 
-    So they show in the progress log and its JSON, in TensorBoard and in Weights & Biases:
+    They appear in the progress log and its JSON, in TensorBoard and in Weights & Biases:
     ``radius_encoder_forward_0``, ``gamma_...``, ``saturation_...``. Saturation is the share of
     units with ``|h| > 0.99`` at real positions. Scales of gates are averaged.
 
-    A device is asked for them, which makes the host wait, once in every ``interval`` updates, and
-    in the first of each epoch.
+    Reading them synchronizes with the device, so they are logged every ``interval`` updates, and in
+    the first of each epoch.
 
     Attributes:
-        interval: of updates, fairseq's ``--log-interval``.
+        interval: in updates, fairseq's ``--log-interval``.
     """
 
     def __init__(self) -> None:
@@ -34,19 +34,18 @@ class Dynamics(nn.Module):
         self._is_time = True
 
     def set_num_updates(self, num_updates: int) -> None:
-        """fairseq calls it with the number of updates done."""
-        # The log speaks of updates done, that of this batch included.
+        """fairseq calls this with the number of completed updates."""
+        # The log counts the current update as completed.
         self._is_time = (num_updates + 1) % self.interval == 0
 
     def log(
         self, side: str, outputs: Dict[str, Tuple[RecurrentLayer, Tensor]], real: Tensor
     ) -> None:
-        """Log the frozen layers of one side, if it is time.
+        """Log the frozen layers of one side, if due.
 
         Args:
             side: "encoder" or "decoder".
-            outputs: layer and states ``(T, B, H)`` by the layer's name; trained layers are passed
-                over.
+            outputs: layer and states ``(T, B, H)`` by the layer's name; trained layers are skipped.
             real: False where padded, ``(T, B)``.
         """
         frozen: Dict[str, Tuple[Any, Tensor]] = {
@@ -67,7 +66,7 @@ class Dynamics(nn.Module):
 
 
 def _is_first(name: str) -> bool:
-    """Whether fairseq has not logged this in the epoch so far."""
+    """Whether fairseq has not yet logged this in the epoch."""
     meter = metrics.get_meter("train", name)
     return meter is None or meter.count == 0
 

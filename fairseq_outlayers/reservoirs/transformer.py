@@ -1,4 +1,4 @@
-"""Frozen random layers between the trained ones of a Transformer."""
+"""Frozen random layers between trained layers of a Transformer."""
 
 from dataclasses import dataclass, field
 from typing import Any, List
@@ -15,25 +15,24 @@ class FrozenLayersConfig(FairseqDataclass):
     frozen_encoder_layers: str = field(
         default="",
         metadata={
-            "help": "encoder layers, counted from 0, whose weights are random, never trained and "
-            "not saved: 1,3 for the second and the fourth"
+            "help": "encoder layers, counted from 0, with random weights that are neither trained "
+            "nor saved: 1,3 for the second and the fourth"
         },
     )
     frozen_decoder_layers: str = field(default="", metadata={"help": "the same for the decoder"})
     reservoir_seed: int = ranged(
-        1, "decides all frozen weights; --seed has no influence on them", at_least=0, below=2**32
+        1, "seed of all frozen weights; --seed does not affect them", at_least=0, below=2**32
     )
 
 
 def freeze_layers(model: Any, args: Any) -> None:
-    """Freeze the layers that the options name (Garg et al. 2020, Sec. 6; Shen et al. 2021).
+    """Freeze the layers given by options (Garg et al. 2020, Sec. 6; Shen et al. 2021).
 
     Args:
-        model: a Transformer of fairseq's.
-        args: perhaps with the fields of ``FrozenLayersConfig``; checkpoints older than these lack
-            them.
+        model: a fairseq Transformer.
+        args: with the fields of ``FrozenLayersConfig``; older checkpoints lack them.
     Raises:
-        UserError: if there is no such layer.
+        UserError: if a layer does not exist.
     """
     for side in ("encoder", "decoder"):
         option = f"frozen_{side}_layers"
@@ -48,7 +47,7 @@ def _numbers(text: str, count: int, option: str) -> List[int]:
     for word in words:
         if not (word.isdecimal() and int(word) < count):
             raise UserError(
-                f"--{option.replace('_', '-')} {text}: '{word}' is no layer; there are {count}, "
+                f"--{option.replace('_', '-')} {text}: no layer '{word}'; there are {count}, "
                 "counted from 0"
             )
     return sorted({int(word) for word in words})

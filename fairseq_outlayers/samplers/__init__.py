@@ -22,19 +22,19 @@ SAMPLER = Selection(
     SAMPLERS,
     option="sampler",
     default="uniform",
-    help_text="how the classes that stand in for all of them in training are drawn",
+    help_text="how classes are sampled in training",
 )
 
 
 def build_sampler(config: Any, dictionary: Any, num_sampled: int) -> Sampler:
-    """The sampler that ``config.sampler`` names.
+    """Build the sampler ``config.sampler``.
 
     Args:
         config: has the fields of ``SamplerConfig``.
         dictionary: the target dictionary.
-        num_sampled: how many classes to draw.
+        num_sampled: number of classes to draw.
     Raises:
-        UserError: if the name is unknown or the dictionary does not suit the sampler.
+        UserError: if the name is unknown or the sampler does not support the dictionary.
     """
     return SAMPLER.choose(config).build(config, dictionary, num_sampled)
 

@@ -1,4 +1,4 @@
-"""The interface of a sampler: which classes are scored in training, and their correction."""
+"""The interface of samplers: classes to score in training, and their correction."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ from fairseq_outlayers.errors import UserError
 
 
 class ClassSample(NamedTuple):
-    """Classes drawn for a batch, each listed once.
+    """Distinct classes sampled for a batch.
 
-    If class ``k`` is expected ``c_k`` times in a draw and came ``m_k`` times, then the sum over the
-    sample of ``exp(z_k) m_k / c_k`` is an unbiased estimate of the sum over all classes of
-    ``exp(z_k)``. Hence what a corrected softmax subtracts from the scores is ``log(c_k / m_k)``.
+    If class ``k`` is drawn ``m_k`` times and ``c_k`` is its expected count, the sum over the sample
+    of ``exp(z_k) m_k / c_k`` is an unbiased estimate of the sum over all classes of ``exp(z_k)``.
+    So a corrected softmax subtracts ``log(c_k / m_k)`` from the scores.
     """
 
     ids: Tensor
-    """``(S,)`` class ids, ascending, without repetition."""
+    """``(S,)`` class ids, ascending and distinct."""
     log_expected_count: Tensor
-    """``(S,)``, ``log(c_k / m_k)``; ``m_k`` is 1 where classes are drawn without replacement."""
+    """``(S,)``, ``log(c_k / m_k)``; ``m_k`` is 1 without replacement."""
 
 
 class Sampler(ABC):
-    """Draws classes to stand in for all ``V`` of them in training.
+    """Samples some of the ``V`` classes in training.
 
-    A sampler may look at the ids of a batch's targets, never at scores or hidden states, and has no
-    state: the draw is a function of its arguments.
+    A sampler may use the target ids of a batch, never scores or hidden states, and is stateless:
+    the sample is a function of its arguments.
 
     Args:
         num_classes: ``V``.
-        num_sampled: how many classes to draw; what that counts is the sampler's to say.
+        num_sampled: number of classes to draw, as defined by the sampler.
     """
 
     @dataclass
@@ -50,33 +50,33 @@ class Sampler(ABC):
     @classmethod
     @abstractmethod
     def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "Sampler":
-        """Make the sampler from the options of its ``Config``.
+        """Build the sampler from the options of its ``Config``.
 
         Args:
-            config: anything that has the fields of ``cls.Config`` as attributes.
+            config: has the fields of ``cls.Config`` as attributes.
             dictionary: the target dictionary.
-            num_sampled: how many classes to draw.
+            num_sampled: number of classes to draw.
         Raises:
-            UserError: if the dictionary does not tell what the sampler needs.
+            UserError: if the dictionary lacks what the sampler needs.
         """
 
     @abstractmethod
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
-        """Draw for one batch.
+        """Sample classes for one batch.
 
         Args:
             targets: class ids, ``(N,)``, padding removed.
-            generator: the only source of randomness.
+            generator: the only RNG.
         Returns:
             Tensors on the device of ``targets``; logarithms in float64.
         """
 
 
 class ProposalSampler(Sampler):
-    """Draws with replacement from one distribution over the classes.
+    """Draws with replacement from a fixed distribution over the classes.
 
     Args:
-        probabilities: ``Q``, ``(V,)``, positive; normalised here.
+        probabilities: ``Q``, ``(V,)``, positive; need not be normalized.
         num_sampled: number of draws. A class drawn more than once is scored once.
     """
 
@@ -91,10 +91,10 @@ class ProposalSampler(Sampler):
         """``(V,)``, ``log c_k`` of every class."""
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
-        # Inverse of the cumulative distribution in float64: exact for any number of classes.
+        # Inverse CDF in float64: exact for any number of classes.
         points = generator.random(self.num_sampled) * self._cumulative[-1]
         drawn = np.searchsorted(self._cumulative, points, side="right")
-        # Rounded up, a point may be the sum itself, behind the last class.
+        # A point may be rounded up to the sum, beyond the last class.
         drawn = np.minimum(drawn, self.num_classes - 1)
         found = np.stack(np.unique(drawn, return_counts=True))
         ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
@@ -104,7 +104,7 @@ class ProposalSampler(Sampler):
 
 
 def check_proposal(probabilities: np.ndarray) -> None:
-    """Refuse weights whose sum or shares float64 cannot hold.
+    """Refuse weights beyond the range of float64.
 
     Raises:
         UserError: if the sum is infinite, or a positive weight's share of it rounds to 0.
@@ -113,7 +113,7 @@ def check_proposal(probabilities: np.ndarray) -> None:
         shares = probabilities / probabilities.sum()
     if not (np.isfinite(shares) & ((shares > 0) | (probabilities == 0))).all():
         raise UserError(
-            f"the proposal's weights reach from {probabilities.min():g} to "
-            f"{probabilities.max():g}: their sum, or the smallest one's share of it, is beyond "
+            f"the proposal's weights range from {probabilities.min():g} to "
+            f"{probabilities.max():g}: their sum, or the smallest one's share of it, exceeds "
             "double precision; scale the weights of --proposal-file, or lower --unigram-power"
         )

@@ -1,4 +1,4 @@
-"""The batch's targets as negatives, filled up with uniform draws."""
+"""The batch's targets as negatives, filled up with uniform samples."""
 
 import math
 from typing import Any
@@ -14,13 +14,13 @@ from fairseq_outlayers.samplers.uniform import distinct, log_counts
 class BatchNegativesSampler(Sampler):
     """All distinct targets of the batch and padding, and uniform negatives (Pappas et al. 2018).
 
-    ``num_sampled`` counts both together. If the batch alone has more, there are no further
-    negatives and the sample is larger than asked for.
+    ``num_sampled`` counts both. If the batch has more distinct targets, all of them are scored,
+    without further negatives.
 
     Args:
         num_classes: ``V``.
-        num_sampled: classes in all.
-        padding_idx: the class that is always included, as in the authors' code.
+        num_sampled: total number of classes.
+        padding_idx: always included, as in the authors' code.
     """
 
     includes_targets = True
@@ -42,7 +42,7 @@ class BatchNegativesSampler(Sampler):
             distinct(num_others, num_negatives, generator).to(targets.device, non_blocking=True),
         )
         ids, order = torch.cat([positives, negatives]).sort()
-        # Positives are always included; only the negatives are a sample.
+        # Positives are always included, so only negatives are corrected.
         log_share = math.log(num_negatives / num_others) if num_negatives else 0.0
         log_expected_count = torch.cat(
             [log_counts(positives, 0.0), log_counts(negatives, log_share)]
@@ -51,7 +51,7 @@ class BatchNegativesSampler(Sampler):
 
 
 def skip(excluded: Tensor, ranks: Tensor) -> Tensor:
-    """The ids at the given ranks among all ids that are not excluded.
+    """The ids with the given ranks among all ids that are not excluded.
 
     Args:
         excluded: ascending ids, ``(P,)``.
@@ -59,6 +59,6 @@ def skip(excluded: Tensor, ranks: Tensor) -> Tensor:
     Returns:
         ``(S,)`` ids.
     """
-    # The id excluded[i] has excluded[i] - i ids before it that stay.
+    # excluded[i] has excluded[i] - i smaller ids that are not excluded.
     before = excluded - torch.arange(len(excluded), device=excluded.device)
     return ranks + torch.searchsorted(before, ranks, right=True)

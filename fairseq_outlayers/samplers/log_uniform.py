@@ -1,4 +1,4 @@
-"""Log-uniform (Zipfian) draws by rank in the dictionary."""
+"""Log-uniform (Zipfian) sampling by rank in the dictionary."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from fairseq_outlayers.samplers.frequencies import ranks_by_count
 class LogUniformSampler(ProposalSampler):
     """``Q(k) = log((r_k + 2) / (r_k + 1)) / log(V + 1)``, with ``r_k`` the rank from 0.
 
-    For dictionaries without counts: then the order in the dictionary is the rank.
+    For dictionaries without counts, the rank is the order in the dictionary.
     """
 
     @classmethod

@@ -19,9 +19,9 @@ class ProposalFileSampler(ProposalSampler):
     """``Q(k) = (1 - s) w(k) / W + s / V``, weights ``w`` from a file (Jean et al. 2015, Sec. 3).
 
     ``W`` is the sum of all weights, ``s`` the smoothing. To estimate a softmax, ``Q(k)`` must be
-    above 0 for all classes, since the softmax gives each some probability. So a class without a
-    weight is refused unless ``s`` is above 0. Only ``<s>`` and padding, which are never targets,
-    then get the smallest weight in the file; ``</s>`` and ``<unk>`` are words like others.
+    positive for all classes, so a class without a weight is refused unless ``s`` is above 0. Only
+    ``<s>`` and padding, which are never targets, get the smallest weight in the file by default;
+    ``</s>`` and ``<unk>`` are words like others.
     """
 
     @dataclass
@@ -29,14 +29,14 @@ class ProposalFileSampler(ProposalSampler):
         proposal_file: Optional[str] = field(
             default=None,
             metadata={
-                "help": "for --sampler proposal: UTF-8, on each line a word, a tab or space, and "
-                "its weight; the weights need not sum to one"
+                "help": "for --sampler proposal: UTF-8 lines of a word, a tab or space, and its "
+                "weight; the weights need not sum to one"
             },
         )
         proposal_smoothing: float = share(
             0.0,
-            "share of the proposal that all classes have in equal parts; above 0, "
-            "words may be missing from --proposal-file",
+            "share of the proposal that is uniform over all classes; above 0, words may be missing "
+            "from --proposal-file",
         )
 
     @classmethod
@@ -65,13 +65,13 @@ def _weights_of_classes(path: str, dictionary: Any) -> np.ndarray:
             others.append(word)
     if not weights.any():
         raise UserError(
-            f"{path}: none of its {len(table):,} words is in the target dictionary; make it "
-            "from the words of that dictionary"
+            f"{path}: none of its {len(table):,} words is in the target dictionary; use the words "
+            "of that dictionary"
         )
     if others:
         logger.warning(
             f"{path}: {len(others):,} of {len(table):,} words are not in the target dictionary and "
-            f"are left out (the first: {others[0]!r})"
+            f"are ignored (the first: {others[0]!r})"
         )
     never_targets = [dictionary.bos(), dictionary.pad()]
     smallest = weights[weights > 0].min()
@@ -84,8 +84,8 @@ def _require_all(weights: np.ndarray, dictionary: Any, path: str) -> None:
     if len(missing):
         raise UserError(
             f"{path}: no weight for {len(missing):,} of the {len(weights):,} classes of the target "
-            f"dictionary (the first: {dictionary[missing[0]]!r}), which then could never be "
-            "sampled: add them, or give --proposal-smoothing a value above 0, such as 0.01"
+            f"dictionary (the first: {dictionary[missing[0]]!r}), so they could never be sampled: "
+            "add them, or set --proposal-smoothing to a value above 0, such as 0.01"
         )
 
 
@@ -93,25 +93,27 @@ def read_weights(path: str) -> Dict[str, float]:
     """Words and their weights.
 
     Args:
-        path: UTF-8, on each line a word, a tab or a space, and a weight above 0.
+        path: UTF-8 lines of a word, a tab or a space, and a weight above 0.
     Raises:
-        UserError: if the file cannot be read, or for the first line that is something else.
+        UserError: if the file cannot be read, or a line has another format.
     """
     table: Dict[str, float] = {}
     for number, line in enumerate(read_lines(path), start=1):
         word, weight = _parse(line, f"{path}:{number}")
         if word in table:
-            raise UserError(f"{path}:{number}: the word {word!r} was there before; list it once")
+            raise UserError(f"{path}:{number}: the word {word!r} is repeated; list it once")
         table[word] = weight
     return table
 
 
-def _parse(line: str, place: str) -> Tuple[str, float]:
+def _parse(line: str, location: str) -> Tuple[str, float]:
     word, _, number = line.rpartition("\t" if "\t" in line else " ")
     try:
         weight = float(number)
     except ValueError:
         weight = math.nan
     if not word or not 0 < weight < math.inf:
-        raise UserError(f"{place}: {line!r} is not a word, a tab or a space, and a weight above 0")
+        raise UserError(
+            f"{location}: {line!r} is not a word, a tab or a space, and a weight above 0"
+        )
     return word, weight

@@ -1,4 +1,4 @@
-"""Uniform draws."""
+"""Uniform sampling."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ class UniformSampler(Sampler):
 
 
 def distinct(num_classes: int, num_drawn: int, generator: np.random.Generator) -> Tensor:
-    """``(num_drawn,)`` different ids below ``num_classes``, ascending, each set equally likely."""
+    """``(num_drawn,)`` distinct ids below ``num_classes``, ascending, uniform over all sets."""
     drawn = generator.choice(num_classes, num_drawn, replace=False, shuffle=False)
     return torch.from_numpy(np.sort(drawn))
 

@@ -1,4 +1,4 @@
-"""Draws by frequency in the training data."""
+"""Sampling by frequency in the training data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ class UnigramSampler(ProposalSampler):
     class Config(ProposalSampler.Config):
         unigram_power: float = ranged(
             1.0,
-            "exponent of the counts: 1 as they are, 0.75 flatter, 0 uniform",
+            "exponent of the counts: 1 for counts, 0.75 flatter, 0 uniform",
             at_least=0,
             at_most=10,
         )

@@ -1,4 +1,4 @@
-"""Where an encoder's word vectors come from.
+"""Word vectors of encoders.
 
 To add a source embedding: write its file, add its line to ``SOURCE_EMBEDDINGS``.
 """
@@ -27,32 +27,32 @@ SOURCE_EMBEDDING = Selection(
     SOURCE_EMBEDDINGS,
     option="source_embedding",
     default="internal",
-    help_text="where the vectors of source words come from",
+    help_text="source of the vectors of source words",
 )
 
 
 def build_source_embedding(
     config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
 ) -> SourceEmbedding:
-    """The embedding that ``config.source_embedding`` names.
+    """Build the embedding ``config.source_embedding``.
 
     Args:
-        config: a model's configuration, which has the fields of ``SourceEmbeddingConfig``.
+        config: of a model, with the fields of ``SourceEmbeddingConfig``.
         dictionary: the source dictionary.
         embed_dim: size of the vectors.
         bidirectional: whether the encoder reads in two directions.
     Raises:
-        UserError: if the name is unknown or an option does not suit it.
+        UserError: if the name is unknown or an option is invalid.
     """
     return SOURCE_EMBEDDING.choose(config).build(config, dictionary, embed_dim, bidirectional)
 
 
 def refuse_with_shared_embeddings(config: Any) -> None:
-    """Raise a UserError if ``--share-all-embeddings`` is given with another source embedding."""
+    """Raise UserError if ``--share-all-embeddings`` is given with another source embedding."""
     if config.source_embedding != "internal" or config.internal_vocabulary:
         raise UserError(
-            "--share-all-embeddings excludes --internal-vocabulary and --source-embedding other "
-            "than internal: the target side has one embedding for every word of its own"
+            "--share-all-embeddings excludes --internal-vocabulary and any --source-embedding but "
+            "internal: the target side has an embedding for each of its words"
         )
 
 

@@ -1,4 +1,4 @@
-"""The interface of a source embedding: vectors of source words for an encoder."""
+"""The interface of source embeddings: vectors of source words for an encoder."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from fairseq_outlayers.ranges import ranged
 class SourceEmbedding(OwnStart, ABC):
     """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
 
-    An encoder that reads in two directions asks once for each, unless ``directions_differ`` is
-    false: then both read the same vectors.
+    A bidirectional encoder calls it once for each direction if ``directions_differ``; else both
+    directions share the vectors.
     """
 
     directions_differ = False
@@ -24,9 +24,8 @@ class SourceEmbedding(OwnStart, ABC):
     class Config:
         internal_vocabulary: int = ranged(
             0,
-            "the first so many symbols of the source dictionary have embeddings of the "
-            "model's own, all others that of unknown words; 0: those that the dictionary "
-            "counts at least once",
+            "number of symbols at the start of the source dictionary with internal embeddings; all "
+            "others have that of <unk>; 0: the symbols with a count of at least 1",
             at_least=0,
         )
 
@@ -35,15 +34,15 @@ class SourceEmbedding(OwnStart, ABC):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "SourceEmbedding":
-        """Make the embedding from the options of its ``Config``.
+        """Build the embedding from the options of its ``Config``.
 
         Args:
-            config: anything that has the fields of ``cls.Config`` as attributes.
+            config: has the fields of ``cls.Config`` as attributes.
             dictionary: the source dictionary.
             embed_dim: ``d``.
             bidirectional: whether the encoder reads in two directions.
         Raises:
-            UserError: if an option is wrong, missing, or of no use.
+            UserError: if an option is invalid, missing, or without effect.
         """
 
     @abstractmethod
@@ -51,13 +50,13 @@ class SourceEmbedding(OwnStart, ABC):
         """``(B, S) -> (B, S, d)`` for the direction 0 (forwards) or 1 (backwards)."""
 
     def reset_parameters(self, start: Start) -> None:
-        """Give the parameters their start, and padding the vector zero; every model calls this.
+        """Initialize the parameters, and the vector of padding to zero; every model calls this.
 
-        The modules inside start like the rest of the model; parameters that a subclass makes keep
-        the values that it gave them, unless it overrides this.
+        Submodules are initialized like the rest of the model; parameters of a subclass keep their
+        values, unless it overrides this.
 
         Args:
-            start: how the rest of the model starts.
+            start: the initialization of the rest of the model.
         """
         super().reset_parameters(start)
         self.zero_padding()

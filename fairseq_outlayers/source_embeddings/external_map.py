@@ -1,4 +1,4 @@
-"""Map external vectors to the space of the model's embeddings."""
+"""Map external vectors to the space of internal embeddings."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, NamedTuple, Optional
@@ -24,13 +24,13 @@ class ExternalConfig(SourceEmbedding.Config):
     )
     check_external_embeddings: bool = field(
         default=False,
-        metadata={"help": "read the whole table at the start for its checksum, not samples of it"},
+        metadata={"help": "verify the checksum of the whole table at the start, not of samples"},
     )
     external_map: str = field(
         default="shared",
         metadata={
             "choices": ["shared", "per_direction"],
-            "help": "one map of external vectors, or one for each direction of the encoder",
+            "help": "one map of external vectors, or one per direction of the encoder",
         },
     )
     external_activation: str = field(
@@ -44,19 +44,19 @@ class ExternalConfig(SourceEmbedding.Config):
         default="mean",
         metadata={
             "choices": ["mean", "mask"],
-            "help": "words that the table does not know have the mean of all vectors (as in the "
-            "paper), or nothing in the place of a mapped vector",
+            "help": "vector of words that are not in the table: the mean of all vectors (as in the "
+            "paper), or none",
         },
     )
     center_external: bool = field(
         default=False,
         metadata={
-            "help": "subtract the mean of all external vectors, which is the vector of unknown "
-            "words, from each; before --normalize-external"
+            "help": "subtract the mean of all external vectors, the vector of unknown words, from "
+            "each vector; before --normalize-external"
         },
     )
     normalize_external: bool = field(
-        default=False, metadata={"help": "scale every external vector to length 1"}
+        default=False, metadata={"help": "scale every external vector to norm 1"}
     )
     external_dropout: float = share(0.0, "dropout on external vectors, before the map")
     mapped_dropout: float = share(0.0, "dropout on external vectors, after the map")
@@ -66,23 +66,23 @@ class Mapped(NamedTuple):
     """External vectors of a batch, before and after the map."""
 
     external: Tensor  # (B, S, d_ext)
-    mapped: Tensor  # (B, S, d), zero where left out
-    ignored: Tensor  # padding, and unknown words if they are masked, (B, S)
+    mapped: Tensor  # (B, S, d), zero where ignored
+    ignored: Tensor  # padding, and unknown words if masked, (B, S)
 
 
 class VectorMap(nn.Linear):
-    """A map of given vectors: its weights stand for a table of embeddings."""
+    """A map of fixed vectors, initialized like a table of embeddings."""
 
 
 class ExternalMap(nn.Module):
     """``m = f(W e + b)`` of the external vectors ``e`` (Di Gangi & Federico 2017, Sec. 3).
 
     Args:
-        table: where the vectors lie.
+        table: of the vectors.
         embed_dim: ``d``.
         padding_idx: id of padding.
         config: has the fields of ``ExternalConfig``.
-        maps: 1, or 2 for a ``W`` and ``b`` for each direction.
+        maps: 1, or 2 for a ``W`` and ``b`` per direction.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class ExternalMap(nn.Module):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "ExternalMap":
-        """From the options.
+        """Build from the options.
 
         Raises:
-            UserError: if there is no table, or an option is out of range.
+            UserError: if there is no table, or an option is invalid.
         """
         if not config.external_embeddings:
             raise UserError(
@@ -115,9 +115,7 @@ class ExternalMap(nn.Module):
             )
         differ = config.external_map == "per_direction"
         if differ and not bidirectional:
-            raise UserError(
-                "--external-map per_direction needs an encoder that reads in two directions"
-            )
+            raise UserError("--external-map per_direction needs a bidirectional encoder")
         table = ExternalTable(
             config.external_embeddings, dictionary, config.check_external_embeddings
         )
@@ -125,7 +123,7 @@ class ExternalMap(nn.Module):
 
     @property
     def directions_differ(self) -> bool:
-        """Whether each direction has a map of its own."""
+        """Whether there is a map per direction."""
         return len(self.maps) == 2
 
     def forward(self, ids: Tensor, direction: int = 0) -> Mapped:
@@ -142,5 +140,5 @@ class ExternalMap(nn.Module):
             external = F.normalize(external, dim=-1)
         external = self.dropout(external)
         mapped = self.mapped_dropout(self.nonlinearity(linear(external)))
-        # f(b) is not zero: leave out only after the map.
+        # After the map, because f(b) is not zero.
         return Mapped(external, mapped.masked_fill(ignored.unsqueeze(-1), 0), ignored)

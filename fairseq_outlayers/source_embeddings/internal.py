@@ -38,12 +38,12 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
     def of_dictionary(
         cls, config: Any, dictionary: Any, embed_dim: int
     ) -> "InternalSourceEmbedding":
-        """For the symbols that ``--internal-vocabulary`` says."""
+        """Build for the symbols of ``--internal-vocabulary``."""
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
 
     def reset_parameters(self, start: Optional[Start] = None) -> None:
-        if start is None:  # called by nn.Embedding when it is made
+        if start is None:  # called by nn.Embedding.__init__
             nn.Embedding.reset_parameters(self)
             return
         start.fill(self, "weight", self.weight)
@@ -55,13 +55,13 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
 
 
 def internal_vocabulary_size(config: Any, dictionary: Any) -> int:
-    """Number of symbols with an embedding of the model's own, the specials included.
+    """Number of symbols with internal embeddings, including the specials.
 
-    ``extract_embeddings.py`` appends words that only the external table knows, with count 0. What
-    ``fairseq-preprocess --padding-factor`` appends also has the count 0, but rows in fairseq.
+    ``extract_embeddings.py`` appends words that only the external table knows, with count 0.
+    Padding words of ``fairseq-preprocess --padding-factor`` also have count 0, but rows in fairseq.
 
     Raises:
-        UserError: if ``--internal-vocabulary`` leaves no word or is more than there are.
+        UserError: if ``--internal-vocabulary`` leaves no word or exceeds the dictionary.
     """
     size = config.internal_vocabulary
     if size == 0:

@@ -1,4 +1,4 @@
-"""A learned gate between the model's own embeddings and mapped external vectors."""
+"""A learned gate between internal embeddings and mapped external vectors."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
@@ -13,7 +13,7 @@ from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
 
 
 class InnerLayer(nn.Linear):
-    """``f(W x + b)``, through which a vector passes before it is gated."""
+    """``f(W x + b)``, applied to a vector before the gate."""
 
     def __init__(self, size: int, nonlinearity: Callable[[Tensor], Tensor]):
         super().__init__(size, size)
@@ -31,12 +31,12 @@ INNER_LAYERS: Dict[str, Callable[[int], nn.Module]] = {
 
 
 class Gate(nn.Module):
-    """``g = sigmoid(W_g x + U_g y + b_g)``, and ``+ w_f log(1 + count)`` where counts are given.
+    """``g = sigmoid(W_g x + U_g y + b_g)``, with ``+ w_f log(1 + count)`` if counts are given.
 
     Args:
         size: of ``x`` and ``g``.
         other_size: of ``y``.
-        log_counts: ``log(1 + count)`` of the first ids, ``(N,)``; the others are counted never.
+        log_counts: ``log(1 + count)`` of the first ids, ``(N,)``; other ids have count 0.
     """
 
     def __init__(self, size: int, other_size: int, log_counts: Optional[Tensor] = None):
@@ -61,11 +61,11 @@ class MixGateEmbedding(SourceEmbedding):
     """``g * (A x + a) + (1 - g) * (B m + c)`` with a gate ``g`` (Di Gangi & Federico 2017).
 
     Args:
-        internal: embeddings ``x`` of the model's own.
-        external: looks vectors ``e`` up and maps them to ``m``.
+        internal: internal embeddings ``x``.
+        external: looks up vectors ``e`` and maps them to ``m``.
         gate: computes ``g`` from ``x`` and from ``m`` or ``e``.
-        sees_mapped: whether the gate sees ``m`` rather than ``e``.
-        inner: makes the layer that ``x``, and the one that ``m`` passes before it is gated.
+        sees_mapped: whether the gate's input is ``m`` rather than ``e``.
+        inner: makes the layers ``A`` and ``B``.
     """
 
     @dataclass
@@ -74,19 +74,19 @@ class MixGateEmbedding(SourceEmbedding):
             default="mapped",
             metadata={
                 "choices": ["mapped", "external"],
-                "help": "what the gate of mix_gate sees beside the model's own embedding",
+                "help": "input of the gate beside the internal embedding (mix_gate)",
             },
         )
         gate_inner: str = field(
             default="linear",
             metadata={
                 "choices": list(INNER_LAYERS),
-                "help": "layer that either vector passes before it is gated (mix_gate)",
+                "help": "layer applied to each vector before the gate (mix_gate)",
             },
         )
         gate_frequency: bool = field(
             default=False,
-            metadata={"help": "the gate of mix_gate also sees how often a word is in training"},
+            metadata={"help": "the gate also depends on a word's training count (mix_gate)"},
         )
 
     def __init__(
@@ -121,7 +121,7 @@ class MixGateEmbedding(SourceEmbedding):
         internal = self.internal(ids)
         external, mapped, ignored = self.external(ids, direction)
         gate = self.gate(ids, internal, mapped if self.sees_mapped else external)
-        # Where there is no external vector, nothing competes with the model's own.
+        # Without an external vector, only the internal embedding counts.
         gate = gate.masked_fill(ignored.unsqueeze(-1), 1.0)
         mixed = gate * self.inner_internal(internal)
         mixed = mixed + (1 - gate) * self.inner_external(mapped)

@@ -1,4 +1,4 @@
-"""The model's own embeddings plus mapped external vectors."""
+"""Internal embeddings plus mapped external vectors."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ class MixSumEmbedding(SourceEmbedding):
     """``x + m``, the sum of both (Di Gangi & Federico 2017).
 
     Args:
-        internal: embeddings ``x`` of the model's own.
-        external: looks vectors up and maps them to ``m``.
+        internal: internal embeddings ``x``.
+        external: looks up vectors and maps them to ``m``.
     """
 
     Config = ExternalConfig

@@ -9,10 +9,10 @@ from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, Ext
 
 
 class OnlyExternalEmbedding(SourceEmbedding):
-    """Mapped external vectors, no embeddings of the model's own (Di Gangi & Federico 2017).
+    """Mapped external vectors, no internal embeddings (Di Gangi & Federico 2017).
 
     Args:
-        external: looks vectors up and maps them.
+        external: looks up vectors and maps them.
     """
 
     Config = ExternalConfig

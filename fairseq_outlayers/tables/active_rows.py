@@ -1,8 +1,8 @@
 """A large table of which only the rows in use are trained (active-row working set).
 
-The table and its moments (whatever an optimizer keeps for every number of a parameter) are plain
-tensors, on any device. The parameter that the model, the optimizer, gradient clipping and data
-parallelism see holds the rows in use, and has the same size whatever the size of the table.
+The table and its moments (the optimizer's element-wise state) are plain tensors, on any device. The
+parameter that the model, the optimizer, gradient clipping and data parallelism see contains only
+the rows in use; its size does not depend on that of the table.
 """
 
 from typing import Any, Dict, Optional
@@ -18,13 +18,13 @@ Moments = Dict[str, Tensor]
 
 
 class ActiveRows:
-    """Rows of a table ``(V, ...)`` in its parameter ``(R, ...)``, ``R`` being the most at a time.
+    """Rows of a table ``(V, ...)`` in its parameter ``(R, ...)``, at most ``R`` at a time.
 
     Args:
-        view: what the model asks for rows. Its parameter shrinks to ``(R, ...)`` and stays the same
+        view: the model's table object. Its parameter shrinks to ``(R, ...)`` and stays the same
             object.
         most_rows: ``R``.
-        device: where the table is kept; None for wherever the parameter is.
+        device: of the full table; None for that of the parameter.
     """
 
     def __init__(self, view: Table, most_rows: int, device: Optional[torch.device] = None):
@@ -38,18 +38,18 @@ class ActiveRows:
 
     @property
     def parameter(self) -> Tensor:
-        """Of the model; it holds the rows in use, or the whole table."""
+        """The model's parameter, with the rows in use or the full table."""
         return self.view.parameter
 
     @torch.no_grad()
     def activate(self, ids: Tensor, optimizer: Any) -> None:
-        """Put other rows into the parameter, and the moments of the same rows into the optimizer.
+        """Load other rows into the parameter, and their moments into the optimizer.
 
         Args:
-            ids: of the rows, ``(n,)``, ``n <= R``. The rows of the parameter beyond are zero.
+            ids: of the rows, ``(n,)``, ``n <= R``. Further rows of the parameter are zero.
             optimizer: a ``torch.optim.Optimizer``, or None.
         """
-        # Nothing but its numbers may change: the optimizer and data parallelism hold the parameter.
+        # In place: the optimizer and data parallelism hold references to the parameter.
         assert self.parameter.grad is None, "rows change within an update"
         self.put_back(optimizer)
         self.show_rows()
@@ -59,21 +59,21 @@ class ActiveRows:
         self.view.use_first(len(ids))
         states = self._states(optimizer)
         if not states:
-            self.moments.clear()  # those of an optimizer that has been reset
+            self.moments.clear()  # the optimizer has been reset
         for name, state in states.items():
             if name not in self.moments:
                 self.moments[name] = self._initial(state)
             _fill(state, self.moments[name], self.ids)
 
     def deactivate(self) -> None:
-        """Have no rows in use, as at the start; what was trained since :meth:`put_back` is lost."""
+        """Use no rows, as initially; discards updates since :meth:`put_back`."""
         self.ids = None
         self.parameter.data.zero_()
         self.view.use_all()
 
     @torch.no_grad()
     def put_back(self, optimizer: Any) -> None:
-        """Bring the table and the moments up to date with the rows in use."""
+        """Write the rows in use back to the table and the moments."""
         if self.ids is None or self.is_whole:
             return
         number = len(self.ids)
@@ -85,18 +85,18 @@ class ActiveRows:
             self.moments[name].index_copy_(0, self.ids, rows)
 
     def show_all(self, read: Tensor, optimizer: Any) -> bool:
-        """Let every row be looked up, for evaluation: nothing may be trained then.
+        """Allow lookups of all rows, for evaluation only.
 
-        A table that is kept elsewhere than the parameter gives some rows at a time only, and those
-        that the model reads must be in the parameter.
+        A table on another device than the parameter returns only some rows at a time, and the input
+        rows must be in the parameter.
 
         Args:
-            read: ids of the rows that the model reads, ``(n,)``.
-            optimizer: of the rows that were trained.
+            read: ids of the input rows, ``(n,)``.
+            optimizer: of the trained rows.
         Returns:
             Whether rows of the parameter have the ids of the table. If not, they are ``read``.
         Raises:
-            UserError: if the model reads more rows than the parameter has room for.
+            UserError: if there are more input rows than the parameter has.
         """
         if self.device is None:
             self.show_whole(optimizer)
@@ -105,7 +105,7 @@ class ActiveRows:
         return self.is_whole
 
     def show_whole(self, optimizer: Any) -> None:
-        """Let the parameter be the whole table, which must not be trained then."""
+        """Make the parameter the full table, for evaluation only."""
         if self.is_whole:
             return
         self.put_back(optimizer)
@@ -116,7 +116,7 @@ class ActiveRows:
         self.view.use_all()
 
     def show_rows(self) -> None:
-        """Let the parameter hold the rows in use again."""
+        """Undo :meth:`show_whole`."""
         if self.is_whole:
             self.parameter.data = self._rows
             self.is_whole = False
@@ -125,19 +125,19 @@ class ActiveRows:
 
     @torch.no_grad()
     def show_some(self, ids: Tensor, optimizer: Any) -> None:
-        """Let the parameter hold some rows that are not trained, and others be looked up.
+        """Load some rows into the parameter for evaluation, and look up others by id.
 
-        Until other rows are activated, the table finds any of its rows by id.
+        Lasts until other rows are activated.
 
         Args:
             ids: of the rows, ``(n,)``.
-            optimizer: of the rows that were trained.
+            optimizer: of the trained rows.
         """
         if len(ids) > self.most_rows:
             raise UserError(
-                f"a validation batch has {len(ids)} different words of one side, and with "
-                f"--table-device cpu there is room for {self.most_rows} of them: choose a smaller "
-                "--max-tokens-valid or --batch-size-valid"
+                f"a validation batch has {len(ids)} distinct words on one side, but --table-device "
+                f"cpu allows only {self.most_rows}: choose a smaller --max-tokens-valid or "
+                "--batch-size-valid"
             )
         self.put_back(optimizer)
         self.show_rows()
@@ -152,7 +152,7 @@ class ActiveRows:
         return rows.view(*ids.shape, *self.table.shape[1:])
 
     def load(self, table: Tensor) -> None:
-        """Take over a table from a checkpoint, ``(V, ...)``."""
+        """Load a table from a checkpoint, ``(V, ...)``."""
         with torch.no_grad():
             self.table.copy_(table)
         self.show_rows()
@@ -161,11 +161,11 @@ class ActiveRows:
     def _follow_parameter(self) -> None:
         if self.device is None and self.table.device != self.parameter.device:
             self.table = self.table.to(self.parameter.device)
-            # Those of a checkpoint were loaded beside a table that had not moved yet.
+            # Moments of a checkpoint were loaded before the table was moved.
             self.moments = {name: value.to(self.table) for name, value in self.moments.items()}
 
     def _states(self, optimizer: Any) -> Moments:
-        """What the optimizer keeps for every number of the parameter."""
+        """The optimizer's element-wise state of the parameter."""
         found = {} if optimizer is None else optimizer.state.get(self.parameter, {})
         shape = self.parameter.shape
         return {
@@ -175,7 +175,7 @@ class ActiveRows:
         }
 
     def _initial(self, state: Optional[Tensor]) -> Tensor:
-        """Moments of rows never met: zero, or where an optimizer starts instead."""
+        """Initial moments: zero, or the optimizer's constant initial value."""
         moments = torch.zeros_like(self.table)
         if state is not None and len(state) and bool((state == state[0]).all()):
             moments.copy_(state[0])
@@ -183,7 +183,7 @@ class ActiveRows:
 
 
 def _fill(rows: Tensor, table: Tensor, ids: Tensor) -> None:
-    """Copy rows of a table to the beginning of ``rows``, zeros behind them."""
+    """Copy rows of a table to the start of ``rows``, and zero the rest."""
     number = len(ids)
     if rows.device == table.device:
         torch.index_select(table, 0, ids, out=rows[:number])

@@ -1,4 +1,4 @@
-"""A table of external vectors, read from disk a batch at a time."""
+"""A table of external vectors, read from disk batch by batch."""
 
 import mmap
 from pathlib import Path
@@ -19,14 +19,14 @@ ROWS_AT_ONCE = 256
 class ExternalTable:
     """The vectors of all symbols of a dictionary, in a memory-mapped NumPy file.
 
-    Not a module: neither the optimiser nor a checkpoint nor a device ever holds the table, and
-    copies of a model share it. What a batch asks for is read; the rest stays on disk.
+    Not a module: the table is never in the optimizer, a checkpoint or device memory, and copies of
+    a model share it. Only the rows of a batch are read.
 
     Args:
-        path: written by ``data_prep/extract_embeddings.py``, its checksums beside it.
+        path: written by ``data_prep/extract_embeddings.py``, beside its checksums.
         dictionary: whose symbols the rows belong to.
-        checks_all: whether to read the whole file for its checksum, not only some blocks.
-        option: that names the file, for messages.
+        checks_all: verify the checksum of the whole file, not only of some blocks.
+        option: that names the file, for error messages.
     Raises:
         UserError: if the file is missing, damaged, or belongs to another dictionary.
     """
@@ -41,9 +41,9 @@ class ExternalTable:
         self.path = Path(path)
         self.option = option
         self._rows, crc32 = open_table(self.path, dictionary, checks_all, option)
-        # Of all words without one; data_prep makes it the mean of all vectors.
+        # The vector of all words without one; data_prep sets it to the mean of all vectors.
         self.unknown = torch.from_numpy(np.array(self._rows[dictionary.unk()]))
-        # Fits int64, and tells tables of different sizes apart even where checksums are equal.
+        # Fits int64; distinguishes sizes, too.
         self.version = (len(self._rows) << 32) | crc32
 
     def __len__(self) -> int:
@@ -52,11 +52,11 @@ class ExternalTable:
 
     @property
     def dimensions(self) -> int:
-        """Numbers in a vector."""
+        """The size of a vector."""
         return self._rows.shape[1]
 
     def vectors(self, ids: Tensor) -> Tensor:
-        """Vectors of ``ids`` ``(...)`` on their device: ``(..., dimensions)``, as in the file."""
+        """Vectors of ``ids`` ``(...)`` on their device, ``(..., dimensions)``, as in the file."""
         wanted = ids.reshape(-1).cpu().numpy()
         rows = np.empty((len(wanted), self.dimensions), self._rows.dtype)
         table = np.asarray(self._rows)
@@ -67,12 +67,12 @@ class ExternalTable:
         return torch.from_numpy(rows).to(ids.device).view(*ids.shape, -1)
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
-        """Where ``vectors(ids)`` ``(..., dimensions)`` are the one shared by unknown words."""
+        """Where ``vectors(ids)`` ``(..., dimensions)`` are the shared vector of unknown words."""
         return (vectors == self.unknown.to(vectors.device)).all(-1)
 
     def register(self, module: nn.Module) -> None:
-        """Save the table's checksum with ``module``; refuse a checkpoint that has another one."""
-        # An integer named "version" survives half precision and moving averages.
+        """Save the table's checksum with ``module``; refuse a checkpoint with another one."""
+        # Half precision and moving averages skip integers named "version".
         module.register_buffer(VERSION, torch.tensor(self.version))
         module.register_load_state_dict_pre_hook(self._compare_versions)
 
@@ -80,21 +80,21 @@ class ExternalTable:
         return self
 
     def _compare_versions(self, module: Any, state: Dict[str, Any], prefix: str, *_: Any) -> None:
-        # The state of a moving average lacks it: fairseq averages without integers.
+        # Missing in the state of fairseq's moving average.
         found = int(state.setdefault(prefix + VERSION, torch.tensor(self.version)))
         if found != self.version:
             raise UserError(
-                f"{self.path}: is not the table that the checkpoint was trained with "
-                f"({found >> 32:,} rows with CRC-32 {found & 0xFFFFFFFF:08x} in training; "
-                f"{self.version >> 32:,} rows with {self.version & 0xFFFFFFFF:08x} now): pass "
-                f"that one, {override(self.option)}"
+                f"{self.path}: is not the table of the training ({found >> 32:,} rows with CRC-32 "
+                f"{found & 0xFFFFFFFF:08x} in training; {self.version >> 32:,} rows with "
+                f"{self.version & 0xFFFFFFFF:08x} now): pass the other one by "
+                f"{override(self.option)}"
             )
 
 
 def _release(rows: np.ndarray) -> None:
-    """Give mapped pages back: of every row read, its neighbours in 64 kB are mapped as well.
+    """Unmap pages: reading a row also maps its neighbours within 64 kB.
 
-    They stay in the system's cache, which is not this process's memory.
+    They stay in the page cache, which does not count as memory of this process.
     """
     mapping = getattr(rows, "_mmap", None)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):

@@ -1,7 +1,7 @@
-"""Rows of a table by ids, with a gradient as large as the table or one that lists rows.
+"""Lookups of a table's rows by ids, with a dense or a row-sparse gradient.
 
-The gradient of a table is as large as the table unless it is *row-sparse*: a sparse tensor of the
-rows that a batch has used.
+A *row-sparse* gradient is a sparse tensor of the rows that a batch uses; a dense one is as large as
+the table.
 """
 
 from typing import Any, Optional, Tuple
@@ -27,11 +27,11 @@ def lookup_row_sparse(table: Tensor, ids: Tensor, padding_idx: Optional[int] = N
 
 
 class RowSparseLookup(torch.autograd.Function):
-    """``F.embedding(..., sparse=True)`` for tables of any number of dimensions.
+    """``F.embedding(..., sparse=True)`` for tables with any number of dimensions.
 
-    PyTorch's own wants two; and a bias made into two by a view has no backward pass for a sparse
-    gradient. With a ``padding_idx`` PyTorch's lists no row for padding, and makes the host wait for
-    a GPU to say how many others there are; this one lists zeros.
+    PyTorch's requires two, and a view of a bias with two has no backward pass for sparse gradients.
+    With a ``padding_idx`` PyTorch's omits padding, which synchronizes with a GPU to count the other
+    rows; this one lists zeros.
     """
 
     @staticmethod

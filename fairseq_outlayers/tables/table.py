@@ -1,9 +1,9 @@
-"""A parameter with a row for every word, and where its rows are.
+"""Tables: parameters with a row for every word.
 
-The module that owns the parameter declares the table, once, by :meth:`TableOwner.register_table`;
-the weight of an ``nn.Embedding`` is declared by being one. Whoever needs rows asks the table,
-never the parameter, which may hold a few of them only (``tables/active_rows.py``) or want a
-row-sparse gradient.
+The module that owns the parameter declares the table by :meth:`TableOwner.register_table`; the
+weight of an ``nn.Embedding`` is declared implicitly. Rows are requested from the table, never from
+the parameter, which may contain only some of them (``tables/active_rows.py``) or need a row-sparse
+gradient.
 """
 
 from typing import Any, Callable, Dict, Iterator, Optional
@@ -18,34 +18,34 @@ ATTRIBUTE = "_tables"
 
 
 class Table:
-    """A parameter ``(V, ...)`` with one row, or one number, for every word.
+    """A parameter ``(V, ...)`` with a row, or a number, for every word.
 
     Args:
-        owner: the module that has the parameter.
-        name: of the parameter in it.
+        owner: the module of the parameter.
+        name: of the parameter in that module.
     """
 
     def __init__(self, owner: nn.Module, name: str):
         self._owner, self._name = owner, name
         self.num_words = len(self.parameter)
-        """``V``, whatever the parameter holds at the moment."""
+        """``V``, also if the parameter contains only some rows."""
         self.row_sparse = False
         """Whether lookups by ids have row-sparse gradients."""
         self.block_size: Optional[int] = None
-        """The most rows that may be asked for at a time, and then by ids; None for any number."""
+        """The maximal number of rows to request at a time, by ids; None for no limit."""
         self._in_use: Optional[int] = None
         self._elsewhere: Optional[Callable[[Tensor], Tensor]] = None
 
     @property
     def parameter(self) -> nn.Parameter:
-        """What the optimizer sees."""
+        """The parameter that the optimizer sees."""
         return getattr(self._owner, self._name)
 
     def rows(self, ids: Optional[Tensor] = None) -> Tensor:
         """All rows in use, ``(V, ...)``, or some, ``(*ids.shape, ...)``."""
         table = self.parameter
         if ids is None:
-            assert self.block_size is None, "the table is elsewhere: ask for rows by ids"
+            assert self.block_size is None, "the table is elsewhere: request rows by ids"
             return table if self._in_use is None else table[: self._in_use]
         if self._elsewhere is not None:
             return self._elsewhere(ids)
@@ -53,11 +53,11 @@ class Table:
 
     @property
     def num_in_use(self) -> int:
-        """How many rows :meth:`rows` gives if it is not asked for some."""
+        """The number of rows that :meth:`rows` returns without ids."""
         return self.num_words if self._in_use is None else self._in_use
 
     def make_row_sparse(self) -> None:
-        """From now on, lookups by ids have row-sparse gradients."""
+        """Make gradients of lookups by ids row-sparse."""
         self.row_sparse = True
         if isinstance(self._owner, nn.Embedding):
             self._owner.sparse = True
@@ -65,20 +65,20 @@ class Table:
                 self._owner.__class__ = RowSparseEmbedding
 
     def use_all(self) -> None:
-        """The parameter is the whole table."""
+        """Use all rows of the parameter."""
         self._in_use = self._elsewhere = self.block_size = None
 
     def use_first(self, number: int) -> None:
-        """The first ``number`` rows of the parameter are all that there is."""
+        """Use only the first ``number`` rows of the parameter."""
         self.use_all()
         self._in_use = number
 
     def use_elsewhere(self, rows: Callable[[Tensor], Tensor], block_size: int) -> None:
-        """Rows are looked up by ``rows``, at most ``block_size`` of them at a time."""
+        """Look rows up by ``rows``, at most ``block_size`` at a time."""
         self._in_use, self._elsewhere, self.block_size = None, rows, block_size
 
     def append(self, rows: Tensor) -> None:
-        """Add words behind the others; the parameter becomes a new one."""
+        """Append words; replaces the parameter by a new one."""
         longer = torch.cat([self.parameter.detach(), rows.to(self.parameter)])
         setattr(self._owner, self._name, nn.Parameter(longer))
         self.num_words = len(longer)
@@ -87,14 +87,14 @@ class Table:
 
 
 class TableOwner(nn.Module):
-    """Mix-in for modules with tables of their own."""
+    """Mix-in for modules with tables."""
 
     def register_table(self, name: str, parameter: Optional[nn.Parameter]) -> None:
-        """Register a parameter, as ``register_parameter`` does, and declare it a table.
+        """Register a parameter, like ``register_parameter``, and declare it a table.
 
         Args:
-            name: ``self.name`` is the parameter, and it is saved under this name.
-            parameter: with a row for every word, or None for no such table.
+            name: of the attribute and in the state dict.
+            parameter: with a row for every word, or None for no table.
         """
         self.register_parameter(name, parameter)
         if parameter is not None:
@@ -106,21 +106,21 @@ class TableOwner(nn.Module):
 
 
 class RowSparseEmbedding(nn.Embedding):
-    """What an ``nn.Embedding`` becomes whose table has row-sparse gradients."""
+    """The class of an ``nn.Embedding`` after :meth:`Table.make_row_sparse`."""
 
     def forward(self, ids: Tensor) -> Tensor:
         return embed(self, ids)
 
 
 def embed(embedding: nn.Embedding, ids: Tensor) -> Tensor:
-    """What ``nn.Embedding`` does, for subclasses of it as well; row-sparse if the table is."""
+    """``nn.Embedding.forward``, also for subclasses; row-sparse if the table is."""
     if table_of(embedding).row_sparse:
         return lookup_row_sparse(embedding.weight, ids, embedding.padding_idx)
     return nn.Embedding.forward(embedding, ids)
 
 
 def table_of(module: nn.Module, name: str = "weight") -> Table:
-    """The table object of a module's parameter, the same at every call."""
+    """The unique table object of a module's parameter."""
     tables: Dict[str, Table] = module.__dict__.setdefault(ATTRIBUTE, {})
     if name not in tables:
         tables[name] = Table(module, name)
@@ -128,7 +128,7 @@ def table_of(module: nn.Module, name: str = "weight") -> Table:
 
 
 def declared_tables(module: nn.Module) -> Dict[str, Table]:
-    """The tables that a module itself owns, by the name of the parameter."""
+    """The tables of a module, without submodules, by name of the parameter."""
     if isinstance(module, nn.Embedding):
         return {"weight": table_of(module)}
     return module.__dict__.get(ATTRIBUTE, {})
@@ -141,6 +141,6 @@ def tables_of_model(model: nn.Module) -> Iterator[Table]:
 
 
 def rows_of(module: Any, name: str, ids: Optional[Tensor]) -> Tensor:
-    """Rows of a parameter of a module that is none of ours, and declares no tables; None: all."""
+    """Rows of a parameter of a foreign module, which declares no tables; all rows for None."""
     table = getattr(module, name)
     return table if ids is None else lookup(table, ids)

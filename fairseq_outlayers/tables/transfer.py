@@ -1,6 +1,6 @@
 """Transfer of a table's rows between host memory and device.
 
-A GPU copies from pinned memory at two to five times the speed, and while the host goes on.
+Copies from pinned memory to a GPU are two to five times as fast, and asynchronous.
 """
 
 import torch
@@ -18,9 +18,9 @@ def rows_on(device: torch.device, table: Tensor, ids: Tensor) -> Tensor:
     """Rows of a table on another device.
 
     Args:
-        device: where they are wanted.
+        device: to transfer to.
         table: ``(V, ...)``.
-        ids: ``(n,)``. On the CPU, consecutive ones cost no copy in host memory.
+        ids: ``(n,)``. Consecutive ids on the CPU need no copy in host memory.
     Returns:
         ``(n, ...)``.
     """

@@ -1,4 +1,4 @@
-"""Language modeling over one continuous text, with a hidden state carried from batch to batch."""
+"""Language modeling over a continuous text, with a hidden state carried between batches."""
 
 import inspect
 import os
@@ -19,7 +19,7 @@ SubwordLanguageModelingConfig: Any = changed_defaults(
     "SubwordLanguageModelingConfig", LanguageModelingConfig, tokens_per_sample=35
 )
 
-# Options of fairseq's task that cut a text into samples; a stream has none.
+# Options of fairseq's task that split a text into samples, and their allowed values here.
 WITHOUT_SAMPLES: Dict[str, Tuple[Any, ...]] = {
     "sample_break_mode": (None, "none"),
     "add_bos_token": (False,),
@@ -35,33 +35,33 @@ WITHOUT_SAMPLES: Dict[str, Tuple[Any, ...]] = {
 class SubwordLanguageModelingTask(LanguageModelingTask):
     """Truncated backpropagation through time, as in Assylbekov & Takhanov (2018).
 
-    A split is one stream of words, cut into as many columns as `--batch-size` says (times the
-    number of workers). A batch is the next `--tokens-per-sample` words of every column, and starts
-    from the hidden state in which the batch before ended. An epoch starts from zeros. Nothing is
-    shuffled and nothing left out.
+    A split is one stream of words, divided into `--batch-size` columns (times the number of
+    workers). A batch is the next `--tokens-per-sample` words of every column, and starts from the
+    final hidden state of the previous batch. An epoch starts from zeros. Nothing is shuffled or
+    left out.
 
-    `fairseq-eval-lm` reads the text as one column unless it is given a `--batch-size`; how long its
-    windows are makes no difference to the perplexity.
+    `fairseq-eval-lm` reads the text as one column unless `--batch-size` is given; the perplexity
+    does not depend on the length of windows.
     """
 
     @classmethod
     def setup_task(cls, args: Any, **kwargs: Any) -> "SubwordLanguageModelingTask":
         if args.tokens_per_sample < 1:
             raise UserError(
-                f"--tokens-per-sample {args.tokens_per_sample}: the windows of truncated "
-                "backpropagation must be at least 1 word long"
+                f"--tokens-per-sample {args.tokens_per_sample}: windows of truncated "
+                "backpropagation must have at least 1 word"
             )
         for option, allowed in WITHOUT_SAMPLES.items():
             if getattr(args, option, allowed[0]) not in allowed:
                 raise UserError(
-                    f"--{option.replace('_', '-')} {getattr(args, option)} has no meaning for "
+                    f"--{option.replace('_', '-')} {getattr(args, option)} does not apply to "
                     "--task subword_language_modeling, which reads a split as one text: leave it "
                     "out, or use --task language_modeling"
                 )
         return super().setup_task(args, **kwargs)
 
     def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
-        """A model as in fairseq.
+        """Build a model as in fairseq.
 
         Raises:
             UserError: if it cannot carry a state.
@@ -69,9 +69,9 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         model = super().build_model(args, from_checkpoint)
         if "carried" not in inspect.signature(model.decoder.forward).parameters:
             raise UserError(
-                f"{type(model).__name__} carries no state from one window of a text to the next, "
-                "as --task subword_language_modeling wants it: use --arch subword_lm or one of its "
-                "sizes, or --task language_modeling"
+                f"{type(model).__name__} carries no state between windows of a text, as --task "
+                "subword_language_modeling requires: use --arch subword_lm or one of its sizes, or "
+                "--task language_modeling"
             )
         return model
 
@@ -92,7 +92,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         if sentences is None:
             raise FileNotFoundError(f"Dataset not found: {split} ({path})")
         if len(sentences) == 0:
-            raise UserError(f"{path}: no sentence in it; binarize a text that is not empty")
+            raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
         tokens = torch.cat([sentences[number] for number in range(len(sentences))])
         self.datasets[split] = TokenStream(tokens, self.dictionary.eos(), self.dictionary.pad())
 
@@ -110,11 +110,11 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         skip_remainder_batch: bool = False,
         **options: Any,
     ) -> Any:
-        """Windows of a stream in the order of the text; fairseq's batches of anything else.
+        """Windows of a stream in the order of the text; fairseq's batches otherwise.
 
         Raises:
-            UserError: if there is no ``--batch-size``, or too large a one for the text, or in
-                training for another text that has been loaded.
+            UserError: if ``--batch-size`` is missing, or too large for the text or, in training,
+                for another loaded text.
         """
         shared = {
             "num_workers": num_workers,
@@ -129,13 +129,13 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
             )  # fmt: skip
         if max_sentences is None or max_tokens is not None:
             raise UserError(
-                "--task subword_language_modeling needs --batch-size, the number of columns that "
-                "the text is read in (20 in Assylbekov & Takhanov 2018), instead of --max-tokens"
+                "--task subword_language_modeling needs --batch-size, the number of columns of the "
+                "text (20 in Assylbekov & Takhanov 2018), instead of --max-tokens"
             )
         name = next(split for split, loaded in self.datasets.items() if loaded is dataset)
         windows = self._windows(name, max_sentences, num_shards, shard_id)
         if name == "train":
-            # What validation would find out after the first epoch.
+            # Otherwise validation would fail after the first epoch.
             rows = getattr(self.args, "batch_size_valid", None) or max_sentences
             for other in self.datasets.keys() - {name}:
                 self._windows(other, rows, num_shards, shard_id)
@@ -156,11 +156,11 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         context_window: int = 0,
         **options: Any,
     ) -> Any:
-        """The whole text for ``fairseq-eval-lm``: one column unless told otherwise."""
+        """The whole text for ``fairseq-eval-lm``, by default as one column."""
         if context_window > 0:
             raise UserError(
-                f"--context-window {context_window} has no meaning for --task "
-                "subword_language_modeling, whose state is carried through the whole text: leave "
+                f"--context-window {context_window} does not apply to --task "
+                "subword_language_modeling, which carries its state through the whole text: leave "
                 "it out"
             )
         options.pop("max_positions", None)
@@ -168,7 +168,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         return iterator.next_epoch_itr(shuffle=False)
 
     def train_step(self, sample: Any, *args: Any, **kwargs: Any) -> Tuple[Tensor, int, Any]:
-        """A step as in fairseq; then one worker gets the states of all, to save them."""
+        """fairseq's step; then gather the states of all workers for the checkpoint."""
         result = super().train_step(sample, *args, **kwargs)
         sample["net_input"]["carried"].gather()
         return result

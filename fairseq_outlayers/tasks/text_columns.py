@@ -12,11 +12,11 @@ from fairseq_outlayers.errors import UserError
 
 
 class TokenStream(FairseqDataset):
-    """All words of a split, one after the other, the end of each sentence among them.
+    """All words of a split, including the end of each sentence.
 
     Args:
         tokens: word ids, ``(N,)``.
-        eos: what stands before the first word.
+        eos: precedes the first word.
         pad: fills up columns that are one word shorter than others.
     """
 
@@ -27,25 +27,24 @@ class TokenStream(FairseqDataset):
         return len(self.tokens)
 
     def between(self, start: int, end: int) -> Tensor:
-        """Words from ``start`` on, up to but without ``end``; -1 is the end of sentence before."""
+        """Words ``[start, end)``; position -1 is ``eos``."""
         words = self.tokens[max(start, 0) : end].long()
         return words if start >= 0 else torch.cat([words.new_tensor([self.eos]), words])
 
 
 class ColumnWindows(FairseqDataset):
-    """Windows of a stream that is cut into columns of equal length (but for one word).
+    """Windows of a stream that is divided into columns of equal length, give or take a word.
 
-    Nothing is left out. Item ``i`` is window ``i // B`` of this worker's column ``i % B``. Worker
-    ``r`` of ``R`` reads the ``B`` columns from ``r B`` on, of ``R B`` in all; every worker has the
-    same number of windows.
+    Item ``i`` is window ``i // B`` of this worker's column ``i % B``. Worker ``r`` of ``R`` reads
+    ``B`` columns from ``r B`` on, of ``R B`` in total; all workers have the same number of windows.
 
     Args:
         stream: ``N`` words.
         rows: ``B``, the columns of this worker, which are the rows of its batches.
-        window: words of a column in one batch.
+        window: words per column and batch.
         num_shards: ``R``.
         shard_id: ``r``.
-        name: of the split, for messages.
+        name: of the split, for error messages.
     Raises:
         UserError: if there are more columns than words.
     """
@@ -62,9 +61,9 @@ class ColumnWindows(FairseqDataset):
         columns = rows * num_shards
         if columns > len(stream):
             raise UserError(
-                f"--batch-size {rows} on {num_shards} worker(s) cuts the {name} into {columns:,} "
-                f"columns, but it has {len(stream):,} words only: choose a smaller --batch-size "
-                "(--batch-size-valid for the texts of validation)"
+                f"--batch-size {rows} on {num_shards} worker(s) divides the {name} into "
+                f"{columns:,} columns, but it has only {len(stream):,} words: choose a smaller "
+                "--batch-size (--batch-size-valid for validation)"
             )
         self.stream, self.rows, self.window = stream, rows, window
         self.columns, self.first_column = columns, rows * shard_id
@@ -82,27 +81,27 @@ class ColumnWindows(FairseqDataset):
         """This worker's part, ``(layers, 2, B, H)``, of the states of all columns.
 
         Raises:
-            UserError: if they are the states of another number of columns.
+            UserError: if they have another number of columns.
         """
         if carried.size(2) != self.columns:
             raise UserError(
-                f"the checkpoint was saved within an epoch that read the text in {carried.size(2)} "
-                f"columns, and --batch-size {self.rows} on all workers makes {self.columns}: make "
-                "them equal again, or pass --reset-dataloader"
+                f"the checkpoint was saved within an epoch with {carried.size(2)} columns of text, "
+                f"but --batch-size {self.rows} on all workers makes {self.columns}: use the same "
+                "number, or pass --reset-dataloader"
             )
         return carried[:, :, self.first_column : self.first_column + self.rows]
 
     def check_window(self, window: int) -> None:
-        """Refuse to go on within an epoch whose position was counted in other windows.
+        """Refuse to resume within an epoch with another window size.
 
         Raises:
-            UserError: if ``window`` is not the one of this text.
+            UserError: if ``window`` differs from this text's.
         """
         if window != self.window:
             raise UserError(
-                f"the checkpoint was saved within an epoch that read the text in windows of "
-                f"{window} words, and --tokens-per-sample is {self.window}: make them equal again, "
-                "or pass --reset-dataloader"
+                f"the checkpoint was saved within an epoch with windows of {window} words, but "
+                f"--tokens-per-sample is {self.window}: use the same number, or pass "
+                "--reset-dataloader"
             )
 
     def batches(self) -> List[List[int]]:
@@ -120,7 +119,7 @@ class ColumnWindows(FairseqDataset):
         }
 
     def collater(self, samples: List[Dict[str, Any]]) -> Dict[str, Any]:
-        """A batch as fairseq's language modeling task makes it, all rows in their order."""
+        """A batch in the format of fairseq's language modeling task, with rows in order."""
 
         def stack(key: str) -> Tensor:
             width = max(1, *(len(sample[key]) for sample in samples))
@@ -140,10 +139,9 @@ class ColumnWindows(FairseqDataset):
 
 
 class ColumnIterator(iterators.EpochBatchIterator):
-    """Windows in the order of the text; each batch carries the hidden state of the one before.
+    """Windows in the order of the text; each batch carries the hidden state of the previous one.
 
-    The state is part of what is saved with the iterator, so that training which is resumed within
-    an epoch goes on where it was.
+    The iterator saves the state, so that training can resume within an epoch.
 
     Args:
         windows: of one worker.
@@ -189,7 +187,7 @@ class ColumnIterator(iterators.EpochBatchIterator):
 def _with_state(
     batches: iterators.CountingIterator, carried: CarriedState
 ) -> Iterator[Dict[str, Any]]:
-    # In the main process, after workers of the data loader have made the batch.
+    # In the main process, after data loader workers have made the batch.
     for batch in batches:
         batch["net_input"]["carried"] = carried
         yield batch

@@ -1,4 +1,4 @@
-"""Translation with candidate lists and with replacement of unknown words."""
+"""Translation with candidate lists, replacement of unknown words, and partitions."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -29,29 +29,26 @@ class TranslationOutlayersConfig(
 ):
     ensemble_average: ChoiceEnum(AVERAGES) = field(  # type: ignore[valid-type]
         default="probabilities",
-        metadata={"help": "what is averaged over the models of an ensemble"},
+        metadata={"help": "average of an ensemble"},
     )
     min_len_a: float = ranged(
         0.0,
-        "no end of a translation before floor(A x source length) words, the source's "
-        "</s> counted; 0.5 in the authors' code of Jean et al. (2015)",
+        "translations have at least floor(A x source length) words, including the source's </s>; "
+        "0.5 in the authors' code of Jean et al. (2015)",
         at_least=0,
     )
     int8_projection: bool = field(
         default=False,
         metadata={
-            "help": "score the whole vocabulary by products of 8-bit integers: faster on a CPU, "
-            "and a few translations differ"
+            "help": "score the whole vocabulary with 8-bit integers: faster on a CPU, but a few "
+            "translations differ"
         },
     )
 
 
 @register_task("translation_outlayers", dataclass=TranslationOutlayersConfig)
 class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
-    """fairseq's translation, trained by partitions, decoded over candidates, if asked to.
-
-    Jean et al. (2015).
-    """
+    """fairseq's translation, optionally with partitions and candidates (Jean et al. 2015)."""
 
     cfg: TranslationOutlayersConfig
 
@@ -69,17 +66,17 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Any:
-        """fairseq's generator, or ours for a single model and where an option of ours needs it.
+        """fairseq's generator, or ours for a single model or if one of our options needs it.
 
         Raises:
-            UserError: if candidates are asked for beside what cannot be restricted to them.
+            UserError: if candidates are combined with an option that needs the full vocabulary.
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        if self.candidate_lists is None:  # once: replacements make the dictionaries grow
+        if self.candidate_lists is None:  # once, because replacements extend the dictionaries
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
             )
@@ -87,7 +84,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
         in_int8 = self.cfg.int8_projection
         stock_does = average == "probabilities" and share == 0 and not in_int8
-        # The step of a single model is lean.
+        # Our step is faster for a single model.
         stock_does = stock_does and not (isinstance(models, (list, tuple)) and len(models) == 1)
         if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
@@ -113,7 +110,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """Hypotheses of a batch, unknown words replaced."""
+        """Hypotheses of a batch, with unknown words replaced."""
         replacement = self.unk_replacement
         if replacement is None or not isinstance(generator, SequenceGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens, constraints)
@@ -125,9 +122,9 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     def get_interactive_tokens_and_lengths(
         self, lines: List[str], encode_fn: Callable[[str], str]
     ) -> Tuple[List[Any], List[int]]:
-        """What fairseq-interactive read; new words get numbers, so that they can be copied.
+        """Encode the input of fairseq-interactive; new words get ids, so that they can be copied.
 
-        What was read before has been translated and printed, and its new words are forgotten.
+        Removes new words of earlier input, which is printed already.
         """
         if self.unk_replacement is None:
             return super().get_interactive_tokens_and_lengths(lines, encode_fn)
@@ -137,7 +134,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
 
 def _refuse_whole_vocabulary(args: Any, extra: Dict[str, Any], allowed_tokens: Any) -> None:
-    """Refuse what speaks of words that may not be candidates."""
+    """Refuse options that need the full vocabulary."""
     reasons = {
         "--lm-path": extra.get("lm_model"),
         "--constraints": getattr(args, "constraints", None),

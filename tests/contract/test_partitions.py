@@ -296,7 +296,7 @@ def test_full_loss_less_partition_loss_is_the_surprise_of_the_partition(task):
 def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
     model = make_model("luong_lstm", task, output_layer="tied")
     monkeypatch.setattr(model.decoder.output_projection, "depends_on_words", True)
-    with pytest.raises(UserError, match="computes classes from what the words are"):
+    with pytest.raises(UserError, match="computes classes from the words themselves"):
         WorkingSet(model, 10, 10)
 
 

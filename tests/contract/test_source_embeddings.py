@@ -123,7 +123,7 @@ def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
 
 @pytest.mark.parametrize("arch", ONE_DIRECTION)
 def test_encoders_of_one_direction_refuse_a_map_for_each(make, arch):
-    with pytest.raises(UserError, match="per_direction needs an encoder that reads in two"):
+    with pytest.raises(UserError, match="per_direction needs a bidirectional encoder"):
         make(arch, "mix_sum", external_map="per_direction")
 
 

@@ -104,10 +104,10 @@ BAD_ARGUMENTS = {
     "download nothing --out new": "choose from 'multi30k', 'multi30k-mono', 'ptb'",
     "download ptb --out new --from mirror": "mirror/ptb/ptb.train.txt.gz: no such file",
     "build_lexicon --output new": "--source and --target are needed",
-    "build_lexicon --table in.en --output new": "in.en:1: 'one two' is no line of a fast_align",
+    "build_lexicon --table in.en --output new": "in.en:1: 'one two' is not a line of a fast_align",
     "build_lexicon --source in.en --target in.de --output in.de": "in.de: is also an input",
     "train_embeddings --input in.en --output new.vec --buckets 9": (
-        "--buckets 9 changes nothing without --method fasttext"
+        "--buckets 9 has no effect without --method fasttext"
     ),
     "toy_corpus --output in.en --train 9 --valid 1 --test 1": "in.en: is a file, but in.en/",
     "toy_corpus --output new --train -3": "'-3' is not a whole number",

@@ -178,7 +178,7 @@ def test_the_command_reports_coverage_and_writes_three_files(files, command):
     [
         ({"dict.t": "x\n"}, "dict.t:1: 'x' is not WORD COUNT"),
         ({"dict.t": "q 1\n"}, "lexicon: no entry is in both dictionaries"),
-        ({"lexicon": "a b\n"}, "lexicon:1: 'a b' is no line of a fast_align table"),
+        ({"lexicon": "a b\n"}, "lexicon:1: 'a b' is not a line of a fast_align table"),
         ({"dev.t": "x\n"}, "dev.t:1: last of 1 lines, but dev.s has 3"),
     ],
 )
@@ -213,7 +213,7 @@ def test_the_usual_report_goes_as_far_as_the_file(files, command):
 @pytest.mark.parametrize("option", ["--frequent", "--report-frequent", "--report-per-word"])
 def test_an_option_that_would_change_nothing_is_refused(option, files, command, one_error_line):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", option, 3)
-    assert f"{option} 3 changes nothing without --" in one_error_line(done)
+    assert f"{option} 3 has no effect without --" in one_error_line(done)
     assert not (files / "out.npz").exists()
 
 

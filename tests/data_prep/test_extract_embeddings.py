@@ -226,7 +226,7 @@ def test_a_truncated_binary_is_refused(texts, extract, one_error_line, left):
 def test_a_number_too_large_for_half_precision_is_refused(texts, command, one_error_line):
     (texts / "v.vec").write_text("1 3\na 1 1e6 3\n")
     line = ["extract_embeddings", "--vectors", "v.vec", "--train", "train", "--output", "out"]
-    assert "1e+06 does not fit into half precision" in one_error_line(command(*line))
+    assert "1e+06 is too large for half precision" in one_error_line(command(*line))
 
 
 def test_useless_words_are_passed_over_and_counted(texts, extract):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.system, pytest.mark.faults]
 FAULTS = [(victim, number) for number in (signal.SIGSTOP, signal.SIGKILL) for victim in (0, 1)]
 SECONDS = 6  # without an answer, before a process counts as frozen
 LINE = (
-    r"error: rank {other}: rank {victim} \(process (\d+) on \S+\) has (not answered|ended or was)"
+    r"error: rank {other}: rank {victim} \(process (\d+) on \S+\) has (not responded|exited or was)"
 )
 
 

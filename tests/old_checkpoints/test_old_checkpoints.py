@@ -63,7 +63,7 @@ def test_a_criterion_with_the_option_correct_targets_is_built_and_says_that_it_d
     assert cfg.criterion.correct_targets
     task.build_criterion(cfg.criterion)
     (warning,) = [r.getMessage() for r in caplog.records if "correct-targets" in r.getMessage()]
-    assert "has no effect any more" in warning
+    assert "no longer has an effect" in warning
 
 
 def test_a_ledger_line_of_before_is_read_and_found(tmp_path):

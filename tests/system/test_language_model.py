@@ -128,7 +128,7 @@ TABLES = {
             r"morphs\.txt: lacks 1 of the \d+ words of .*another dictionary",
         ),
         (None, ["--tokens-per-sample", 0], "--tokens-per-sample 0: must be at least 1"),
-        (None, ["--batch-size", 421], "421 columns, but it has 420 words only"),
+        (None, ["--batch-size", 421], "421 columns, but it has only 420 words"),
     ],
 )
 def test_bad_input_ends_training_with_one_line_that_says_what_to_do(

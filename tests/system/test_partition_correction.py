@@ -139,7 +139,7 @@ def test_what_the_command_adds_is_what_training_subtracts(data, uncorrected, tmp
         torch.testing.assert_close(corrected[name], none[name], atol=1e-4, rtol=0, msg=name)
     result = train(data, tmp_path / "corrected", "--partition-correction", "none", command=run)
     assert result.returncode != 0
-    assert "--partition-correction log_share, and this run has none" in result.stderr
+    assert "--partition-correction log_share, but this run has none" in result.stderr
 
 
 def test_of_reshuffled_partitions_the_command_adds_the_mean_over_orders(data, tmp_path):
@@ -166,8 +166,8 @@ def test_nothing_is_overwritten_and_mistakes_are_one_line(data, uncorrected, tmp
         (empty / name).write_text((data / name).read_text())
     new = tmp_path / "new.pt"
     for path, target, options, message in (
-        (uncorrected, output, [], f"--output {output}: is there already"),
-        (uncorrected, tmp_path / "none" / "x.pt", [], "there is no folder .*none"),
+        (uncorrected, output, [], f"--output {output}: already exists"),
+        (uncorrected, tmp_path / "none" / "x.pt", [], ": no folder .*none"),
         (output, new, [], "its scores are corrected already"),
         (tmp_path / "whole" / "checkpoint_last.pt", new, [], "not trained with --partition-size"),
         (tmp_path / "no_bias" / "checkpoint_last.pt", new, [], "with --no-class-bias"),
@@ -188,7 +188,7 @@ def test_a_checkpoint_from_before_the_correction_goes_on_without_it(data, uncorr
     del state["extra_state"]["train_iterator"]["partitions"]["--partition-correction"]
     torch.save(state, tmp_path / "checkpoint_last.pt")
     result = train(data, tmp_path, "--max-update", 31, command=run)
-    assert re.search("trained with --partition-correction none, and this run has log_share",
+    assert re.search("trained with --partition-correction none, but this run has log_share",
                      result.stderr.splitlines()[-1])  # fmt: skip
     train(data, tmp_path, "--max-update", 31, "--partition-correction", "none")
     assert correct(tmp_path / "checkpoint_last.pt", tmp_path / "corrected.pt")

@@ -106,12 +106,12 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--partition-size", 70], "--partition-size 60, and this run has 70"),
-        (["--seed", 2], "--seed 1, and this run has 2"),
-        (["--update-freq", 2], r"--update-freq \[1\], and this run has \[2\]"),
+        (["--partition-size", 70], "--partition-size 60, but this run has 70"),
+        (["--seed", 2], "--seed 1, but this run has 2"),
+        (["--update-freq", 2], r"--update-freq \[1\], but this run has \[2\]"),
         (
             ["--partition-correction", "none"],
-            "--partition-correction log_share, and this run has none, so its scores of classes",
+            "--partition-correction log_share, but this run has none, so the scores of classes",
         ),
     ],
 )
@@ -127,12 +127,12 @@ def test_a_run_with_other_partitions_does_not_go_on(data, tmp_path, options, mes
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--partition-size", 6], "sentence .* different target words.*--partition-size"),
-        (["--criterion", "full_softmax"], "--criterion full_softmax does not know of"),
-        (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of whole tables"),
+        (["--partition-size", 6], "sentence .* distinct target words.*--partition-size"),
+        (["--criterion", "full_softmax"], "--criterion full_softmax does not support"),
+        (["--optimizer", "lazy_adam"], "--optimizer lazy_adam updates rows of full tables"),
         (["--store-ema"], "--store-ema would average"),
         (["--partition-size", 0], "--criterion partition_softmax needs partitions"),
-        (["--freeze-embeddings"], "name a checkpoint in --finetune-from-model"),
+        (["--freeze-embeddings"], "give a checkpoint by --finetune-from-model"),
         (["--table-device", "cpu", "--eval-bleu"], "--eval-bleu needs the tables on the model"),
         (["--skip-remainder-batch"], "--skip-remainder-batch would drop"),
     ],

@@ -138,10 +138,10 @@ def test_resuming_refuses_a_checkpoint_with_code_and_does_not_run_it(data, evil)
 
 def test_generate_refuses_another_dictionary_of_the_same_size(other_data, training):
     result = generate(other_data, training[0] / "checkpoint_best.pt")
-    assert_refused(result, "the target dictionary", "both have", "pass the data folder")
+    assert_refused(result, "another target dictionary", "both have", "Pass the data folder")
     assert "H-" not in result.stdout
 
 
 def test_resuming_refuses_another_dictionary_of_the_same_size(other_data, training):
     result = train(other_data, training[0])
-    assert_refused(result, "the target dictionary", "both have", "pass the data folder")
+    assert_refused(result, "another target dictionary", "both have", "Pass the data folder")

@@ -153,7 +153,7 @@ def test_a_frozen_process_is_named_by_the_other(start):
     _, second = ranks(log)
     os.kill(second, signal.SIGSTOP)
     found = wait_for(
-        log, r"error: rank 0: rank 1 \(process (\d+) on \S+\) has not answered for 4 s"
+        log, r"error: rank 0: rank 1 \(process (\d+) on \S+\) has not responded for 4 s"
     )
     assert int(found[1]) == second
 
@@ -162,7 +162,9 @@ def test_a_killed_process_is_named_by_the_other(start):
     _, log = start(launcher=TORCHRUN)
     _, second = ranks(log)
     os.kill(second, signal.SIGKILL)
-    found = wait_for(log, r"error: rank 0: rank 1 \(process (\d+) on \S+\) has ended or was killed")
+    found = wait_for(
+        log, r"error: rank 0: rank 1 \(process (\d+) on \S+\) has exited or was killed"
+    )
     assert int(found[1]) == second
     before = log.read_text().partition("error: rank 0")[0]
     assert "Traceback" not in before

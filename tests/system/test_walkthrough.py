@@ -36,7 +36,7 @@ def test_the_scaled_layer_starts_as_its_option_says(task, arch, scale):
     "source_rank": 4}, {"output_layer": "subword", "composition": "morphsum", "length_power": 2.0},
 ])
 def test_options_of_parts_that_are_not_selected_are_refused(task, options):
-    with pytest.raises(UserError, match="changes nothing with"):
+    with pytest.raises(UserError, match="has no effect with"):
         make_model("luong_lstm", task, **options)
 
 def test_options_act(task):

@@ -58,12 +58,14 @@ def test_an_unknown_choice_on_the_command_line_lists_the_known_ones(parser, caps
 
 
 def test_an_option_of_fairseqs_own_is_refused():
-    with pytest.raises(UserError, match=r"--seed, an option of new .* is an option of fairseq"):
+    with pytest.raises(
+        UserError, match=r"--seed, an option of new .* is also an option of fairseq"
+    ):
         selection_config("C", selection(entry_with("seed")))
 
 
 def test_an_option_of_another_axis_is_refused():
-    with pytest.raises(UserError, match=r"--proposal-smoothing.* an option of sampler too"):
+    with pytest.raises(UserError, match=r"--proposal-smoothing.* also an option of sampler"):
         selection_config("C", selection(entry_with("proposal_smoothing")))
 
 

@@ -64,8 +64,8 @@ def test_two_different_options_of_one_name_are_refused():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"depth": 7}, r"--depth 7 changes nothing with --part plain: it is an option of deep;"),
-        ({"part": "flat", "lazy": True}, r"--lazy changes nothing with --part flat"),
+        ({"depth": 7}, r"--depth 7 has no effect with --part plain: it is an option of deep;"),
+        ({"part": "flat", "lazy": True}, r"--lazy has no effect with --part flat"),
     ],
 )
 def test_an_option_of_an_entry_that_is_not_selected_is_refused(given, message):
@@ -82,7 +82,7 @@ def test_options_that_act_and_options_at_their_default_are_not(given):
 def test_the_default_that_counts_is_that_of_the_architecture():
     sized = changed_defaults("Sized", PartConfig, part="deep", depth=9)
     assert selection().choose(sized(part="plain")) is Plain
-    with pytest.raises(UserError, match="--depth 3 changes nothing"):
+    with pytest.raises(UserError, match="--depth 3 has no effect"):
         selection().choose(sized(part="plain", depth=3))
 
 
@@ -91,7 +91,7 @@ def test_a_configuration_that_omegaconf_has_wrapped_is_told_apart_as_well():
     wrapped = merge_with_parent(sized(), OmegaConf.create({"_name": "sized", "part": "flat"}))
     assert selection().choose(wrapped) is Flat
     wrapped.depth = 4
-    with pytest.raises(UserError, match="--depth 4 changes nothing with --part flat"):
+    with pytest.raises(UserError, match="--depth 4 has no effect with --part flat"):
         selection().choose(wrapped)
 
 

@@ -15,9 +15,9 @@ class AdditiveAttention(nn.Module):
     """Bahdanau et al. (2015): ``e_j = v^T tanh(W q + U h_j + b)``, context ``sum softmax(e) h``.
 
     Args:
-        query_size: size ``Q`` of the decoder states that ask.
+        query_size: size ``Q`` of the queries, decoder states.
         source_size: size ``C`` of the encoder states.
-        attention_size: size ``A`` of the space where both meet.
+        attention_size: size ``A`` of the attention layer.
         bias: whether there is a ``b``.
     """
 
@@ -29,7 +29,7 @@ class AdditiveAttention(nn.Module):
         nn.init.uniform_(self.score, -(attention_size**-0.5), attention_size**-0.5)
 
     def keys(self, source: Tensor) -> Tensor:
-        """``U h + b``, made once a sentence: ``(B, S, C) -> (B, S, A)``."""
+        """``U h + b``, computed once per sentence: ``(B, S, C) -> (B, S, A)``."""
         return self.key(source)
 
     def over(self, keys: Tensor, source: Tensor, padding_mask: Tensor) -> AttentionStep:
@@ -45,8 +45,8 @@ class AdditiveAttention(nn.Module):
         padding = torch.zeros_like(keys[..., 0]).masked_fill(padding_mask, float("-inf"))
 
         def step(query: Tensor) -> Tuple[Tensor, Tensor]:
-            meeting = torch.tanh(keys + to_query(query).unsqueeze(1))
-            scores = F.linear(meeting, self.score.unsqueeze(0)).squeeze(-1)
+            features = torch.tanh(keys + to_query(query).unsqueeze(1))
+            scores = F.linear(features, self.score.unsqueeze(0)).squeeze(-1)
             weights = torch.softmax(scores + padding, dim=1)
             return to_context(weights), weights
 

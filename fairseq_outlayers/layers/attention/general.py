@@ -25,7 +25,7 @@ class GeneralAttention(nn.Module):
         self.output = nn.Linear(2 * hidden_size, hidden_size, bias=False)
 
     def keys(self, source: Tensor) -> Tensor:
-        """``S W_in``, made once a sentence: ``(B, S, H) -> (B, S, H)``."""
+        """``S W_in``, computed once per sentence: ``(B, S, H) -> (B, S, H)``."""
         return source @ self.query.weight
 
     def over(self, keys: Tensor, source: Tensor, padding_mask: Tensor) -> AttentionStep:

@@ -17,7 +17,7 @@ class MultiHeadAdditiveAttention(nn.Module):
 
     Args:
         hidden_size: ``H``, of the decoder states, the encoder states and the context.
-        heads: how many; they divide ``H``.
+        heads: their number, a divisor of ``H``.
     """
 
     def __init__(self, hidden_size: int, heads: int):
@@ -30,7 +30,7 @@ class MultiHeadAdditiveAttention(nn.Module):
         nn.init.uniform_(self.score, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def keys(self, source: Tensor) -> Tensor:
-        """``W_k s``, made once a sentence: ``(B, S, H) -> (B, S, H)``."""
+        """``W_k s``, computed once per sentence: ``(B, S, H) -> (B, S, H)``."""
         return self.key(source)
 
     def over(self, keys: Tensor, source: Tensor, padding_mask: Tensor) -> AttentionStep:
@@ -45,7 +45,7 @@ class MultiHeadAdditiveAttention(nn.Module):
         heads = source.view(batch, length, self.heads, -1).permute(0, 2, 3, 1)
         to_values = StepwiseLinear(heads.flatten(0, 1))  # (B heads, H / heads, S)
         to_query, to_context = (StepwiseLinear(m.weight) for m in (self.query, self.output))
-        # One product for all heads: row n is v_n in the features of head n and 0 elsewhere.
+        # One product for all heads: column n is v_n in the features of head n and 0 elsewhere.
         of_head = torch.block_diag(*self.score.view(self.heads, -1).unbind()).t().to(keys.dtype)
         padding = torch.zeros_like(keys[..., :1]).masked_fill(
             padding_mask.unsqueeze(-1), float("-inf")

@@ -1,4 +1,4 @@
-"""The arithmetic of one step of an LSTM."""
+"""One step of an LSTM."""
 
 from typing import Tuple
 

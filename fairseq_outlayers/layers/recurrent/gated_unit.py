@@ -1,4 +1,4 @@
-"""The gated unit of Cho et al. (2014) and Bahdanau et al. (2015), whose reset gate comes first."""
+"""The gated unit of Cho et al. (2014) and Bahdanau et al. (2015)."""
 
 from typing import Callable
 
@@ -10,17 +10,16 @@ from torch import Tensor
 from fairseq_outlayers.layers.padding import reversal, take_positions
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
-# Shuts the update gate to exactly 0 in every floating-point type: the state stays what it is.
+# Closes the update gate to exactly 0 in every floating-point type, so the state does not change.
 SHUT = -1e4
 
 
 class GatedUnit(nn.Module):
     """``h' = (1 - z) * h + z * tanh(W x + U (r * h) + b)`` (Bahdanau et al. 2015, App. A.1).
 
-    The gates ``r`` and ``z`` are sigmoids of sums of the same form, ``W x + U h + b``. In
-    ``torch.nn.GRU`` an open ``z`` keeps the old state, and ``r`` is applied to ``U h``. The first
-    would be a change of sign, but the second is another function, so neither PyTorch's kernel nor
-    cuDNN's serves: the recurrence is a loop.
+    The gates ``r`` and ``z`` are sigmoids of ``W x + U h + b``. ``torch.nn.GRU`` applies ``r`` to
+    ``U h``, which is another function, so neither PyTorch's nor cuDNN's kernel applies and the
+    recurrence is a loop. (Its ``z`` also has the opposite sign.)
 
     Args:
         input_size: size of the inputs ``x``.
@@ -35,17 +34,17 @@ class GatedUnit(nn.Module):
 
 
 def gated_step(recurrent: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """One step of gated units, from what the inputs add to ``r``, ``z`` and candidate, and a state.
+    """The step of gated units: ``(W x + b, state) -> state``, with ``W x`` for r, z and candidate.
 
-    Make one a forward pass; do not keep it.
+    Make a new one for each forward pass.
 
     Args:
-        recurrent: ``U``, ``(3H, H)``, or ``(K, 3H, H)`` for ``K`` units side by side.
+        recurrent: ``U``, ``(3H, H)``, or ``(K, 3H, H)`` for ``K`` parallel units.
     Returns:
         ``(B, 3H), (B, H) -> (B, H)``, or ``(K, B, 3H), (K, B, H) -> (K, B, H)``.
     """
     size = recurrent.size(-1)
-    # The candidate needs r first: two products a step.
+    # The candidate depends on r, so there are two products per step.
     to_gates, to_candidate = map(StepwiseLinear, recurrent.split([2 * size, size], dim=-2))
 
     def step(from_input: Tensor, state: Tensor) -> Tensor:
@@ -58,12 +57,12 @@ def gated_step(recurrent: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 class BidirectionalGatedUnits(nn.Module):
-    """Gated units in both directions, their states exactly zero until the first real token.
+    """Gated units in both directions, with states exactly zero until the first real token.
 
-    One more input, 1 where padded and 0 elsewhere, holds the update gate shut, so a batch needs
-    neither packing nor a mask. The inputs' products are made for whole sentences. Both directions
-    share the loop: a step is two batched products for the two of them, and the gradients of the
-    recurrent matrices are one product each, not one a step.
+    An extra input, 1 where padded and 0 elsewhere, closes the update gate, so a batch needs neither
+    packing nor a mask. Input products are computed for whole sentences. Both directions share the
+    loop: a step has two batched products, and the gradient of each recurrent matrix is one product
+    instead of one per step.
 
     Args:
         input_size: size of the inputs.
@@ -79,11 +78,11 @@ class BidirectionalGatedUnits(nn.Module):
         """Run both directions.
 
         Args:
-            inputs: what the forward direction reads, ``(B, S, input_size)``, left-padded.
-            backward_inputs: what the backward direction reads, in the same order.
+            inputs: of the forward direction, ``(B, S, input_size)``, left-padded.
+            backward_inputs: of the backward direction, in the same order.
             padding_mask: True where padded, ``(B, S)``.
         Returns:
-            The states of both, joined, ``(B, S, 2H)``, zero where padded.
+            Concatenated states of both, ``(B, S, 2H)``, zero where padded.
         """
         reverse = reversal(padding_mask)
         read = (inputs, take_positions(backward_inputs, reverse))
@@ -103,7 +102,7 @@ class BidirectionalGatedUnits(nn.Module):
 
 
 def _from_inputs(unit: GatedUnit, inputs: Tensor, padding_mask: Tensor) -> Tensor:
-    """What the inputs add to gates and candidate, ``(B, S, 3H)``; padding shuts the update gate."""
+    """Input part of gates and candidate, ``(B, S, 3H)``; padding closes the update gate."""
     size = unit.recurrent.size(-1)
     gate_of_padding = inputs.new_zeros(3 * size, 1)
     gate_of_padding[size : 2 * size] = SHUT

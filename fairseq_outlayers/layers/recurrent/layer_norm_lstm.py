@@ -16,7 +16,7 @@ CELL_LIMIT = 10.0
 class LayerNormLSTM(RecurrentLayer):
     """LSTM with a layer norm on each gate (Chen et al. 2018, RNMT+).
 
-    ``i, f, g, o = gain * norm(W [x ; h]) + bias``, each gate normalised by itself;
+    ``i, f, g, o = gain * norm(W [x ; h]) + bias``, each gate normalized separately;
     ``c' = clamp(sigmoid(f) c + sigmoid(i) tanh(g))`` to at most 10, ``h' = sigmoid(o) c'``.
 
     Args:

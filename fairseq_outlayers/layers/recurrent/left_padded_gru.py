@@ -8,16 +8,16 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.padding import reversal, take_positions
 
-# Opens the update gate to exactly 1 in every floating-point type: the state stays what it is.
+# Opens the update gate to exactly 1 in every floating-point type, so the state does not change.
 OPEN = 1e4
 
 
 class LeftPaddedGRU(nn.Module):
-    """One bidirectional GRU layer whose states are exactly zero until the first real token.
+    """One bidirectional GRU layer with states exactly zero until the first real token.
 
-    One more input, 1 where padded and 0 elsewhere, holds the update gate open, so a batch needs
-    neither packing nor a mask. The gates are those of Cho et al. (2014), the reset gate applied
-    after the recurrent matrix, as in cuDNN and Nematus.
+    An extra input, 1 where padded and 0 elsewhere, opens the update gate, so a batch needs neither
+    packing nor a mask. The reset gate is applied after the recurrent matrix, as in cuDNN and
+    Nematus.
 
     Args:
         input_size: size of the inputs.
@@ -26,7 +26,7 @@ class LeftPaddedGRU(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int):
         super().__init__()
-        # Used for their parameters alone: `_run` calls the kernel with one more input column.
+        # Only hold parameters: `_run` calls the kernel with an extra input column.
         self.forwards = nn.GRU(input_size, hidden_size)
         self.backwards = nn.GRU(input_size, hidden_size)
 
@@ -34,11 +34,11 @@ class LeftPaddedGRU(nn.Module):
         """Run both directions.
 
         Args:
-            inputs: what the forward direction reads, ``(B, S, input_size)``, left-padded.
-            backward_inputs: what the backward direction reads, in the same order.
+            inputs: of the forward direction, ``(B, S, input_size)``, left-padded.
+            backward_inputs: of the backward direction, in the same order.
             padding_mask: True where padded, ``(B, S)``.
         Returns:
-            The states of both, joined, ``(B, S, 2 * hidden_size)``, zero where padded.
+            Concatenated states of both, ``(B, S, 2 * hidden_size)``, zero where padded.
         """
         reverse = reversal(padding_mask)
         forwards = _run(self.forwards, inputs, padding_mask)

@@ -13,18 +13,18 @@ CLOSED = -1e4
 
 
 class LeftPaddedLSTM(nn.Module):
-    """A stack of LSTM layers whose states are exactly zero until the first real token.
+    """A stack of LSTM layers with states exactly zero until the first real token.
 
-    One more input, 1 where padded and 0 elsewhere, shuts the input, forget and output gates, so a
-    batch needs neither packing nor a mask, and the last time step holds every sentence's final
-    state. Packing costs more than twice as much as the recurrence itself.
+    An extra input, 1 where padded and 0 elsewhere, closes the input, forget and output gates, so a
+    batch needs neither packing nor a mask, and the last time step has every sentence's final state.
+    Packing costs more than twice as much as the recurrence itself.
 
     Args:
         input_size: size of the inputs.
         hidden_size: size of the outputs; with ``bidirectional`` each direction has half of it.
-        num_layers: layers.
+        num_layers: number of layers.
         dropout: between layers, not after the last.
-        bidirectional: whether a second direction reads every layer's input backwards.
+        bidirectional: add a backward direction to every layer.
     Raises:
         ValueError: if ``hidden_size`` is odd and ``bidirectional``.
     """
@@ -40,9 +40,9 @@ class LeftPaddedLSTM(nn.Module):
         super().__init__()
         directions = 2 if bidirectional else 1
         if hidden_size % directions:
-            raise ValueError(f"hidden size {hidden_size} cannot be halved for two directions")
+            raise ValueError(f"hidden size {hidden_size} is odd; two directions need an even one")
         self.dropout = nn.Dropout(dropout)
-        # Used for their parameters alone: `_run` calls the kernel with one more input column.
+        # Only hold parameters: `_run` calls the kernel with an extra input column.
         self.layers = nn.ModuleList(
             nn.ModuleList(
                 nn.LSTM(input_size if layer == 0 else hidden_size, hidden_size // directions)
@@ -59,7 +59,7 @@ class LeftPaddedLSTM(nn.Module):
         Args:
             inputs: ``(B, S, input_size)``, left-padded.
             padding_mask: True where padded, ``(B, S)``.
-            backward_inputs: what the backward direction reads instead, in the same order.
+            backward_inputs: other inputs of the backward direction, in the same order.
         Returns:
             The last layer's states, ``(B, S, hidden_size)``, zero where padded; and for every
             layer the final hidden state and the final cell, ``(B, hidden_size)`` each.
@@ -88,7 +88,7 @@ def _run(lstm: Any, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tenso
     """One layer in one direction: states ``(B, S, H)``, final hidden and cell ``(B, H)``."""
     size = lstm.hidden_size
     gate_of_padding = inputs.new_full((4 * size, 1), CLOSED)
-    gate_of_padding[2 * size : 3 * size] = 0.0  # the candidate: kept finite, its gate is shut
+    gate_of_padding[2 * size : 3 * size] = 0.0  # the candidate: its gate is closed
     weights = [
         torch.cat([lstm.weight_ih_l0, gate_of_padding], dim=1),
         lstm.weight_hh_l0,

@@ -1,4 +1,4 @@
-"""Interface of the layers of a recurrent stack: one direction, time first."""
+"""Interface of unidirectional, time-first layers of a recurrent stack."""
 
 from abc import ABC, abstractmethod
 from typing import Callable, List, Optional, Tuple
@@ -13,12 +13,12 @@ Step = Callable[[int, Optional[Tensor], State], State]
 
 
 class RecurrentLayer(nn.Module, ABC):
-    """A recurrent layer that reads a whole sequence, or is taken through it step by step.
+    """A recurrent layer that runs over a whole sequence or step by step.
 
     Args:
         input_size: ``D``.
         hidden_size: ``H``.
-        state_size: how many tensors its state has.
+        state_size: number of tensors in its state.
     """
 
     def __init__(self, input_size: int, hidden_size: int, state_size: int):
@@ -27,24 +27,24 @@ class RecurrentLayer(nn.Module, ABC):
         self.state_size = state_size
 
     def start(self, like: Tensor) -> State:
-        """The state before the first step, zeros ``(B, H)``; batch and type are those of ``like``.
+        """The initial state, zeros ``(B, H)``.
 
         Args:
-            like: any tensor ``(..., B, .)``.
+            like: a tensor ``(..., B, .)`` that determines batch size, dtype and device.
         """
         return (like.new_zeros(like.size(-2), self.hidden_size),) * self.state_size
 
     @abstractmethod
     def reset_parameters(self, bound: float) -> None:
-        """Give trained parameters their start; weights are uniform in ``[-bound, bound]``."""
+        """Initialize trained parameters; weights are uniform in ``[-bound, bound]``."""
 
     @abstractmethod
     def steps(self, inputs: Tensor) -> Step:
-        """Prepare the steps of one sequence; what the inputs alone contribute is made for all.
+        """Prepare the steps of one sequence, with one input product for all steps.
 
         Args:
-            inputs: ``(T, B, D')``, the first ``D'`` features of the layer's input; each step gets
-                the others, if any.
+            inputs: ``(T, B, D')``, the first ``D'`` features of the layer's input; the others, if
+                any, are passed to each step.
         """
 
     def forward(
@@ -58,11 +58,11 @@ class RecurrentLayer(nn.Module, ABC):
 
         Args:
             inputs: ``(T, B, D)``, zero where padded.
-            state: before the first step; by default zeros.
-            padding: True where padded, ``(T, B, 1)``, in front of each sentence; None if nowhere.
-            reverse: from the last position to the first.
+            state: initial state; by default zeros.
+            padding: True where padded, ``(T, B, 1)``, on the left; None if nowhere.
+            reverse: run from the last position to the first.
         Returns:
-            Outputs ``(T, B, H)`` in the order of the inputs, zero where padded, and the last state.
+            Outputs ``(T, B, H)`` in the order of the inputs, zero where padded; the final state.
         """
         step = self.steps(inputs)
         state = self.start(inputs) if state is None else state

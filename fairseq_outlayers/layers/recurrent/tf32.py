@@ -8,11 +8,10 @@ import torch
 
 @contextmanager
 def without_tf32() -> Iterator[None]:
-    """Products of float32 on a GPU keep all their digits as long as this lasts.
+    """Compute float32 products on a GPU in full precision.
 
-    cuDNN's recurrent layers compute in TF32, with 10 bits, unless they are told not to, and other
-    products do not. States of the one, and gates that the other computes from them, would be those
-    of two different functions.
+    By default cuDNN's recurrent layers use TF32, with 10 bits, and other products do not. So gates
+    recomputed from cuDNN's states would be those of another function.
     """
     cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, products.allow_tf32

@@ -7,26 +7,28 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.layers.recurrent.cells import lstm_cell
+
 FORGET_BIAS = 1.0
 
 
 class VariationalLSTM(nn.Module):
     """LSTM layers with variational dropout as in Assylbekov & Takhanov (2018).
 
-    A layer's mask is drawn once a training step. It is the same for all time steps, for what the
-    layer hands to itself and for what it hands upwards; cells and inputs are never dropped. The
-    state that is carried into the next window is the masked one.
+    A layer's mask is drawn once per training step. All time steps share it, for the recurrence and
+    for the output; cells and inputs are not dropped. The state carried into the next window is
+    masked.
 
-    The authors' mask is also the same for all rows of the batch. It is then a factor of the
-    recurrent weights' columns, so that PyTorch's fused kernel serves; only the first step of a
-    window, which starts from another mask's state, is computed apart. Masks per row need a loop.
+    The authors' mask is also shared by all rows of the batch. It is then a factor of the recurrent
+    weights' columns, so PyTorch's fused kernel applies; only the first step of a window, whose
+    state has another mask, is computed separately. Masks per row need a loop.
 
-    Every gate has one bias, and the forget gate 1 on top of it.
+    Every gate has one bias; the forget gate has an additional constant 1.
 
     Args:
         input_size: of the first layer.
         hidden_size: ``H``, of all layers.
-        num_layers: how many.
+        num_layers: number of layers.
         dropout: probability to drop a hidden unit.
         per_row: draw a mask for every row of the batch.
     """
@@ -51,8 +53,8 @@ class VariationalLSTM(nn.Module):
 
         Args:
             inputs: ``(B, T, input_size)``.
-            state: of the window before, ``(layers, 2, B, H)``, hidden states and cells; or None
-                for zeros.
+            state: of the previous window, ``(layers, 2, B, H)``, hidden states and cells; None for
+                zeros.
         Returns:
             The last layer's states, ``(B, T, H)``, masked in training; and the new state.
         """
@@ -89,13 +91,13 @@ class LSTMLayer(nn.Module):
         self.input = nn.Linear(input_size, 4 * hidden_size)
         self.recurrent = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
         nn.init.uniform_(self.recurrent, -(hidden_size**-0.5), hidden_size**-0.5)
-        # The kernel wants a second bias; it holds the constant that the forget gate starts from.
+        # The kernel's second bias holds the constant of the forget gate.
         constant = torch.zeros(4 * hidden_size)
         constant[hidden_size : 2 * hidden_size] = FORGET_BIAS
         self.register_buffer("constant_bias", constant, persistent=False)
 
     def zero_state(self, inputs: Tensor) -> Tensor:
-        """Hidden state and cell to start from, ``(2, B, H)``."""
+        """The initial hidden state and cell, ``(2, B, H)``."""
         return inputs.new_zeros(2, inputs.size(1), self.hidden_size)
 
     def forward(
@@ -110,7 +112,7 @@ class LSTMLayer(nn.Module):
                 state = self._step(gates, state, mask)
                 steps.append(state[0])
             return torch.stack(steps), state
-        # U (m * h) = (U m) h: only the state from the window before has another mask already.
+        # U (m * h) = (U m) h; only the state of the previous window has another mask.
         first = self._step(self.input(inputs[0]), state, mask=None)
         rest, last = self._fused(inputs[1:], first, self.recurrent * mask)
         hidden = torch.cat([first[:1], rest]) * mask
@@ -119,9 +121,7 @@ class LSTMLayer(nn.Module):
     def _step(self, gates: Tensor, state: Tensor, mask: Optional[Tensor]) -> Tensor:
         """One time step: the next state, ``(2, B, H)``, its hidden half masked."""
         gates = gates + F.linear(state[0], self.recurrent) + self.constant_bias
-        let_in, forget, candidate, out = gates.chunk(4, dim=-1)
-        cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(let_in) * torch.tanh(candidate)
-        hidden = torch.sigmoid(out) * torch.tanh(cell)
+        hidden, cell = lstm_cell(gates, state[1])
         return torch.stack([hidden if mask is None else hidden * mask, cell])
 
     def _fused(self, inputs: Tensor, state: Tensor, recurrent: Tensor) -> Tuple[Tensor, Tensor]:

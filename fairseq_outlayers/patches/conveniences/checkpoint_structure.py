@@ -1,8 +1,7 @@
-"""Say that a file is no checkpoint of fairseq's, where PyTorch could read it all the same.
+"""Report files that are not fairseq checkpoints, although PyTorch can read them.
 
-``load_checkpoint_to_cpu`` (fairseq/checkpoint_utils.py) and what follows take for granted that the
-object in the file is a dictionary with ``model``, ``args`` or ``cfg``, and much else: anything
-else ends in one of a dozen KeyErrors and TypeErrors.
+``load_checkpoint_to_cpu`` (fairseq/checkpoint_utils.py) and its callers assume a dictionary with
+``model``, ``args`` or ``cfg``, and more; other objects end in various KeyErrors and TypeErrors.
 """
 
 import functools
@@ -15,7 +14,7 @@ from fairseq import checkpoint_utils
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
-REMEDY = "give a checkpoint that fairseq-train has saved"
+REMEDY = "give a checkpoint saved by fairseq-train"
 
 
 def apply() -> None:
@@ -27,32 +26,32 @@ def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         if os.path.isdir(path):
-            raise UserError(f"{path}: a folder; {REMEDY}, a file in it perhaps")
+            raise UserError(f"{path}: is a folder; {REMEDY}, perhaps a file in it")
         try:
             state = stock(path, *args, **kwargs)
         except (UserError, FileNotFoundError):
             raise
         except OSError as error:
-            # PyTorch's reader of old checkpoints asks for places behind the end of the file.
+            # PyTorch's reader of old checkpoints seeks beyond the end of the file.
             raise UserError(
-                f"{path}: damaged, or no checkpoint ({error.strerror}); {REMEDY}"
+                f"{path}: damaged, or not a checkpoint ({error.strerror}); {REMEDY}"
             ) from error
         except Exception as error:
             raise UserError(
-                f"{path}: no checkpoint of fairseq's, or a damaged one "
+                f"{path}: not a fairseq checkpoint, or damaged "
                 f"({type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
                 f"); {REMEDY}"
             ) from error
         wrong = what_is_wrong(state)
         if wrong is not None:
-            raise UserError(f"{path}: no checkpoint of fairseq's, {wrong}; {REMEDY}")
+            raise UserError(f"{path}: not a fairseq checkpoint, {wrong}; {REMEDY}")
         return state
 
     return load_checkpoint_to_cpu
 
 
 def what_is_wrong(state: Any) -> Optional[str]:
-    """What is missing from an object that should be a checkpoint's, or None."""
+    """Describe why an object is not a checkpoint; None if it is."""
     if not isinstance(state, dict):
         return f"it is a {type(state).__name__}"
     model = state.get("model")

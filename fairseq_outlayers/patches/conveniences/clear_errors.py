@@ -1,16 +1,15 @@
 """Show a user's mistake as one line instead of a traceback.
 
-fairseq's command lines let every exception reach the interpreter, and ``Trainer.load_checkpoint``
-(fairseq/trainer.py) moreover replaces whatever went wrong by "Cannot load model parameters from
-checkpoint …; please ensure that the architectures match" (fairseq issues 307 and 4590), under which
-the reason is lost. The patch is an exception hook: when a :class:`UserError` is anywhere in the
-chain of exceptions, only its message is printed, and likewise one line for the mistakes that
-fairseq itself finds (``patches/conveniences/stock_mistakes.py``); every other exception is shown as
-before. The exit status is 1 either way.
+fairseq's commands do not catch exceptions, and ``Trainer.load_checkpoint`` (fairseq/trainer.py)
+replaces any cause by "Cannot load model parameters from checkpoint …; please ensure that the
+architectures match" (fairseq issues 307 and 4590). The patch is an exception hook: if a
+:class:`UserError` is anywhere in the chain of exceptions, it prints only that message, and
+likewise one line for mistakes that fairseq detects (``patches/conveniences/stock_mistakes.py``).
+Other exceptions are shown as before. The exit status is always 1.
 
-``OUTLAYERS_TRACEBACK=1`` shows the whole traceback of these too. The hook does not see
-``fairseq-hydra-train`` (hydra prints its own traceback) nor the children that fairseq itself spawns
-for several devices, whose traceback text ends with the same message.
+``OUTLAYERS_TRACEBACK=1`` shows full tracebacks. The hook does not apply to ``fairseq-hydra-train``
+(hydra prints its own traceback) or to processes that fairseq spawns for several devices, whose
+traceback text ends with the same message.
 """
 
 import os
@@ -26,7 +25,7 @@ TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
 
 
 def apply() -> None:
-    """Install the hook in front of the one that is there."""
+    """Install the hook; it calls the previous one."""
     replace_once(sys, "excepthook", _make_hook)
 
 
@@ -45,7 +44,7 @@ def _chain(error: Optional[BaseException]) -> Iterator[BaseException]:
 
 
 def _one_line(error: UserError) -> str:
-    # A worker of the data loader hands its exception over with the traceback as the message.
+    # Exceptions of data loader workers have the traceback in their message.
     return str(error).rpartition("UserError: ")[2].strip()
 
 
@@ -58,7 +57,7 @@ def _line_for(error: Exception) -> Optional[str]:
 
 def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:
     def show(kind: type, error: BaseException, traceback: Any) -> None:
-        # A KeyboardInterrupt on top of a UserError is not the user's mistake.
+        # Exception only: a KeyboardInterrupt may have a UserError in its chain.
         line = _line_for(error) if isinstance(error, Exception) else None
         if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
             former(kind, error, traceback)

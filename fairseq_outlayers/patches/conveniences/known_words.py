@@ -1,8 +1,8 @@
 """Refuse to binarize a text with a dictionary that has none of its words.
 
-``fairseq-preprocess`` replaces every word that a dictionary lacks by ``<unk>``, and says how many
-in its log: with the other side's dictionary, or ``--thresholdsrc`` above every count, all of them.
-The patch looks at the first words of the first text of each side.
+``fairseq-preprocess`` replaces unknown words by ``<unk>`` and only logs their number, even if all
+words are unknown, as with the other side's dictionary or a ``--thresholdsrc`` above every count.
+The patch checks the first words of the first text of each side.
 """
 
 import functools
@@ -43,12 +43,12 @@ def check_words(path: str, dictionary: Any) -> None:
     """
     words = list(itertools.islice(_words(path), FIRST))
     if not words:
-        raise UserError(f"{path}: no words in it, empty lines only")
+        raise UserError(f"{path}: has no words, only empty lines")
     if not any(word in dictionary for word in words):
         raise UserError(
-            f"{path}: all of its first {len(words):,} words ({words[0]!r}, ...) would become "
-            f"<unk>: the dictionary has none of them. Is it of the other side, or --nwords... or "
-            "--threshold... too strict?"
+            f"{path}: the dictionary has none of its first {len(words):,} words ({words[0]!r}, "
+            "...), so they would become <unk>. Is it the other side's dictionary, or is "
+            "--nwords... or --threshold... too strict?"
         )
 
 

@@ -1,8 +1,8 @@
-"""Refuse to train anew where a checkpoint was named that is not there.
+"""Refuse to start from scratch if a named checkpoint does not exist.
 
-``load_checkpoint`` (fairseq/checkpoint_utils.py) trains from the start, with a line in the log, if
-``--restore-file`` names a file that does not exist, or a folder is where ``--restore-file``,
-``--finetune-from-model`` or the last checkpoint should be.
+``load_checkpoint`` (fairseq/checkpoint_utils.py) starts from scratch, with a line in the log, if
+``--restore-file`` does not exist, or if ``--restore-file``, ``--finetune-from-model`` or the last
+checkpoint is a folder.
 """
 
 import functools
@@ -16,11 +16,11 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
 DEFAULT = "checkpoint_last.pt"
-SUFFIX = "checkpoint_suffix"  # of a trainer
+SUFFIX = "checkpoint_suffix"  # attribute of a trainer
 
 
 def apply() -> None:
-    """Wrap ``load_checkpoint``, the beginning of a training."""
+    """Wrap ``load_checkpoint``, which training calls first."""
     replace_once(checkpoint_utils, "load_checkpoint", _found)
 
 
@@ -40,13 +40,13 @@ def _found(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _require_file(option: str, path: str, suffix: Optional[str] = None) -> None:
-    """Raises UserError if there is nothing at a path, or a folder.
+    """Raise UserError if a path does not exist or is a folder.
 
     Args:
-        suffix: of the part that this process has, where checkpoints are saved in parts.
+        suffix: of this process's shard, if checkpoints are sharded.
     """
-    place = path.replace(".pt", f"{suffix or ''}.pt")
-    if os.path.isdir(place):
-        raise UserError(f"{option} {place}: a folder, not a checkpoint: name a file in it")
-    if not PathManager.exists(place):
-        raise UserError(f"{option} {place}: no such checkpoint: check the path")
+    shard = path.replace(".pt", f"{suffix or ''}.pt")
+    if os.path.isdir(shard):
+        raise UserError(f"{option} {shard}: a folder, not a checkpoint: name a file in it")
+    if not PathManager.exists(shard):
+        raise UserError(f"{option} {shard}: no such checkpoint: check the path")

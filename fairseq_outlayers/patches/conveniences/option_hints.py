@@ -1,11 +1,10 @@
-"""Say what takes an option that fairseq calls unrecognized.
+"""Hints for options that fairseq calls unrecognized.
 
-``parse_args_and_arch`` (fairseq/options.py) knows only the options of what was chosen: beside
-``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelt word, and the
-error stands under two hundred lines of usage. The patch leaves out the usage, and adds for each
-option of ours which architecture, criterion or task takes it, for any other the known option most
-like it, and for a mistyped choice the known one. Numbers that are out of their range are refused
-as soon as they are parsed.
+``parse_args_and_arch`` (fairseq/options.py) knows only the options of the selected parts: with
+``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelling, and the error
+follows two hundred lines of usage. The patch leaves out the usage, and adds for our options which
+architecture, criterion or task takes them, and for others and for choices the most similar known
+name. It also checks ranges of numbers right after parsing.
 """
 
 import argparse
@@ -21,17 +20,17 @@ from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.suggestions import closest, explain_choice
 
-NAMED = 4  # of the parts that take an option, the first so many
+NAMED = 4  # at most this many parts are listed for an option
 ALIKE = 0.75  # stricter than for choices: there are two hundred options
 
-# fairseq-generate says so itself.
+# fairseq-generate checks this itself.
 NEEDING_A_CHECKPOINT = r"validate|eval.lm"
 
 
 def apply() -> None:
-    """Replace functions of fairseq's options, which the commands look up in their module."""
+    """Replace functions of ``fairseq.options``."""
     replace_once(options, "parse_args_and_arch", _explain)
-    # fairseq-preprocess parses by itself, after this.
+    # fairseq-preprocess parses its options itself, after this.
     replace_once(options, "add_preprocess_args", _explain_preprocessing)
 
 
@@ -47,10 +46,10 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
         try:
             parsed = stock(parser, input_args, *arguments, **keywords)
         except KeyError as unnamed:
-            # fairseq-validate has no default task, and looks up the one called None.
+            # fairseq-validate has no default task, and looks up None.
             if unnamed.args != (None,):
                 raise
-            raise UserError(f"{parser.prog} needs --task: name that of the training") from unnamed
+            raise UserError(f"{parser.prog} needs --task: give that of the training") from unnamed
         namespace = parsed[0] if isinstance(parsed, tuple) else parsed
         if re.search(NEEDING_A_CHECKPOINT, parser.prog) and not namespace.path:
             raise UserError("no checkpoint: give its path as --path")
@@ -71,7 +70,7 @@ def _explain_preprocessing(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[str]]) -> None:
-    """Let a parser's errors be one line, with hints."""
+    """Make a parser's errors one line with hints."""
 
     def error(message: str) -> NoReturn:
         head, _, unknown = message.partition("unrecognized arguments: ")
@@ -85,7 +84,7 @@ def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[st
 def _hints(
     parser: argparse.ArgumentParser, unknown: List[str], input_args: Optional[List[str]]
 ) -> Iterator[str]:
-    """One for each unknown option of which there is something to say."""
+    """Hints for unknown options."""
     known = parser._option_string_actions
     arch = getattr(parser.parse_known_args(input_args)[0], "arch", None)
     for word in unknown:
@@ -95,7 +94,7 @@ def _hints(
         owners = _owners(option)
         similar = closest(option, known, ALIKE)
         if any(owner.startswith("--arch") for owner in owners) and "--arch" not in known:
-            yield f"{option} is known from the checkpoint: leave it out"
+            yield f"{option} is stored in the checkpoint: leave it out"
         elif f"--arch {arch}_outlayers" in owners:
             yield f"{option} is an option of --arch {arch}_outlayers"
         elif owners:
@@ -106,7 +105,7 @@ def _hints(
 
 
 def _owners(option: str) -> List[str]:
-    """What of this package takes an option: ``--criterion sampled_softmax``, ..."""
+    """Parts of this package that take an option, such as ``--criterion sampled_softmax``."""
     from fairseq_outlayers.commands.options import option_owners
 
     return option_owners(option)

@@ -1,11 +1,10 @@
-"""Refuse texts that are no translations of each other, before they are binarized.
+"""Refuse misaligned or unreadable texts before they are binarized.
 
-``fairseq-preprocess`` binarizes each side alone: with a line less on one of them, or a carriage
-return within a line, which it takes for the end of one, every sentence behind it gets another one's
-translation, or training ends in an assertion. The patch counts the lines of both sides, as fairseq
-does, and those that end in a line feed. Texts that are not UTF-8 end in ``negative seek position``
-or in words that nobody wrote; a byte order mark is taken for a part of the first word. The patch
-also compares fairseq's numbers with their ranges. It needs ``--user-dir``, as all do.
+``fairseq-preprocess`` binarizes each side separately: if one side has fewer lines, or a carriage
+return within a line, which fairseq takes for a line end, all following sentences are misaligned, or
+training ends in an assertion. The patch counts the lines of both sides, as fairseq does and by line
+feeds. Text that is not UTF-8 ends in ``negative seek position`` or in garbled words; a byte order
+mark becomes part of the first word. The patch also checks ranges of fairseq's numbers.
 """
 
 import codecs
@@ -20,11 +19,11 @@ from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_rang
 from fairseq_outlayers.patches.replacing import replace_once
 
 BLOCK = 1 << 22
-CHECKED = "checked_by_outlayers"  # among the options, once the texts have been read
+CHECKED = "checked_by_outlayers"  # set among the options after the check
 
 
 def apply() -> None:
-    """Wrap the first step that reads texts; with two dictionaries given, that is the second."""
+    """Wrap the steps that read texts; if both dictionaries are given, the first is skipped."""
     replace_once(preprocess, "_build_dictionary", _compared)
     replace_once(preprocess, "_make_all", _compared)
 
@@ -57,18 +56,18 @@ def _prefixes(args: Any) -> Iterator[str]:
 
 
 def _check_alignments(args: Any) -> None:
-    """Raises UserError if no text has the alignments asked for; stock then writes none."""
+    """Raise UserError if no text has alignments; stock then silently writes none."""
     paths = [f"{prefix}.{args.align_suffix}" for prefix in _prefixes(args)]
     if args.align_suffix and not any(map(os.path.exists, paths)):
-        raise UserError(f"--align-suffix {args.align_suffix}: there is no {' and no '.join(paths)}")
+        raise UserError(f"--align-suffix {args.align_suffix}: no {' and no '.join(paths)}")
 
 
 def check_lines(paths: List[str]) -> None:
     """Compare the lines of the sides of one text.
 
     Raises:
-        UserError: if a side cannot be read, is empty, has a carriage return within a line, or not
-            as many lines as another.
+        UserError: if a side cannot be read, is empty, has a carriage return within a line, or
+            another number of lines.
     """
     counts = {}
     for path in paths:
@@ -84,20 +83,20 @@ def check_lines(paths: List[str]) -> None:
             ) from error
         if _has_mark(path):
             raise UserError(
-                f"{path}: begins with a byte order mark, which would become a part of its first "
+                f"{path}: begins with a byte order mark, which would become part of its first "
                 "word: remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
             )
         if lines == 0:
-            raise UserError(f"{path}: an empty file; give a text of at least one line")
+            raise UserError(f"{path}: empty file; give a text of at least one line")
         if others:
             raise UserError(
-                f"{path}: {others} carriage returns within lines, which fairseq takes for ends of "
-                "lines: remove them (tr -d '\\r')"
+                f"{path}: {others} carriage returns within lines, which fairseq takes for line "
+                "ends: remove them (tr -d '\\r')"
             )
         counts[path] = lines
     if len(set(counts.values())) > 1:
-        said = " and ".join(f"{path} {lines:,}" for path, lines in counts.items())
-        raise UserError(f"lines of {said}: line n of one must translate line n of the other")
+        found = " and ".join(f"{path} has {lines:,} lines" for path, lines in counts.items())
+        raise UserError(f"{found}: line n of one must translate line n of the other")
 
 
 def _has_mark(path: str) -> bool:
@@ -106,7 +105,7 @@ def _has_mark(path: str) -> bool:
 
 
 def count_lines(path: str) -> Tuple[int, int]:
-    """How many lines end in a line feed (or with the file), and how many only in a return."""
+    """Numbers of lines that end in a line feed (or with the file), and in a return only."""
     feeds = returns = both = 0
     last, decoder = b"\n", codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:

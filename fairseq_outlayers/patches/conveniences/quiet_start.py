@@ -1,19 +1,18 @@
-"""Take away the warnings that every run prints and no user can act on.
+"""Silence warnings that every run prints and no user can act on.
 
-fairseq 0.12 speaks to hydra 1.0 and to an older PyTorch, so that each command starts with some 25
-lines of notices about interfaces that fairseq, not its user, would have to change. The patch
-ignores exactly every other warning is still shown, and with ``-W`` or ``PYTHONWARNINGS`` all of
-them are.
+fairseq 0.12 was written for hydra 1.0 and an older PyTorch, so each command starts with some 25
+lines of deprecation warnings. The patch ignores exactly these; with ``-W`` or ``PYTHONWARNINGS``
+all warnings are shown.
 
-One line comes too early for a ``--user-dir``: fairseq asks for tensorboardX while it is being
-imported (fairseq/tasks/text_to_speech.py). The package therefore requires tensorboardX.
+One warning comes before ``--user-dir`` is imported: fairseq imports tensorboardX at its own import
+(fairseq/tasks/text_to_speech.py). Therefore this package requires tensorboardX.
 """
 
 import logging
 import sys
 import warnings
 
-# Regular expressions for the beginning of a message, after any white space.
+# Regular expressions for the beginning of a message, after whitespace.
 MESSAGES = (
     # fairseq/dataclass/initialize.py and fairseq/dataclass/utils.py, through hydra
     r"hydra\.experimental\.(initialize|compose)\(\) is no longer experimental",
@@ -27,16 +26,16 @@ MESSAGES = (
     r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
     # fairseq/models/distributed_fairseq_model.py, with the default --ddp-backend
     r"`broadcast_buffers` is deprecated",
-    # torch 2.13, once, when a sparse tensor is made, as row-sparse gradients are
+    # torch 2.13, once, at the first sparse tensor, such as a row-sparse gradient
     r"Sparse invariant checks are implicitly disabled",
 )
 
 
 def apply() -> None:
-    """Ignore these messages and hydra's debugging lines, unless ``-W`` has said what to show."""
+    """Ignore these messages and hydra's debug messages, unless ``-W`` is given."""
     if sys.warnoptions:
         return
     for message in MESSAGES:
         warnings.filterwarnings("ignore", message=rf"\s*{message}")
-    # fairseq/models/wav2vec/wav2vec2_classification.py turns debugging on for everybody.
+    # fairseq/models/wav2vec/wav2vec2_classification.py enables debug logging globally.
     logging.getLogger("hydra").setLevel(logging.INFO)

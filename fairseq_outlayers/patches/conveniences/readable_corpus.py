@@ -1,9 +1,9 @@
-"""Name the binarized text that is empty, cut short, or not of this dictionary.
+"""Report a binarized text that is empty, truncated, or of another dictionary.
 
-``load_indexed_dataset`` (fairseq/data/data_utils.py) looks at no byte of the text. An empty file
-ends in ``ValueError: cannot mmap an empty file`` or an AttributeError of a half-made object; one
-that is cut short in a wrong translation or a traceback when its end is read; ids beyond a
-dictionary that was edited afterwards in ``index out of range in self`` at the first such word.
+``load_indexed_dataset`` (fairseq/data/data_utils.py) does not check the text. An empty file ends in
+``ValueError: cannot mmap an empty file`` or an AttributeError of a partial object; a truncated one
+in a wrong translation or in a traceback at its end; ids beyond a dictionary that was edited later
+in ``index out of range in self`` at the first such word.
 """
 
 import functools
@@ -18,7 +18,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
 REMEDY = "binarize the text again with fairseq-preprocess"
-LOOKED_AT = 1 << 28  # numbers of a text whose ids are compared with the dictionary
+LOOKED_AT = 1 << 28  # ids of a text to compare with the dictionary
 HEADER = struct.Struct("<9sQBQ")
 HEADER_MAGIC = b"MMIDIDX\0\0"
 DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, TypeError, KeyError,
@@ -56,15 +56,15 @@ def _check_files(path: str) -> None:
             raise UserError(f"{file}: an empty file; {REMEDY}")
     if os.path.exists(f"{path}.idx") != os.path.exists(f"{path}.bin"):
         missing = "bin" if os.path.exists(f"{path}.idx") else "idx"
-        raise UserError(f"{path}.{missing}: no such file, but the other half is there; {REMEDY}")
+        raise UserError(f"{path}.{missing}: no such file, but the other half exists; {REMEDY}")
     if os.path.exists(f"{path}.idx"):
         _check_index(f"{path}.idx")
 
 
 def _check_index(file: str) -> None:
-    """Compare the size of an index in fairseq's format MMIDIDX with what it says of itself.
+    """Compare the size of an index in fairseq's format MMIDIDX with its header.
 
-    Before it is mapped: an object that is half made complains when it is deleted.
+    Before it is mapped, because deleting a partially constructed object prints an error.
     """
     with open(file, "rb") as index:
         head = index.read(HEADER.size)
@@ -73,18 +73,18 @@ def _check_index(file: str) -> None:
     needed = HEADER.size
     if len(head) == HEADER.size:
         _, version, number_type, sentences = HEADER.unpack(head)
-        needed += sentences * (4 + 8)  # a length and a place each
+        needed += sentences * (4 + 8)  # a length and an offset each
         if version != 1 or number_type not in indexed_dataset._code_to_dtype:
-            raise UserError(f"{file}: damaged, or of another version; {REMEDY}")
+            raise UserError(f"{file}: damaged, or another version; {REMEDY}")
     size = os.path.getsize(file)
     if size < needed:
-        raise UserError(f"{file}: cut short or damaged ({size:,} bytes of {needed:,}); {REMEDY}")
+        raise UserError(f"{file}: truncated or damaged ({size:,} bytes of {needed:,}); {REMEDY}")
 
 
 def _check_text(dataset: Any, dictionary: Any, path: str) -> None:
     index, numbers = dataset._index, np.frombuffer(dataset._bin_buffer, np.uint8)
     if len(dataset) == 0:
-        raise UserError(f"{path}: no sentence in it; binarize a text that is not empty")
+        raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
     sizes, pointers = np.asarray(index.sizes, np.int64), np.asarray(index._pointers)
     width = np.dtype(index.dtype).itemsize
     if sizes.min() < 0 or pointers.min() < 0:
@@ -92,19 +92,19 @@ def _check_text(dataset: Any, dictionary: Any, path: str) -> None:
     needed = int((pointers + sizes * width).max())
     if needed > len(numbers):
         raise UserError(
-            f"{path}.bin: cut short ({len(numbers):,} bytes, {path}.idx tells of {needed:,}); "
+            f"{path}.bin: truncated ({len(numbers):,} bytes, but {path}.idx needs {needed:,}); "
             f"{REMEDY}"
         )
     largest = max((int(part.max()) for part in _parts(numbers, index.dtype)), default=0)
     if dictionary is not None and largest >= len(dictionary):
         raise UserError(
-            f"{path}: has a word of number {largest}, and the dictionary {len(dictionary)} only: "
-            f"they do not belong together; {REMEDY}, or put the dictionary back"
+            f"{path}: has word id {largest}, but the dictionary has only {len(dictionary)} "
+            f"symbols: they do not belong together; {REMEDY}, or restore the dictionary"
         )
 
 
 def _parts(data: np.ndarray, dtype: Any) -> Iterator[np.ndarray]:
-    """The first numbers of a text, a few at a time, so that no more of it is in memory."""
+    """The first ids of a text in blocks, to limit memory."""
     width, block = np.dtype(dtype).itemsize, 1 << 22
     numbers = data[: len(data) // width * width].view(dtype)[:LOOKED_AT]
     for start in range(0, len(numbers), block):

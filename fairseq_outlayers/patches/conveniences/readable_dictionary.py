@@ -1,7 +1,7 @@
-"""Name the dictionary file that cannot be used, and why.
+"""Report invalid dictionary files by name and reason.
 
-``Dictionary.add_from_file`` (fairseq/data/dictionary.py) ends in a traceback that does not name the
-file where a word stands twice or has no count, and takes an empty file for a dictionary of four
+If a word is repeated or has no count, ``Dictionary.add_from_file`` (fairseq/data/dictionary.py)
+ends in a traceback that does not name the file. It accepts an empty file as a dictionary of four
 special symbols, with which every word is unknown.
 """
 
@@ -17,7 +17,7 @@ REMEDY = "make it again with fairseq-preprocess, or pass the data folder of the 
 
 
 def apply() -> None:
-    """Wrap ``add_from_file``, to which ``load`` comes as well."""
+    """Wrap ``add_from_file``, which ``load`` also uses."""
     replace_once(Dictionary, "add_from_file", _named)
 
 
@@ -30,7 +30,7 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = stock(self, f)
         except FileNotFoundError:
-            raise  # stock_mistakes.py says which file the task needs
+            raise  # stock_mistakes.py names the file that the task needs
         except OSError as error:
             raise UserError(f"{f}: {error.strerror}; a dictionary is a text file") from error
         except UserError:
@@ -38,7 +38,7 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
         if len(self) == size:
-            raise UserError(f"{f}: no words in it; {REMEDY}")
+            raise UserError(f"{f}: has no words; {REMEDY}")
         return result
 
     return add_from_file
@@ -47,9 +47,9 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _reason(error: Exception) -> str:
     text = str(error)
     if "Duplicate word" in text:
-        return f"the word {text.split(chr(39))[1]!r} stands in it twice"
+        return f"the word {text.split(chr(39))[1]!r} is repeated"
     if "Incorrect dictionary format" in text:
-        # Of a line whose count is no number, fairseq names the word alone.
+        # If a count is not a number, fairseq names only the word.
         word = text.partition('"')[2].removesuffix('"').strip()[:80]
         return f"{word!r} has no count"
-    return "not UTF-8 text" if "encoding" in text else f"no dictionary ({text[:80]})"
+    return "not UTF-8 text" if "encoding" in text else f"not a dictionary ({text[:80]})"

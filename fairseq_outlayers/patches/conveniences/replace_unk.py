@@ -1,8 +1,8 @@
-"""Point from ``--replace-unk``, which cannot work, to ``--unk-replacement``.
+"""Refuse ``--replace-unk``, which does not work, and recommend ``--unk-replacement``.
 
 ``--replace-unk`` without a file opens one called ``@@ `` (``load_align_dict`` in fairseq/utils.py).
-With a file, every unknown word looks into an alignment that fairseq's search leaves empty, and with
-``--print-alignment`` into one of another type. The patch says so before anything is translated.
+With a file, it uses an alignment that fairseq's search leaves empty, or with ``--print-alignment``
+one of another type. The patch reports this before anything is translated.
 """
 
 import functools
@@ -15,7 +15,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace ``load_align_dict``, which the commands look up in its module."""
+    """Replace ``load_align_dict``."""
     replace_once(utils, "load_align_dict", _refuse)
 
 
@@ -24,7 +24,7 @@ def _refuse(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_align_dict(replace_unk: Any) -> Any:
         if replace_unk is not None:
             raise UserError(
-                "--replace-unk cannot work in this version of fairseq: use --task "
+                "--replace-unk does not work in this version of fairseq: use --task "
                 "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
             )
         return stock(replace_unk)

@@ -1,9 +1,9 @@
-"""Mistakes of the user's that fairseq finds and tells under a traceback: one line with the remedy.
+"""One-line messages with a remedy for user mistakes that fairseq reports by a traceback.
 
-What fairseq says is in its ``trainer.py``, ``checkpoint_utils.py``, ``data/data_utils.py``,
-``tasks/`` and commands. Only :mod:`~fairseq_outlayers.patches.conveniences.clear_errors` uses this
-file; nothing here is replaced. An error that is not on the list keeps its traceback, and so does a
-file that is missing although nobody named it.
+fairseq's texts are in its ``trainer.py``, ``checkpoint_utils.py``, ``data/data_utils.py``,
+``tasks/`` and commands. Used by :mod:`~fairseq_outlayers.patches.conveniences.clear_errors`; this
+file patches nothing. Errors that are not on the list keep their traceback, and so do missing files
+that the user did not name.
 """
 
 import os
@@ -12,15 +12,15 @@ import sys
 import traceback
 from typing import Dict, Optional, Sequence
 
-# What fairseq (or PyTorch, or Python) says, and what to say instead; {1} is the first group.
+# Texts of fairseq (or PyTorch, or Python), and their replacements; {1} is the first group.
 SAID: Dict[str, str] = {
-    r"Must specify batch size": ("the batches have no size: give --max-tokens or --batch-size"),
+    r"Must specify batch size": ("no batch size: give --max-tokens or --batch-size"),
     r"Sentences lengths should not exceed max_tokens=(\d+)": (
-        "--max-tokens {1}: there are longer sentences: raise it, or leave them out of the data"
+        "--max-tokens {1}: there are longer sentences: raise it, or remove them from the data"
     ),
     r"The dataset is empty\. This could indicate": (
-        "no sentence is left to train on: all are longer than --max-tokens allows, or the data are "
-        "empty: raise --max-tokens"
+        "no sentences to train on: all are longer than --max-tokens, or the data is empty: raise "
+        "--max-tokens"
     ),
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
         "a sentence is longer than the model allows ({1} tokens, at most {2}): raise "
@@ -28,52 +28,52 @@ SAID: Dict[str, str] = {
         "--skip-invalid-size-inputs-valid-test"
     ),
     r"Could not infer language pair": (
-        "the data folder has no train.XX-YY.* of two languages: check its path, or name them by "
-        "--source-lang and --target-lang; a language model needs its --task"
+        "the data folder has no train.XX-YY.*: check its path, or give the languages by "
+        "--source-lang and --target-lang; a language model needs another --task"
     ),
     r"Dataset not found: (\S+) \((.*)\)": (
-        "{2}: no binarized text called {1}: check the folder, and the name (--train-subset, "
+        "{2}: no binarized text named {1}: check the folder, and the name (--train-subset, "
         "--valid-subset, --gen-subset)"
     ),
     r"--path required for generation": "no checkpoint: give its path as --path",
     r"Model file not found: (.*)": "{1}: no such checkpoint: check the path",
     r"Cannot load model parameters from checkpoint (.*); please": (
-        "{1} holds another model than the options describe: train on with the options it was "
-        "trained with, or choose another --save-dir (or --restore-file)"
+        "{1} contains another model than the options describe: continue with the options of its "
+        "training, or choose another --save-dir (or --restore-file)"
     ),
     r"(Criterion|Optimizer) does not match; please reset the optimizer.*\. (\w+) vs (\w+)": (
-        "the checkpoint was trained with another {1} ({3}; now {2}): give that of the training, or "
-        "start the optimizer anew with --reset-optimizer"
+        "the checkpoint was trained with another {1} ({3}; now {2}): use that of the training, or "
+        "reset the optimizer by --reset-optimizer"
     ),
     r"Error\(s\) in loading state_dict for (\w+):\s+([^\n]{1,160})": (
-        "the checkpoint does not hold the parameters of its own {1}, so it is damaged or of "
-        "another version: {2}"
+        "the checkpoint lacks parameters of its own {1}, so it is damaged or of another version: "
+        "{2}"
     ),
     r"object has no attribute 'supported_targets'": (
-        "the checkpoint is a translation model's, and this command wants a language model's"
+        "the checkpoint is a translation model, but this command needs a language model"
     ),
     r"Source and target must contain the same number of examples": (
-        "the two sides of a binarized text have not as many sentences: binarize texts of as many "
-        "lines, line n of one translating line n of the other"
+        "the two sides of a binarized text have different numbers of sentences: binarize texts "
+        "with equal numbers of lines, line n of one translating line n of the other"
     ),
     r"cannot re-shape|_bin_buffer_mmap": "a binarized text is empty or damaged: binarize it again",
     r"index out of range in self": (
-        "a word has a number that the model does not know: the data, the dictionary and the model "
+        "a word id is larger than the model's vocabulary: the data, the dictionary and the model "
         "do not belong together; binarize the text with the dictionary of the training"
     ),
     r"not enough memory: you tried to allocate (\d+) bytes|Unable to allocate (.*) for an array": (
-        "{0}: make the model, the batches or the beam smaller"
+        "{0}: use a smaller model, smaller batches or a smaller beam"
     ),
     r"--(trainpref|tgtdict|srcdict) must be set if (\S+) is not specified": (
-        "--{1} or {2} is missing: there is nothing to make a dictionary of"
+        "--{1} or {2} is missing: one of them is needed to build a dictionary"
     ),
     r"\[Errno (?:27|28|122)\] (.*)": (
-        "writing failed: {1}: make room and start the same command again; what was saved before is "
+        "writing failed: {1}: free disk space and run the same command again; earlier files are "
         "unchanged"
     ),
     r"gradients are Nan/Inf|Minimum loss scale reached": (
         "the gradients are NaN or infinite, so training has diverged: lower --lr, or set "
-        "--clip-norm or --warmup-updates, and go on from the last checkpoint"
+        "--clip-norm or --warmup-updates, and resume from the last checkpoint"
     ),
     r"embed_dim must be divisible by num_heads": (
         "--encoder-embed-dim and --decoder-embed-dim must be multiples of "
@@ -85,49 +85,49 @@ SAID: Dict[str, str] = {
         "silence and none"
     ),
     r"could not parse ModelProto from (.*)": (
-        "{1}: no model of sentencepiece: check --sentencepiece-model"
+        "{1}: not a sentencepiece model: check --sentencepiece-model"
     ),
     r"Expected one of cpu, cuda.* at start of device string: (.*)": (
         "{1}: no such device: give cpu, cuda or cuda:NUMBER"
     ),
     r"--replace-unk requires a raw text dataset": (
-        "--replace-unk cannot work in this version of fairseq: use --task translation_outlayers "
+        "--replace-unk does not work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"
     ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
-        "this PyTorch finds no GPU, and --fp16 needs one: leave it out"
+        "PyTorch finds no GPU, and --fp16 needs one: leave it out"
     ),
 }
 
-# What is wrong where a function of fairseq reads a file, whatever Python says.
+# Replacements by the fairseq function that reads a file and the type of the exception.
 SAID_IN = {
     ("parse_embedding", ValueError): (
-        "--encoder-embed-path or --decoder-embed-path: the file is no text of word vectors (a "
-        "header, then a word and its numbers a line)"
+        "--encoder-embed-path or --decoder-embed-path: the file is not a text file of word vectors "
+        "(a header, then a word and its numbers on each line)"
     ),
     ("buffered_read", UnicodeDecodeError): (
         "the text to translate is not UTF-8 ({0}): convert it with iconv -t UTF-8"
     ),
     ("validate", KeyError): (
-        "--best-checkpoint-metric {0}: validation computes no such figure: name one of those that "
-        "stand in its line of the log (loss, nll_loss, ppl, ...)"
+        "--best-checkpoint-metric {0}: validation has no such metric: use one of those in its line "
+        "of the log (loss, nll_loss, ppl, ...)"
     ),
 }
-# fairseq's own refusals name options; an error of the program's seldom does.
+# Messages that name an option are usually about user mistakes.
 NAMES_AN_OPTION = r"(?s)^(?=[^\n]*--[a-z][a-z-]+)([^\n{]{10,300}?)(?:: \{|[.!]?$)"
 
 MISSING = r"No such file or directory: '(.*)'"
 NO_DICTIONARY = (
-    "{}: no such file: check the data folder, which fairseq-preprocess makes, and whether it fits "
-    "--task (dict.txt for language models, dict.LANGUAGE.txt for translation)"
+    "{}: no such file: check that the data folder is that of fairseq-preprocess and matches --task "
+    "(dict.txt for language models, dict.LANGUAGE.txt for translation)"
 )
 
 
 def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[str]:
-    """One line for a mistake on the list, with its remedy; None for any other error.
+    """One line with a remedy for a mistake on the list; None for other errors.
 
     Args:
-        command: what was given on the command line; if nothing, what this program was started with.
+        command: arguments of the command line; by default this program's.
     """
     missing = re.search(MISSING, str(error))
     if missing is not None:
@@ -148,7 +148,7 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
 
 
 def _raised_in(error: BaseException, function: str) -> bool:
-    """Whether the error went through a function of fairseq's."""
+    """Whether the traceback contains this function of fairseq."""
     return any(
         frame.f_code.co_name == function and frame.f_globals["__name__"].startswith("fairseq")
         for frame, _ in traceback.walk_tb(error.__traceback__)
@@ -156,7 +156,7 @@ def _raised_in(error: BaseException, function: str) -> bool:
 
 
 def _naming_an_option(error: BaseException) -> Optional[str]:
-    """What fairseq itself says in a line that names an option; else None."""
+    """fairseq's own message if it names an option; else None."""
     if not isinstance(error, (ValueError, AssertionError, NotImplementedError)):
         return None
     found = re.match(NAMES_AN_OPTION, str(error))
@@ -164,10 +164,10 @@ def _naming_an_option(error: BaseException) -> Optional[str]:
 
 
 def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:
-    """One line if the path that the system refuses was named by the user; else None."""
+    """One line if the user named the path of a system error; else None."""
     if isinstance(error, FileExistsError) and error.errno is None:
-        # fairseq-preprocess, of a dictionary: the error is the path alone.
-        return f"{error}: exists already: name it as --srcdict or --tgtdict, or another --destdir"
+        # fairseq-preprocess, for a dictionary: the message is only the path.
+        return f"{error}: already exists: pass it as --srcdict or --tgtdict, or another --destdir"
     path, reason = error.filename, error.strerror
     if not isinstance(path, str) or not any(_named(path, word) for word in command):
         return None
@@ -175,29 +175,29 @@ def _refused_by_system(error: OSError, command: Sequence[str]) -> Optional[str]:
 
 
 def _named(path: str, word: str) -> bool:
-    """Whether a word of the command line is the path, its folder or its beginning."""
+    """Whether a word of the command line is the path, its folder or a prefix."""
     given = word.partition("=")[2] if word.startswith("-") else word
     return bool(given) and os.path.abspath(path).startswith(os.path.abspath(given))
 
 
 def _missing(path: str, command: Sequence[str]) -> Optional[str]:
-    """One line if the user has named the path, its folder or its beginning; else None."""
-    place = os.path.abspath(path)
+    """One line if the user has named the path, its folder or a prefix; else None."""
+    absolute = os.path.abspath(path)
     words = (word.partition("=")[2] if word.startswith("-") else word for word in command)
     for given in filter(None, os.pathsep.join(words).split(os.pathsep)):
         named = os.path.abspath(given)
-        inside = place.startswith(named + os.sep)
+        inside = absolute.startswith(named + os.sep)
         if inside and re.fullmatch(r"dict\.(.*\.)?txt", os.path.basename(path)):
             return NO_DICTIONARY.format(path)
-        # What is missing from a folder that is there may be a mistake of the program.
+        # A file missing from an existing folder may be a bug, not a user's mistake.
         within = inside and not os.path.exists(named)
-        if place == named or place.startswith(named + ".") or within:
+        if absolute == named or absolute.startswith(named + ".") or within:
             return f"{path}: no such file or folder: check the path"
     return None
 
 
 def _differences(cause: Optional[BaseException]) -> str:
-    """What PyTorch says first about parameters that a checkpoint and a model do not share."""
+    """PyTorch's first line about differences between a checkpoint and a model."""
     lines = str(cause).split("\n") if isinstance(cause, RuntimeError) else []
     if len(lines) < 2 or not lines[0].startswith("Error(s) in loading state_dict"):
         return ""

@@ -1,9 +1,9 @@
-"""Ranges for fairseq's own numbers, which take NaN, infinity and what has no meaning.
+"""Ranges for fairseq's own numeric options, which accept NaN, infinity and invalid numbers.
 
-``--clip-norm nan`` clips nothing, ``--beam 0`` and ``--max-tokens 0`` end in a traceback, and
-``--num-workers 1000000000000000000`` never ends. fairseq's dataclasses state no ranges; the table
-below does. It is read once, when ``parse_args_and_arch`` has parsed the command line
-(``patches/option_hints.py``); options of ours state their own (``ranges.py``).
+``--clip-norm nan`` does not clip, ``--beam 0`` and ``--max-tokens 0`` end in a traceback, and
+``--num-workers 1000000000000000000`` never ends. fairseq's dataclasses declare no ranges; the table
+below does. It is checked after ``parse_args_and_arch`` has parsed the command line
+(``patches/conveniences/option_hints.py``); our options declare their own (``ranges.py``).
 """
 
 import math
@@ -16,7 +16,7 @@ from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
 FINITE = Range()
 FROM_ZERO = Range(at_least=0)
 FROM_ONE = Range(at_least=1)
-# -1 switches the option off.
+# -1 disables the option.
 OR_OFF = Range(at_least=-1)
 SHARE = Range(at_least=0, at_most=1)
 WIDTH = Range(at_least=1, at_most=WIDEST)
@@ -79,7 +79,7 @@ STOCK: Dict[str, Range] = {
     # decoding
     "beam": BEAM,
     "nbest": BEAM,
-    # Translations that never end are searched up to the limit, a step at a time.
+    # Limits the search for translations that never end.
     "max_len_a": Range(at_least=0, at_most=1_000),
     "max_len_b": Range(at_least=0, at_most=10_000),
     "min_len": FROM_ZERO,
@@ -119,21 +119,23 @@ STOCK: Dict[str, Range] = {
 
 
 def check_stock_ranges(options: Any) -> None:
-    """Compare the numbers of a parsed command line with their ranges.
+    """Check the numbers of a parsed command line.
 
     Args:
-        options: a namespace; numbers that are not in the table may be anything but NaN.
+        options: a namespace; numbers that are not in the table must not be NaN.
     Raises:
-        UserError: for the first that is out of its range, by its name on the command line.
+        UserError: for the first number out of its range.
     """
     nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
     if nbest > beam:
         raise UserError(
-            f"--nbest {nbest}: a search with --beam {beam} finds no more than that many"
+            f"--nbest {nbest}: --beam {beam} finds only {beam} hypotheses; raise --beam"
         )
     shards, shard = getattr(options, "num_shards", 0), getattr(options, "shard_id", 0)
     if shards and shard >= shards:
-        raise UserError(f"--shard-id {shard}: of --num-shards {shards}, the last is {shards - 1}")
+        raise UserError(
+            f"--shard-id {shard}: must be at most {shards - 1} with --num-shards {shards}"
+        )
     if getattr(options, "adam_betas", None) is not None:
         parse_betas(options.adam_betas)
     for name, value in vars(options).items():

@@ -1,7 +1,7 @@
-"""fairseq's own options whose values are a text in some language: JSON, literals, Python, names.
+"""Check fairseq's own options with structured values: JSON, literals, Python, names.
 
-fairseq reads them when it needs them, which may be after the first epoch, and ends in the traceback
-of a parser. They are read once, when ``parse_args_and_arch`` has parsed the command line
+fairseq parses them when it needs them, possibly after the first epoch, and ends in a traceback of
+the parser. Here they are parsed right after the command line
 (``patches/conveniences/option_hints.py``).
 """
 
@@ -15,7 +15,7 @@ from fairseq_outlayers.errors import UserError
 
 
 def _python(text: str) -> None:
-    # fairseq evaluates it (docs/security.md); here it is parsed only.
+    # Only parsed here; fairseq evaluates it (docs/security.md).
     ast.parse(text, mode="eval")
 
 
@@ -29,19 +29,18 @@ READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
     "eval_bleu_detok_args": ('JSON, such as \'{"target_lang": "de"}\'', json.loads),
     "optimizer_overrides": ("a dictionary of literals, such as \"{'lr': 0.1}\"", ast.literal_eval),
     "model_overrides": ("a dictionary, such as \"{'data': 'other'}\"", _python),
-    "eval_bleu_detok": ("the name of a tokeniser", _tokenizer),
+    "eval_bleu_detok": ("the name of a tokenizer", _tokenizer),
 }
-# An option of a segmentation, and what it must name.
+# Segmentations, and the option that must name their file.
 FILES_OF_SEGMENTATIONS = {"subword_nmt": "bpe_codes", "sentencepiece": "sentencepiece_model"}
 assert set(FILES_OF_SEGMENTATIONS) <= set(BPE_REGISTRY)
 
 
 def check_stock_texts(options: Any) -> None:
-    """Parse the texts of a parsed command line.
+    """Parse the structured values of a parsed command line.
 
     Raises:
-        UserError: for the first that is not in its language, by its name on the command line, and
-            for a segmentation without its file.
+        UserError: for the first invalid value, or for a segmentation without its file.
     """
     for name, (expected, read) in READERS.items():
         value = getattr(options, name, None)
@@ -57,6 +56,6 @@ def check_stock_texts(options: Any) -> None:
 
 def _check_segmentation(options: Any) -> None:
     needed = FILES_OF_SEGMENTATIONS.get(getattr(options, "bpe", None) or "")
-    # What no command line has given stands there as "???" or None.
+    # Missing values are "???" or None.
     if needed and getattr(options, needed, None) in (None, "", "???"):
         raise UserError(f"--bpe {options.bpe} needs --{needed.replace('_', '-')}: give its file")

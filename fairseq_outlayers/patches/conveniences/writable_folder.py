@@ -1,8 +1,8 @@
-"""Say what is wrong with ``--save-dir`` in one line, before training begins.
+"""Report an unusable ``--save-dir`` in one line, before training begins.
 
-``verify_checkpoint_directory`` (fairseq/checkpoint_utils.py) ends in a FileExistsError where the
-path is a file, in a PermissionError where the folder is read-only, and leaves its file ``dummy``
-behind if a disk is full.
+``verify_checkpoint_directory`` (fairseq/checkpoint_utils.py) raises FileExistsError if the path is
+a file and PermissionError if the folder is read-only, and leaves its file ``dummy`` behind on a
+full disk.
 """
 
 import functools
@@ -26,7 +26,7 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
             return stock(save_dir)
         except OSError as error:
             raise UserError(
-                f"--save-dir {save_dir}: {error.strerror}; choose a folder that can be written to"
+                f"--save-dir {save_dir}: {error.strerror}; choose a writable folder"
             ) from error
 
     return verify_checkpoint_directory

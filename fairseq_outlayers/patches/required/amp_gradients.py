@@ -1,9 +1,8 @@
-"""Under ``--amp``, let the optimizer multiply its own gradients.
+"""Delegate gradient scaling to the wrapped optimizer under ``--amp``.
 
-``AMPOptimizer`` (fairseq/optim/amp_optimizer.py) hands clipping and averaging to the optimizer that
-it wraps, but multiplies gradients itself, by ``FairseqOptimizer.multiply_grads``, which leaves
-row-sparse ones as they are. So the gradients of tables would be sums over the batch instead of
-means, and nothing would say so. The patch hands this on as well.
+``AMPOptimizer`` (fairseq/optim/amp_optimizer.py) delegates clipping and averaging to the wrapped
+optimizer, but scales gradients by ``FairseqOptimizer.multiply_grads``, which skips row-sparse ones.
+So gradients of tables would silently be sums over the batch instead of means.
 """
 
 from typing import Any, Callable
@@ -14,7 +13,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace the method of fairseq's wrapper."""
+    """Replace ``multiply_grads``."""
     replace_once(AMPOptimizer, "multiply_grads", _by_the_wrapped_optimizer)
 
 

@@ -1,23 +1,20 @@
-"""Write every checkpoint whole or not at all.
+"""Write checkpoints atomically.
 
 ``save_checkpoint`` (fairseq/checkpoint_utils.py) writes one file and copies it with
 ``PathManager.copy`` (fairseq/file_io.py) over ``checkpoint_best.pt`` and ``checkpoint_last.pt``.
-The copy writes into the old file: a kill or a full disk leaves it cut short, the very file that
-training resumes from (reported as fairseq issue 2684). ``torch_persistent_save`` does write the
-first file under a temporary name, but it renames it without waiting for the disk, its retries
-append to what the failed try had written, and when it gives up the temporary file stays on the disk
-that is full.
+The copy overwrites the old file: a kill or a full disk truncates the file that training resumes
+from (fairseq issue 2684). ``torch_persistent_save`` writes the first file under a temporary name,
+but renames it without fsync, appends to the failed attempt when it retries, and leaves the
+temporary file on the full disk when it gives up.
 
-The patch first looks whether the disk has room (``free_space``), then writes to a temporary name of
-its own process,
-flushes it to the disk, renames it over the old file, and on failure removes it, keeps the old file
-and says so in one line. Copies on the same file system are hard links, so that a checkpoint of
-several gigabytes is written once, not three times. That is safe because a checkpoint is then never
-written in place: ``os.replace`` gives a name another file and leaves the file itself alone.
-(Outside fairseq, ``cp other.pt checkpoint_last.pt`` does write in place, into every name of the
-file: remove the old name first.)
+The patch checks free space first (``free_space``), writes to a temporary name of its process,
+fsyncs it and renames it over the old file. On failure it removes it, keeps the old file and reports
+one line. Copies on the same file system are hard links, so a checkpoint of several gigabytes is
+written once, not three times. This is safe because checkpoints are never written in place:
+``os.replace`` changes what a name refers to, not the file. (Outside fairseq, ``cp other.pt
+checkpoint_last.pt`` does write in place, into all names of the file: remove the old name first.)
 
-Remote paths and ``--write-checkpoints-asynchronously`` keep stock's way of writing.
+Remote paths and ``--write-checkpoints-asynchronously`` are written as in stock fairseq.
 """
 
 import contextlib
@@ -38,7 +35,7 @@ from fairseq_outlayers.checkpoints.free_space import require_room, size_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
-# As in stock: a network file system may come back.
+# As in stock, for network file systems.
 ATTEMPTS = 3
 SECONDS_BETWEEN_ATTEMPTS = 2.5
 
@@ -57,7 +54,7 @@ def _atomic_copy(stock: Callable[..., bool]) -> Callable[..., bool]:
         if os.path.exists(dst_path):
             if not overwrite:
                 return False
-            # Renaming one name of a file over another of its names does nothing.
+            # Renaming between two hard links of a file does nothing.
             if os.path.samefile(src_path, dst_path):
                 return True
         with _replacing(dst_path) as temporary:
@@ -88,7 +85,7 @@ def _replacing(path: str) -> Iterator[str]:
     """Yield a temporary name; afterwards rename it to ``path``, or on failure remove it.
 
     Raises:
-        UserError: if the disk is full or the like; ``path`` is then as it was before.
+        UserError: for system errors such as a full disk; ``path`` is then unchanged.
     """
     _remove_abandoned(path)
     temporary = temporary_name(path)
@@ -101,22 +98,22 @@ def _replacing(path: str) -> Iterator[str]:
         if reason is None:
             raise
         raise UserError(
-            f"cannot write {path}: {reason.strerror or reason}. What was saved before is "
-            "unchanged; make room there and start the same command again to resume from it."
+            f"cannot write {path}: {reason.strerror or reason}. Earlier checkpoints are unchanged; "
+            "free disk space and run the same command again to resume."
         ) from error
 
 
 def temporary_name(path: str) -> str:
     """A name beside ``path`` that no other process uses.
 
-    Not ".tmp": stock writes into files of that name, and a link left over from a kill would hand it
-    the inside of a good checkpoint to write into.
+    Not ".tmp": stock writes into files of that name, which may be a hard link to a good checkpoint
+    left by a killed process.
     """
     return f"{path}.{socket.gethostname()}-{os.getpid()}{TEMPORARY_SUFFIX}"
 
 
 def _remove_abandoned(path: str) -> None:
-    """Remove what this process, or killed ones of this machine, left of saves of ``path``."""
+    """Remove unfinished saves of ``path`` by this process or by killed ones of this machine."""
     here = re.escape(socket.gethostname())
     pattern = re.compile(rf"{re.escape(os.path.basename(path))}(\.{here}-(\d+))?{TEMPORARY_SUFFIX}")
     folder = os.path.dirname(os.path.abspath(path))
@@ -127,7 +124,7 @@ def _remove_abandoned(path: str) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Whether another process of that number exists."""
+    """Whether another process with this id exists."""
     if process == os.getpid():
         return False
     try:
@@ -153,7 +150,7 @@ def _save(obj: Any, path: str) -> None:
 
 
 def _link(source: str, path: str) -> bool:
-    """False on a file system without links, or if the two are not on the same one."""
+    """Hard-link ``path`` to ``source``; False if the file system does not allow it."""
     try:
         os.link(os.path.realpath(source), path)
     except OSError:
@@ -168,13 +165,13 @@ def _copy(source: str, path: str) -> None:
 
 
 def _flush_to_disk(file: Any) -> None:
-    # Otherwise a power failure after the rename may leave the new name with an empty file.
+    # Otherwise a power failure after the rename may leave an empty file.
     file.flush()
     os.fsync(file.fileno())
 
 
 def _separate_from_links(path: str) -> None:
-    """Take the name off a file that has others, before stock writes into it in place."""
+    """Remove a name of a file with several hard links, before stock writes in place."""
     if os.path.isfile(path) and os.stat(path).st_nlink > 1:
         os.remove(path)
 
@@ -185,7 +182,7 @@ def _remove(path: str) -> None:
 
 
 def _system_error_in(error: Optional[BaseException]) -> Optional[OSError]:
-    """The operating system's error behind ``error``: torch reports its own on top of it."""
+    """The system error in the chain of ``error``; torch raises its own on top."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,13 +1,11 @@
-"""Take the options of a checkpoint as they are written.
+"""Refuse interpolations in the options of a checkpoint.
 
-fairseq makes an omegaconf object of them (``load_checkpoint_to_cpu``,
-``convert_namespace_to_omegaconf``), and a value such as ``${oc.env:HOME}`` is then computed when it
-is read: a checkpoint could read the environment, and call whatever resolver a program has
-registered. fairseq itself resolves everything before it saves (``Trainer.state_dict``), so the
-patch refuses a checkpoint with such a value, by the option's name.
+fairseq converts the options to an omegaconf object (``load_checkpoint_to_cpu``,
+``convert_namespace_to_omegaconf``), which resolves a value such as ``${oc.env:HOME}`` on access: a
+checkpoint could read the environment and call any registered resolver. fairseq resolves all values
+before it saves (``Trainer.state_dict``), so the patch refuses a checkpoint with such a value.
 
-The options of the checkpoint that was opened last are remembered, so that an error about a value
-can name the option that has it.
+The options of the last opened checkpoint are stored, so that errors can name the option of a value.
 """
 
 import functools
@@ -27,7 +25,7 @@ class _Opened:
 
 
 def apply() -> None:
-    """Replace what turns options into omegaconf objects, where ``checkpoint_utils`` looks it up."""
+    """Replace the conversions to omegaconf in ``checkpoint_utils``."""
     replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_its_path_known)
     replace_once(checkpoint_utils, "convert_namespace_to_omegaconf", _checked)
     if not issubclass(checkpoint_utils.OmegaConf, _CheckedConf):
@@ -35,7 +33,7 @@ def apply() -> None:
 
 
 class _CheckedConf(OmegaConf):
-    """omegaconf's factory, which refuses values to be computed."""
+    """omegaconf's factory, but refuses interpolations."""
 
     @staticmethod
     def create(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -78,14 +76,14 @@ def _refuse_interpolations(options: Any) -> None:
     for name, value in _texts(options):
         if "${" in value:
             raise UserError(
-                f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, "
-                "which omegaconf would compute and fairseq never saves. Use a checkpoint from a "
+                f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, an "
+                "omegaconf interpolation, which fairseq never saves. Use a checkpoint from a "
                 "source that you trust."
             )
 
 
 def _texts(options: Any, name: str = "") -> Iterator[Tuple[str, str]]:
-    """Every text in nested containers, keys included, with the name of its option."""
+    """All strings in nested containers, including keys, each after the name of its option."""
     if isinstance(options, Namespace):
         options = vars(options)
     if OmegaConf.is_config(options):

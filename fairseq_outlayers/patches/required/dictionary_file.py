@@ -1,11 +1,11 @@
-"""Let a dictionary remember the file that it was read from.
+"""Store the path of a dictionary's file in the dictionary.
 
-fairseq's ``Dictionary.add_from_file`` (fairseq/data/dictionary.py) forgets it. What belongs to a
-dictionary, a table of the subword units of its words for one, lies beside it; a model is given the
-dictionary alone, by every task, and also when a checkpoint is used with data that were moved.
+fairseq's ``Dictionary.add_from_file`` (fairseq/data/dictionary.py) does not. Files that belong to a
+dictionary, such as a table of subword units, are beside it, but tasks pass only the dictionary to a
+model, and data may have moved since training.
 
-It also reads the whole file into a list of lines before it looks at the first one. Of 1.9 million
-words, that is 180 MB for nothing; now the lines are read one by one.
+It also reads all lines into a list first: 180 MB for 1.9 million words. With the patch, lines are
+read one by one.
 """
 
 import functools
@@ -18,7 +18,7 @@ from fairseq_outlayers.patches.replacing import MARK
 
 
 def apply() -> None:
-    """Wrap ``add_from_file``, to which ``load`` comes as well."""
+    """Wrap ``add_from_file``, which ``load`` also uses."""
     stock = Dictionary.add_from_file
     if not hasattr(stock, MARK):
         Dictionary.add_from_file = _remember(stock)
@@ -29,7 +29,7 @@ def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
     def add_from_file(self: Any, f: Any) -> Any:
         if isinstance(f, str):
             setattr(self, FILE_ATTRIBUTE, f)
-        elif type(self)._load_meta is Dictionary._load_meta:  # which does not look at the lines
+        elif type(self)._load_meta is Dictionary._load_meta:  # which does not use the lines
             f = _LineByLine(f)
         return stock(self, f)
 
@@ -38,7 +38,7 @@ def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _LineByLine:
-    """A text file whose "list" of lines is read as it is walked through, once."""
+    """A text file whose list of lines is read lazily, once."""
 
     def __init__(self, file: Iterable[str]):
         self._file = file

@@ -1,21 +1,19 @@
 """Keep the last batch of a split.
 
-``batch_by_size`` (fairseq/data/data_utils.py) throws the last batch away when its size is not a
-multiple of ``--required-batch-size-multiple`` (8 by default): 1008 of 1014 sentences are
-translated, without a word (fairseq issues 5036 and 5351). Its own documentation asks for less,
-batches "less than N or a multiple of N", and the batches before the last are of that kind: with
-long sentences or a small ``--batch-size`` they too are smaller than 8. So no caller can rely on
-multiples of 8. They only make half precision a little faster, and the empty batches that fairseq
-adds to give every rank the same number of them do not look at sizes.
+``batch_by_size`` (fairseq/data/data_utils.py) silently drops the last batch if its size is not a
+multiple of ``--required-batch-size-multiple`` (8 by default): only 1008 of 1014 sentences are
+translated (fairseq issues 5036 and 5351). Its documentation requires less, batches "less than N or
+a multiple of N", and with long sentences or a small ``--batch-size`` earlier batches are smaller
+than 8, too. So no caller can rely on multiples of 8. They only make half precision slightly faster,
+and the empty batches that fairseq adds to balance ranks do not depend on sizes.
 
-The patch keeps the tail as one more batch, in every split. In training it is silent loss as well,
-and a biased one: batches are sorted by length, so it is always the longest sentences that are never
-learnt from. An epoch can therefore have one update more than in stock fairseq.
+The patch keeps the tail as one more batch, in every split. In training, the loss of data is also
+biased: batches are sorted by length, so it is always the longest sentences that are skipped. An
+epoch can therefore have one update more than in stock fairseq.
 
-This one function is what ``fairseq-generate``, ``fairseq-validate``, both subsets of
-``fairseq-train``, and the multi-corpus data sets come to; ``fairseq-interactive`` and
-``fairseq-eval-lm`` ask for a multiple of 1, where nothing was lost. Batches of fixed shapes (TPUs)
-stay as they are.
+``fairseq-generate``, ``fairseq-validate``, both subsets of ``fairseq-train`` and multi-corpus data
+sets use this function; ``fairseq-interactive`` and ``fairseq-eval-lm`` request a multiple of 1,
+which drops nothing. Batches of fixed shapes (TPUs) are not changed.
 """
 
 import functools
@@ -28,7 +26,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace ``batch_by_size``, which all of fairseq looks up in its module at each call."""
+    """Replace ``batch_by_size``."""
     replace_once(data_utils, "batch_by_size", _keep_tail)
 
 
@@ -38,11 +36,11 @@ def _keep_tail(stock: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(indices, np.ndarray):
             indices = np.fromiter(indices, dtype=np.int64, count=-1)
         if len(indices) == 0:
-            return []  # stock looks at the last batch and raises an IndexError
+            return []  # stock raises an IndexError
         batches = stock(indices, *args, **kwargs)
         if _fixed_shapes(*args, **kwargs) is not None:
             return batches
-        # Stock cuts `indices` into consecutive batches, so what is missing is the end of it.
+        # Batches are consecutive slices of `indices`, so the end is missing.
         kept = sum(len(batch) for batch in batches)
         return batches if kept == len(indices) else [*batches, indices[kept:]]
 
@@ -57,5 +55,5 @@ def _fixed_shapes(
     required_batch_size_multiple: int = 1,
     fixed_shapes: Any = None,
 ) -> Any:
-    """Stock's argument of that name, wherever it stands in the call."""
+    """Stock's argument of this name, positional or not."""
     return fixed_shapes

@@ -1,9 +1,9 @@
 """Let ``--finetune-from-model`` change the output layer and the words.
 
-fairseq's loads a checkpoint into the same architecture with the same words only. The patch lets a
-model of this package begin from one of fairseq's or of its own with another output layer or other
-dictionaries (:mod:`fairseq_outlayers.checkpoints.finetuning`), and says what is loaded, mapped, new
-and not used.
+fairseq only loads a checkpoint into the same architecture with the same words. With the patch, a
+model of this package can start from a fairseq model or from one of ours with another output layer
+or other dictionaries (:mod:`fairseq_outlayers.checkpoints.finetuning`); the log lists what is
+loaded, mapped, new and not used.
 """
 
 import functools
@@ -25,7 +25,7 @@ class _Begun:
 
 
 def apply() -> None:
-    """Wrap what begins a training, and what reads checkpoints."""
+    """Wrap the functions that start training and read checkpoints."""
     replace_once(checkpoint_utils, "load_checkpoint", _noting)
     replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _adapting)
 
@@ -45,7 +45,7 @@ def _noting(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _begins(cfg: Any, trainer: Any) -> bool:
-    """Whether fairseq is going to begin from another model, and into one of ours."""
+    """Whether training starts from another model, and the model is ours."""
     from fairseq_outlayers.output_layers import OutputLayer
 
     if not cfg.finetune_from_model or cfg.restore_file != "checkpoint_last.pt":
@@ -63,7 +63,7 @@ def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
         state = stock(path, *args, **kwargs)
         if _Begun.trainer is None or path != _Begun.path:
             return state
-        # Not above: patches are in place before the parts of the package are imported.
+        # Imported here, because patches are applied before other parts are imported.
         from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
 
         trainer = _Begun.trainer
@@ -72,7 +72,7 @@ def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
             logger.info(line)
         state["model"] = adapted.state
         extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
-        if trainer.cfg.ema.store_ema:  # the moving average begins with the model
+        if trainer.cfg.ema.store_ema:  # the moving average starts at the model
             extra["ema"] = dict(adapted.state)
         state["extra_state"] = extra
         return state

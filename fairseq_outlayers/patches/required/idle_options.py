@@ -1,9 +1,9 @@
-"""Let checkpoints load whose options name parts that were not selected.
+"""Load old checkpoints with options of parts that are not selected.
 
-Options of an output layer, sampler, composition or source embedding that is not selected are
-refused (``registry.Selection``). Checkpoints from before that may hold some, which changed nothing.
-The patch follows ``_upgrade_state_dict`` (fairseq/checkpoint_utils.py), through which every
-checkpoint comes, and gives such options their default back.
+Such options of output layers, samplers, compositions and source embeddings are refused today
+(``registry.Selection``), but older checkpoints may contain some, without effect. The patch wraps
+``_upgrade_state_dict`` (fairseq/checkpoint_utils.py), which processes every checkpoint, and resets
+these options to their defaults.
 """
 
 import functools
@@ -16,7 +16,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace ``_upgrade_state_dict``, which ``load_checkpoint_to_cpu`` looks up in its module."""
+    """Replace ``_upgrade_state_dict``."""
     replace_once(checkpoint_utils, "_upgrade_state_dict", _forget_idle)
 
 
@@ -33,12 +33,12 @@ def _forget_idle(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def forget_idle(config: Any) -> None:
-    """Give options that only entries not selected have their default back.
+    """Reset options of entries that are not selected to their defaults.
 
     Args:
-        config: a model's or a criterion's, as it is stored; or anything else, which stays as it is.
+        config: of a model or a criterion, as stored; anything else is not changed.
     """
-    # Not above: patches are in place before the parts of the package are imported.
+    # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.compositions import COMPOSITION
     from fairseq_outlayers.output_layers import OUTPUT_LAYER
     from fairseq_outlayers.samplers import SAMPLER

@@ -1,16 +1,16 @@
-"""Compute options, and never run them.
+"""Evaluate options as literals, never as code.
 
-Some options are Python expressions: ``--encoder-layers "[(512, 3)] * 20"`` of fconv. fairseq calls
-``eval`` on them (docs/security.md lists where), also when they come from a checkpoint, so that a
-file of weights could run anything: ``weights_only`` looks at pickles, not at texts. The patch gives
-every module of fairseq's that calls it an ``eval`` of literals and arithmetic
+Some options are Python expressions, such as fconv's ``--encoder-layers "[(512, 3)] * 20"``. fairseq
+calls ``eval`` on them (docs/security.md lists where), also if they come from a checkpoint, which
+could therefore run code: ``weights_only`` checks pickles, not strings. The patch gives every
+fairseq module an ``eval`` of literals and arithmetic
 (:mod:`fairseq_outlayers.checkpoints.literals`).
 
-Besides, ``FastaDataset`` (fairseq/data/fasta_dataset.py) hands the path of the data, which
-``fairseq-validate`` takes from the checkpoint, to a shell. A path that a shell would not take as
-one word is refused.
+``FastaDataset`` (fairseq/data/fasta_dataset.py) passes the path of the data, which
+``fairseq-validate`` takes from the checkpoint, to a shell. A path that needs shell quoting is
+refused.
 
-Modules that a ``--user-dir`` brings along, fairseq's ``examples/`` for one, are left as they are.
+Modules of a ``--user-dir``, such as fairseq's ``examples/``, are not changed.
 """
 
 import functools
@@ -30,7 +30,7 @@ SHOWN = 60  # characters of a refused value
 
 
 def apply() -> None:
-    """Shadow the built-in function in every module of fairseq's that is loaded."""
+    """Shadow the built-in ``eval`` in every loaded module of fairseq."""
     for name, module in list(sys.modules.items()):
         if name.startswith("fairseq.") and module is not None:
             module.eval = evaluate_option  # type: ignore[attr-defined]
@@ -38,24 +38,24 @@ def apply() -> None:
 
 
 def evaluate_option(text: Any, *_: Any) -> Any:
-    """What ``eval`` would return for literals and arithmetic.
+    """Evaluate literals and arithmetic as ``eval`` would.
 
     Raises:
-        TypeError: if ``text`` is no text, as ``eval`` does.
-        UserError: if it is anything else; the message names the option.
+        TypeError: if ``text`` is not a string, as ``eval`` does.
+        UserError: if it contains anything else; the message names the option.
     """
     try:
         return evaluate(text)
     except ValueError as error:
         shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
         raise UserError(
-            f"{_source_of(text)} {shown!r} was not run: {error}. Only numbers, texts, lists and "
-            "arithmetic are computed; use a checkpoint from a source that you trust."
+            f"{_source_of(text)} {shown!r} was not evaluated: {error}. Only numbers, strings, "
+            "lists and arithmetic are allowed; use a checkpoint from a source that you trust."
         ) from error
 
 
 def _source_of(text: str) -> str:
-    """The option that has this value, with the checkpoint that it is from."""
+    """The option with this value, and its checkpoint."""
     found = checkpoint_options.name_of(text)
     if found is not None:
         return found
@@ -70,8 +70,8 @@ def _with_a_plain_path(stock: Callable[..., Any]) -> Callable[..., Any]:
     def build_index(self: Any, path: str) -> Any:
         if shlex.quote(str(path)) != str(path):
             raise UserError(
-                f"{path}: fairseq reads FASTA files through a shell, and this path is more than "
-                "one word to it: rename the file"
+                f"{path}: fairseq reads FASTA files through a shell, which this path would need "
+                "quoting for: rename the file"
             )
         return stock(self, path)
 

@@ -1,11 +1,11 @@
-"""Let the thread that fills a buffer of batches end before the interpreter does.
+"""Stop the thread that prefetches batches before the interpreter exits.
 
 ``BufferedIterator`` (fairseq/data/iterators.py) fills its buffer in a daemon thread. When training
-ends within an epoch (``--max-update``, a signal), that thread may be making a batch. The
-interpreter then ends it within PyTorch's C++ code, which answers by aborting the process
-("terminate called without an active exception"): a run that has saved everything ends with 134.
+ends within an epoch (``--max-update``, a signal), that thread may be collating a batch. The
+interpreter kills it within PyTorch's C++ code, which aborts the process ("terminate called without
+an active exception"): a run that has saved everything exits with 134.
 
-The patch tells the thread at exit to make no further batch, and waits for the one at hand.
+At exit, the patch stops the thread after its current batch and waits for it.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from fairseq.data.iterators import BufferedIterator
 
 from fairseq_outlayers.patches.replacing import replace_once
 
-LONGEST_WAIT = 10.0  # seconds, for the batch at hand
+LONGEST_WAIT = 10.0  # seconds, for the current batch
 
 _consumers: Any = weakref.WeakSet()
 
@@ -44,9 +44,9 @@ def _remembered(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _end_all() -> None:
     deadline = time.monotonic() + LONGEST_WAIT
     for consumer in list(_consumers):
-        consumer._max_len = 0  # it ends after the batch at hand
+        consumer._max_len = 0  # stop after the current batch
         while consumer.is_alive() and time.monotonic() < deadline:
-            try:  # it may be waiting for room in the buffer
+            try:  # the buffer may be full
                 consumer._queue.get(timeout=0.02)
             except queue.Empty:
                 continue

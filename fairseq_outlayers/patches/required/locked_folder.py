@@ -1,12 +1,13 @@
 """Refuse a second training run in a save folder.
 
-``fairseq-train`` looks at nothing before it writes: two runs with one ``--save-dir`` overwrite each
-other's checkpoints, and each resumes from the other's. The patch locks the folder
-(:mod:`fairseq_outlayers.checkpoints.folder_lock`) when the trainer is made, in the one process of a
-run that saves.
+``fairseq-train`` does not check before it writes: two runs with one ``--save-dir`` overwrite each
+other's checkpoints, and resume from them. The patch locks the folder
+(:mod:`fairseq_outlayers.checkpoints.folder_lock`) when the trainer is constructed, in the process
+that saves.
 
-A run also begins anew, over the checkpoints of an earlier one, if ``checkpoint_last.pt`` alone is
-missing among them (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch refuses that.
+A run also starts from scratch, over the checkpoints of an earlier one, if only
+``checkpoint_last.pt`` is missing (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch
+refuses that.
 """
 
 import functools
@@ -27,7 +28,7 @@ OF_AN_EARLIER_RUN = r"checkpoint(\d+|_\d+_\d+|_best|\.best_.*)\.pt"
 
 
 def apply() -> None:
-    """Replace the trainer's constructor and the function that decides what to resume from."""
+    """Replace the trainer's constructor and ``load_checkpoint``."""
     replace_once(Trainer, "__init__", _with_lock)
     replace_once(checkpoint_utils, "load_checkpoint", _refusing_to_begin_anew)
 
@@ -43,7 +44,7 @@ def _with_lock(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _saves_locally(options: Any) -> bool:
-    """Whether checkpoints go into a folder that there is; ``fairseq-train`` has made it before."""
+    """Whether checkpoints go to an existing local folder; ``fairseq-train`` has created it."""
     folder = options.save_dir
     return (
         os.path.isdir(folder)
@@ -62,9 +63,9 @@ def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
             earlier = _earlier(cfg.save_dir)
             if earlier and not elsewhere and not os.path.exists(last):
                 raise UserError(
-                    f"{cfg.save_dir} has {earlier[-1]} and no {os.path.basename(last)} to resume "
-                    "from: training anew would overwrite what is there. Pass --restore-file "
-                    f"{os.path.join(cfg.save_dir, earlier[-1])} to go on, or another --save-dir."
+                    f"{cfg.save_dir} has {earlier[-1]} but no {os.path.basename(last)} to resume "
+                    "from: training from scratch would overwrite it. Pass --restore-file "
+                    f"{os.path.join(cfg.save_dir, earlier[-1])} to resume, or another --save-dir."
                 )
         return stock(cfg, trainer, **passthrough_args)
 

@@ -1,10 +1,10 @@
-"""fairseq uses names that numpy 2 no longer has.
+"""Provide names that fairseq uses and NumPy 2 has removed.
 
 ``np.compat.long`` in ``TokenBlockDataset`` (fairseq/data/token_block_dataset.py), hence in every
 language model with ``--sample-break-mode eos``, and in ``LanguagePairDataset``
 (fairseq/data/language_pair_dataset.py); ``np.percentile(interpolation=...)`` in ``get_buckets``
-(fairseq/data/data_utils.py), hence in ``--num-batch-buckets``. All end in an exception. The mend
-gives those three modules, and no other, a numpy with the old names.
+(fairseq/data/data_utils.py), hence in ``--num-batch-buckets``. All raise exceptions. The patch
+gives only these three modules a ``np`` with the old names.
 """
 
 from types import ModuleType, SimpleNamespace

@@ -1,15 +1,16 @@
 """Let the task and the optimizer prepare the model before fairseq wraps it.
 
 fairseq wraps a model for data parallelism before it builds the optimizer (``Trainer.model`` and
-``Trainer._build_optimizer`` in fairseq/trainer.py), and hands the optimizer bare parameters. An
-optimizer that wants gradients of another form, as those of ``nn.Embedding(sparse=True)``, can tell
-nobody in time; nor can a task that trains a part of a table only.
+``Trainer._build_optimizer`` in fairseq/trainer.py), and passes only parameters to the optimizer. So
+an optimizer cannot request gradients of another form, such as ``nn.Embedding(sparse=True)``, and a
+task cannot train only a part of a table.
 
-When the trainer is made, the patch calls, if they have them, ``prepare_training(options, model)``
-of the task with all options, and ``prepare_model(options, model)`` of the optimizer with its own.
+When the trainer is constructed, the patch calls these hooks where they exist:
+``prepare_training(options)`` of the model and ``prepare_training(options, model)`` of the task with
+all options, and ``prepare_model(options, model)`` of the optimizer with its own.
 
-Nor does fairseq tell a criterion which update a batch belongs to. ``follow_updates(get_number)`` of
-the criterion, if it has that, is called with the trainer's function that says so.
+fairseq does not tell a criterion which update a batch belongs to. ``follow_updates(get_number)`` of
+the criterion, if it exists, receives the trainer's function for that.
 """
 
 import functools

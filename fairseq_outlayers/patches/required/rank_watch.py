@@ -1,15 +1,15 @@
-"""Name the process that holds up a run of several.
+"""Name the process that blocks a data-parallel run.
 
 When one process of a data-parallel run is frozen (stopped, swapped out, its machine gone), the
-others wait for it in a collective operation, without a word, until the backend's own limit: 30
-minutes for gloo, which then blames a neighbour. When one is killed, the others end in a traceback
-that names an address.
+others wait in a collective operation, silently, until the backend's own timeout: 30 minutes for
+gloo, which then names a neighbour. When one is killed, the others end in a traceback that names an
+address.
 
-The patch lets every process count seconds in the store that the group already has, and watch the
-others' counts. If one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 turns
-the watch off), the others print one line that names it and end. fairseq has that option, off by
-default, for a timer of each process's own (``DistributedTimeoutWrapper``), which cannot tell who is
-to blame and sends a signal that nobody hears while waiting; the watch takes its place.
+With the patch, every process counts seconds in the group's store and watches the others' counts. If
+one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 disables the watch), the
+others print one line that names it and exit. fairseq uses this option, off by default, for a timer
+in each process (``DistributedTimeoutWrapper``), which cannot tell which process is frozen and sends
+a signal that is not handled while waiting; the watch replaces it.
 """
 
 import atexit
@@ -31,26 +31,26 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 DEFAULT_TIMEOUT = 120.0
 INTERVAL = 1.0
-MISSED = 4  # counts, before a process is named when the connection to it has ended
-LEAVING = 5.0  # seconds in which a count under way must end, when the process does
+MISSED = 4  # counts, before a process is named after its connection was lost
+LEAVING = 5.0  # seconds to wait for the current count at exit
 
 LOST = r"Connection (closed|reset|refused)|Broken pipe|Socket closed|remote process exited"
 
 
 def apply() -> None:
-    """Replace the trainer's constructor, and the timer of fairseq's own."""
+    """Replace the trainer's constructor and fairseq's timer."""
     replace_once(Trainer, "__init__", _watched)
     replace_once(distributed_fairseq_model, "DistributedTimeoutWrapper", _without_timer)
 
 
 class RankWatch:
-    """What this process knows of the others' counts.
+    """Counts seconds and watches the counts of the other processes.
 
     Args:
-        store: shared by the group; this object's own connection.
+        store: of the group, on a separate connection.
         rank: of this process.
         world_size: number of processes.
-        timeout: seconds without a count after which a process is taken to be gone.
+        timeout: seconds without a count after which a process is considered frozen.
     """
 
     def __init__(self, store: Any, rank: int, world_size: int, timeout: float):
@@ -68,19 +68,19 @@ class RankWatch:
         for work in (self._count, self._end_when_silent):
             self._threads.append(threading.Thread(target=work, daemon=True))
             self._threads[-1].start()
-        # A thread that is within the store's C++ when the interpreter ends is ended there, which
-        # C++ answers by aborting the process ("terminate called without an active exception").
+        # The interpreter kills threads at exit, and within the store's C++ code that aborts the
+        # process ("terminate called without an active exception").
         atexit.register(self.stop)
         return self
 
     def stop(self) -> None:
-        """Count and watch no more; waits for a count that is under way."""
+        """Stop counting and watching; waits for the current count."""
         self._leaving.set()
         for thread in self._threads:
             thread.join(LEAVING)
 
     def silent(self, seconds: float) -> List[int]:
-        """The processes that had begun to count and have not for ``seconds``, by rank."""
+        """Ranks that have counted before, but not for ``seconds``."""
         now = time.monotonic()
         return [rank for rank, seen in sorted(self._seen.items()) if now - seen > seconds]
 
@@ -105,7 +105,7 @@ class RankWatch:
         while not self._leaving.is_set():
             try:
                 self.exchange(count)
-            except RuntimeError:  # its host has ended; then so has the run
+            except RuntimeError:  # the store's host has exited, and so has the run
                 return
             count += 1
             self._leaving.wait(INTERVAL)
@@ -118,17 +118,17 @@ class RankWatch:
                 os._exit(1)
 
     def verdict(self) -> Optional[str]:
-        """One line when the run cannot go on, else None."""
+        """An error message if the run is blocked, else None."""
         silent = self.silent(self.timeout)
         if not silent and time.monotonic() - self._store_answered > self.timeout:
-            silent = [0]  # hosts the store where torchrun does not
+            silent = [0]  # hosts the store unless torchrun does
         if not silent:
             return None
         names = ", ".join(map(self.name, silent))
         return (
-            f"rank {self.rank}: {names} has not answered for {self.timeout:.0f} s: it is frozen, "
-            "or its machine is gone. Ended; start the same command again to resume from the last "
-            "checkpoint (--heartbeat-timeout sets the limit, 0 turns it off)"
+            f"rank {self.rank}: {names} has not responded for {self.timeout:.0f} s: it is frozen, "
+            "or its machine is gone. Exiting; run the same command again to resume from the last "
+            "checkpoint (--heartbeat-timeout sets the limit, 0 disables it)"
         )
 
 
@@ -136,7 +136,7 @@ _watch: Optional[RankWatch] = None
 
 
 def lost_rank(error: BaseException) -> Optional[str]:
-    """One line that names the processes whose connections an error says are lost; else None."""
+    """An error message with the lost processes if ``error`` is a lost connection; else None."""
     if _watch is None or re.search(LOST, str(error)) is None:
         return None
     deadline = time.monotonic() + 2 * MISSED * INTERVAL
@@ -146,7 +146,7 @@ def lost_rank(error: BaseException) -> Optional[str]:
         time.sleep(INTERVAL / 10)
     names = ", ".join(map(_watch.name, gone)) or "another process of the run"
     return (
-        f"rank {_watch.rank}: {names} has ended or was killed: see what it printed; start the same "
+        f"rank {_watch.rank}: {names} has exited or was killed: see its output; run the same "
         "command again to resume from the last checkpoint"
     )
 
@@ -167,7 +167,7 @@ def _start(options: Any) -> None:
     if not grouped or timeout == 0 or _watch is not None:
         return
     store = dist.distributed_c10d._get_default_store()
-    # A connection of its own: the group's may wait for minutes in an operation.
+    # A separate connection, because the group's may block for minutes in an operation.
     store = dist.PrefixStore("outlayers_rank_watch", store.clone())  # type: ignore[attr-defined]
     store.set_timeout(timedelta(seconds=timeout))
     _watch = RankWatch(store, dist.get_rank(), dist.get_world_size(), float(timeout)).start()

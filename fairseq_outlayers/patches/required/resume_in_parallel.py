@@ -1,13 +1,13 @@
-"""Resume training on several processes although checkpoints are loaded safely.
+"""Resume data-parallel training with safe loading.
 
-The first process loads the checkpoint and sends it to the others (``Trainer.load_checkpoint`` in
+The first process loads the checkpoint and broadcasts it (``Trainer.load_checkpoint`` in
 fairseq/trainer.py, ``broadcast_object`` in fairseq/distributed/utils.py) in torch's format, with a
 ``_TensorPlaceholder`` for every tensor, and the options as an omegaconf object. With PyTorch >= 2.6
-``_broadcast_object_slow`` refuses to load either, and training ends.
+``_broadcast_object_slow`` refuses to load either, and training fails.
 
-The patch sends options as the plain containers that they are in the file (nothing reads them after
-that), and allows the placeholder, which holds a number, while fairseq receives. So what passes
-between processes is what a checkpoint may hold (see ``safe_checkpoints``).
+The patch sends options as plain containers, as in the file (nothing reads them later), and allows
+the placeholder, which contains a number, while fairseq receives. So processes exchange only what a
+checkpoint may contain (see ``safe_checkpoints``).
 """
 
 import functools
@@ -21,7 +21,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace the functions that take an object apart and that send it."""
+    """Replace the functions that split and that broadcast an object."""
     replace_once(utils, "_split_tensors_from_obj", _with_plain_options)
     replace_once(utils, "_broadcast_object_slow", _with_placeholder_allowed)
 

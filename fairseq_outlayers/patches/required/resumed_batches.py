@@ -1,15 +1,15 @@
-"""Give a resumed run the batches of the run that it goes on with.
+"""Make a resumed run use the batches of the original run.
 
-An unbroken run makes its batches once, in epoch 1, and shuffles them anew in every epoch. Ties
+An uninterrupted run builds its batches once, in epoch 1, and reshuffles them in every epoch. Ties
 between sentences of equal length are broken at random, seeded by the epoch in which the batches are
-made (``make_batches`` in ``FairseqTask.get_batch_iterator``, fairseq/tasks/fairseq_task.py). A run
-that resumes in epoch 2 or later makes them with that epoch's seed: other batches, of which it skips
-as many as the first run has trained on. A tenth of the sentences are then not seen in that epoch,
-and as many twice.
+built (``make_batches`` in ``FairseqTask.get_batch_iterator``, fairseq/tasks/fairseq_task.py). A run
+that resumes in epoch 2 or later uses that epoch's seed, so it builds other batches, and skips as
+many as the original run has trained on. A tenth of the sentences are then missing in that epoch,
+and as many are repeated.
 
-The patch makes batches that are kept for all epochs with the seed of epoch 1. Batches that fairseq
-makes anew for every epoch (``--update-epoch-batch-itr``, sharded data, data sets that change)
-resume rightly without it.
+The patch builds batches that are cached for all epochs with the seed of epoch 1. Batches that
+fairseq rebuilds in every epoch (``--update-epoch-batch-itr``, sharded data, changing data sets)
+resume correctly without it.
 """
 
 import functools
@@ -22,7 +22,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace the method, which the tasks inherit."""
+    """Replace the method, which tasks inherit."""
     replace_once(FairseqTask, "get_batch_iterator", _as_in_the_first_epoch)
 
 

@@ -1,12 +1,11 @@
-"""Let a resumed run take the learning-rate step of the epoch it was saved after.
+"""Apply the learning-rate step of the epoch after which a checkpoint was saved.
 
-fairseq saves at the end of an epoch, and only then shows the validation loss to the learning-rate
+fairseq saves at the end of an epoch before it passes the validation loss to the learning-rate
 schedule (``train.main`` in fairseq_cli/train.py). A run that resumes from that checkpoint
-(``checkpoint_utils.load_checkpoint``) calls the schedule without a loss, so the step is lost: an
-epoch that should have halved the learning rate leaves it as it was, and the run trains on as an
-uninterrupted one would not.
+(``checkpoint_utils.load_checkpoint``) calls the schedule without a loss, so the step is lost: the
+learning rate is not halved, for example, as it would be in an uninterrupted run.
 
-The patch shows the schedule the loss, which the checkpoint holds, with the number of its epoch.
+The patch passes the loss in the checkpoint to the schedule, with the number of its epoch.
 """
 
 import functools
@@ -18,7 +17,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace ``load_checkpoint``, which ``fairseq-train`` looks up in its module."""
+    """Replace ``load_checkpoint``."""
     replace_once(checkpoint_utils, "load_checkpoint", _with_step)
 
 
@@ -28,7 +27,7 @@ def _with_step(stock: Callable[..., Any]) -> Callable[..., Any]:
         extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
         loss = None if extra_state is None else extra_state.get("val_loss")
         resets = cfg.reset_lr_scheduler or cfg.reset_optimizer
-        # A checkpoint from the middle of an epoch stands before its step in every run.
+        # A checkpoint within an epoch precedes the step in any case.
         ended = epoch_itr.epoch > 1 and epoch_itr.iterations_in_epoch == 0
         if loss is not None and ended and not resets:
             trainer.lr_step(epoch_itr.epoch - 1, loss)

@@ -3,18 +3,18 @@
 ``load_checkpoint_to_cpu`` and ``load_ema_from_checkpoint`` (fairseq/checkpoint_utils.py) call
 ``torch.load`` with its default. Since torch 2.6 that is ``weights_only=True``, which refuses
 fairseq's own checkpoints (fairseq issue 5610); before, it was ``weights_only=False``, which runs
-whatever code a checkpoint brings along.
+any code in a checkpoint.
 
-The patch stays with ``weights_only=True`` and allows what stock fairseq was seen to save:
-``argparse.Namespace`` (the options of models without a dataclass, the LSTM for one) and, with
-``--eval-bleu``, numpy arrays of counts. No type of omegaconf is needed: ``Trainer`` converts its
+The patch keeps ``weights_only=True`` and allows the types that stock fairseq saves:
+``argparse.Namespace`` (options of models without a dataclass, such as the LSTM) and, with
+``--eval-bleu``, numpy arrays of counts. No omegaconf types are needed: ``Trainer`` converts its
 configuration to plain dictionaries. Anything else is refused with a :class:`UserError` that names
 the file and the global, before any of it runs.
 
 ``torch.load`` itself is not replaced, and torch's switches keep their meaning:
-``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, as its name says, and each one
-that is loaded so is named in a warning. To load a file of other types that you trust, allow these
-alone: ``torch.serialization.add_safe_globals``.
+``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` lets checkpoints run code, and each file loaded this way is
+named in a warning. To load a trusted file with other types, allow only these, with
+``torch.serialization.add_safe_globals``.
 """
 
 import argparse
@@ -40,19 +40,19 @@ FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
 def apply() -> None:
-    """Allow what fairseq's checkpoints carry, and refuse the rest in one line."""
+    """Allow the types in fairseq's checkpoints, and refuse others in one line."""
     torch.serialization.add_safe_globals(safe_globals())
     replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _name_the_file)
     replace_once(checkpoint_utils, "load_ema_from_checkpoint", _name_the_file)
 
 
 def safe_globals() -> List[Any]:
-    """What a checkpoint may name: types, or pairs of one and the name it has in the checkpoint."""
+    """Allowed types, or pairs of a function and its name in a checkpoint."""
     core = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
     functions = [
         (getattr(core.multiarray, name), f"{package}.multiarray.{name}")
         for name in ("_reconstruct", "scalar")
-        # Checkpoints written under the other major version of numpy load as well.
+        # Both, to load checkpoints written with the other major version of numpy.
         for package in ("numpy._core", "numpy.core")
     ]
     number_types = sorted({type(np.dtype(letter)) for letter in NUMBER_TYPES.split()}, key=str)
@@ -76,11 +76,11 @@ def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 def _warn_if_told_to_run_code(path: str) -> None:
     if os.environ.get(FORCED, "").lower() in ("1", "y", "yes", "true"):
-        logger.warning(f"{FORCED} is set: code in {path} runs, and nothing checks it")
+        logger.warning(f"{FORCED} is set: code in {path} runs unchecked")
 
 
 def _may_be_one(path: str) -> bool:
-    """Whether a file begins as torch's two formats do; what is neither may fail in any way."""
+    """Whether a file begins like one of torch's two formats; others may fail in any way."""
     if not os.path.isfile(path):
         return True
     with open(path, "rb") as file:
@@ -88,16 +88,16 @@ def _may_be_one(path: str) -> bool:
 
 
 def _explanation(path: str, message: str) -> str:
-    """One line instead of torch's several.
+    """Summarize torch's error in one line.
 
     Args:
         path: the checkpoint.
-        message: what torch says about it; it names a refused global as ``GLOBAL posix.system``.
+        message: torch's; it names a refused global as ``GLOBAL posix.system``.
     """
     refused = re.search(r"GLOBAL (\S+) w|but got <class '([^']+)'>", message)
     if refused is None:
         return (
-            f"{path} is damaged, or not a checkpoint: it is cut short or something else wrote it. "
+            f"{path} is damaged, or not a checkpoint: truncated, or written by another program. "
             f"{remedy(path)}"
         )
     return (

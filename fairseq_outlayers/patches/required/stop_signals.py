@@ -1,15 +1,14 @@
 """Save before a signal ends training.
 
-SIGTERM, SIGINT and SIGHUP end ``fairseq-train`` where it is, and what was trained since the last
-save is lost; clusters preempt jobs by them. The patch notes the signal, saves
-``checkpoint_last.pt`` when the update at hand is done (all processes of a run agree on the update,
-in the sum of statistics that they exchange anyway), and exits with 128 plus the signal's number,
-after one line that says so. A second signal ends the process at once.
+SIGTERM, SIGINT and SIGHUP, by which clusters preempt jobs, end ``fairseq-train`` immediately, and
+progress since the last save is lost. The patch records the signal, saves ``checkpoint_last.pt``
+after the current update (all processes agree on the update through the statistics that they reduce
+anyway), prints one line, and exits with 128 plus the signal's number. A second signal ends the
+process at once.
 
-Where the update is one after which fairseq validates or saves anyway, it does that first: the
-resumed run then goes on as an unbroken one would. A signal that is ignored when training starts
-(``nohup``) stays ignored. Several GPUs without torchrun: signal the processes, not the command that
-spawned them.
+If fairseq validates or saves after this update, it does that first, so that the resumed run equals
+an uninterrupted one. Signals that are ignored when training starts (``nohup``) stay ignored. For
+several GPUs without torchrun, signal the processes, not the command that spawned them.
 """
 
 import copy
@@ -30,7 +29,7 @@ LEAVING = "_outlayers_leaves_after_save"
 
 
 def apply() -> None:
-    """Replace the functions that begin training, take a step and save."""
+    """Replace the functions that start training, take a step and save."""
     replace_once(checkpoint_utils, "save_checkpoint", _leaving_if_asked)
     replace_once(Trainer, "get_train_iterator", _listening)
     replace_once(Trainer, "_aggregate_logging_outputs", _with_votes)
@@ -51,7 +50,7 @@ def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _with_votes(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def aggregate(self: Any, outputs: Any, *sums: Any, ignore: bool = False) -> Any:
-        vote = signals.received() or 0  # the sum over processes says whether anybody has one
+        vote = signals.received() or 0  # the sum over processes tells whether any received one
         outputs, sums = stock(self, outputs, *sums, float(vote), ignore=ignore)
         setattr(self, VOTES, sums[-1])
         return outputs, tuple(sums[:-1])
@@ -67,7 +66,7 @@ def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
         if self.data_parallel_world_size == 1:
             asked = signals.received() is not None
         else:
-            # On a GPU, those of the update before: to wait for this one's would cost time.
+            # On a GPU, use the previous update's, because reading this one's would synchronize.
             asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
         if asked:
             setattr(self, LEAVING, True)
@@ -81,7 +80,7 @@ def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fairseq_acts_now(trainer: Any) -> bool:
-    """Whether fairseq saves, or ends the epoch, after this update of itself."""
+    """Whether fairseq itself saves or ends the epoch after this update."""
     cfg, updates = trainer.cfg, trainer.get_num_updates()
     every = cfg.checkpoint.save_interval_updates
     hours = cfg.optimization.stop_time_hours
@@ -98,7 +97,7 @@ def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
     def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any) -> Any:
         if not getattr(trainer, LEAVING, False):
             return stock(cfg, trainer, epoch_itr, val_loss)
-        if cfg.no_last_checkpoints:  # only this file is resumed from
+        if cfg.no_last_checkpoints:  # needed to resume
             cfg = copy.deepcopy(cfg)
             cfg.no_last_checkpoints = False
         stock(cfg, trainer, epoch_itr, val_loss)
@@ -110,13 +109,13 @@ def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _leave(cfg: Any, trainer: Any) -> NoReturn:
     number = signals.received() or signals.DEFAULT
     if trainer.data_parallel_world_size > 1:
-        # Or the first one to leave would take the one that saves along.
+        # Otherwise the first process to exit would abort the one that saves.
         torch.distributed.barrier()
     if trainer.is_data_parallel_master:
         done = (
             "nothing was saved (--no-save)"
             if cfg.no_save
-            else f"saved in {cfg.save_dir}; start the same command again to go on"
+            else f"saved in {cfg.save_dir}; run the same command again to resume"
         )
         print(
             f"stopped by {signals.name(number)} after update {trainer.get_num_updates()}: {done}",

@@ -1,16 +1,16 @@
-"""Let the processes that torchrun starts train one model, on CPUs too.
+"""Let processes of torchrun train one model on CPUs, too.
 
 ``infer_init_method`` (fairseq/distributed/utils.py) reads torchrun's variables only on a machine
 with several GPUs. So ``torchrun --nproc_per_node 2 $(which fairseq-train) ... --cpu`` trains two
-models that know nothing of each other, into the same files, and exits with 0; with
-``--distributed-world-size 2`` it divides by the number of GPUs. And ``DistributedFairseqModel``
-(fairseq/models/distributed_fairseq_model.py) names a device to PyTorch's wrapper, which takes none
-for a model on a CPU, so that the default ``--ddp-backend pytorch_ddp`` cannot start there.
+independent models into the same files, and exits with 0; with ``--distributed-world-size 2`` it
+divides by the number of GPUs. And ``DistributedFairseqModel``
+(fairseq/models/distributed_fairseq_model.py) passes a device to PyTorch's wrapper, which does not
+accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fails there.
 
-The patch reads the variables before stock looks, chooses ``gloo`` where ``nccl`` cannot work, and
-leaves the device out for a model on a CPU. Commands look ``call_main`` up in its module, after
-``--user-dir`` has been imported; ``infer_init_method``, which it calls, is not told of ``--cpu``.
-Only ``fairseq-hydra-train`` imports ``common.user_dir`` after that, too late for the first half.
+The patch reads the variables first, chooses ``gloo`` where ``nccl`` is not available, and passes no
+device for a model on a CPU. It patches ``call_main``, which runs after ``--user-dir`` is imported;
+``infer_init_method``, which it calls, does not know about ``--cpu``. ``fairseq-hydra-train``
+imports ``common.user_dir`` later, too late for the first part.
 """
 
 import functools
@@ -31,7 +31,7 @@ SLURM_VARIABLES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
 
 
 def apply() -> None:
-    """Replace the start of every command, and the wrapper's name where fairseq looks it up."""
+    """Replace ``call_main``, and the wrapper as fairseq's models see it."""
     replace_once(utils, "call_main", _with_processes_joined)
     replace_once(distributed_fairseq_model, "DistributedDataParallel", _without_device_on_cpu)
 
@@ -49,12 +49,12 @@ def _with_processes_joined(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _require_fairscale(backend: str) -> None:
-    """Refuse two wrappers before fairseq imports what they need."""
+    """Refuse two wrappers if fairscale is not installed."""
     if backend in FROM_FAIRSCALE and importlib.util.find_spec("fairscale") is None:
         raise UserError(
-            f"--ddp-backend {backend} needs fairscale, which is not installed, and it does not "
-            "work with this package's criterions, partitions and lazy_adam either: use "
-            "pytorch_ddp, which is the default, or legacy_ddp"
+            f"--ddp-backend {backend} needs fairscale, which is not installed, and does not "
+            "support this package's criterions, partitions and lazy_adam: use pytorch_ddp (the "
+            "default) or legacy_ddp"
         )
 
 
@@ -62,12 +62,12 @@ def _join(options: Any, on_cpu: bool) -> None:
     """Complete fairseq's options of distributed training.
 
     Raises:
-        UserError: if more processes are asked for than anybody will start.
+        UserError: if nothing starts the requested number of processes.
     """
     if options.distributed_init_method is None:
         num_processes = _num_processes_of_torchrun()
         if num_processes > 1:
-            # Stock reads the variables itself if this says that there are others.
+            # Tells stock to read the variables itself.
             options.distributed_world_size = num_processes
             if on_cpu:
                 _join_by_environment(options)
@@ -78,7 +78,7 @@ def _join(options: Any, on_cpu: bool) -> None:
 
 
 def _num_processes_of_torchrun() -> int:
-    """1 too where torchrun has not started this process."""
+    """The number of torchrun's processes; 1 if torchrun has not started this process."""
     started = all(variable in os.environ for variable in TORCHRUN_VARIABLES)
     return int(os.environ["WORLD_SIZE"]) if started else 1
 
@@ -95,9 +95,9 @@ def _require_somebody_to_start(options: Any) -> None:
     num_processes, num_gpus = options.distributed_world_size, torch.cuda.device_count()
     if num_processes > max(1, num_gpus) and not by_slurm:
         raise UserError(
-            f"--distributed-world-size {num_processes}: fairseq starts one process for each GPU, "
-            f"and this machine has {num_gpus}. To train on CPUs, leave the option out and start "
-            f"the processes by torchrun --nproc_per_node {num_processes} $(which fairseq-train) ..."
+            f"--distributed-world-size {num_processes}: fairseq starts one process per GPU, but "
+            f"this machine has {num_gpus}. To train on CPUs, leave the option out and start the "
+            f"processes by torchrun --nproc_per_node {num_processes} $(which fairseq-train) ..."
         )
 
 

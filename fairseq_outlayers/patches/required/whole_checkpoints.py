@@ -1,9 +1,9 @@
-"""Load no damaged checkpoint.
+"""Refuse damaged checkpoints.
 
-torch does not compare the checksums in a checkpoint
-(:mod:`fairseq_outlayers.checkpoints.integrity`), so that damage becomes other translations, or
-training that goes on from other weights. The patch compares them before ``load_checkpoint_to_cpu``
-and ``load_ema_from_checkpoint`` (fairseq/checkpoint_utils.py) read a file.
+torch does not verify the checksums in a checkpoint
+(:mod:`fairseq_outlayers.checkpoints.integrity`), so damage silently changes weights. The patch
+verifies them before ``load_checkpoint_to_cpu`` and ``load_ema_from_checkpoint``
+(fairseq/checkpoint_utils.py) read a file.
 """
 
 import functools
@@ -25,7 +25,7 @@ def apply() -> None:
 def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
-        if os.path.isfile(path):  # else it is remote, or stock says that it is missing
+        if os.path.isfile(path):  # otherwise it is remote, or stock reports that it is missing
             require_whole(path)
         return stock(path, *args, **kwargs)
 

@@ -118,7 +118,7 @@ def test_a_line_separator_within_a_line_does_not_end_it(files):
     [
         ("good", None, r"good: no such file"),
         ("ref", b"\xff\n\n", r"ref:1: not UTF-8"),
-        ("train", b"\n", r"train has no words"),
+        ("train", b"\n", r"train: has no words"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(files, name, content, message):

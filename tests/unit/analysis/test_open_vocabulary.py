@@ -108,5 +108,5 @@ def test_a_new_word_gets_the_mean_bias_of_the_rarest_words(tmp_path):
 @pytest.mark.parametrize("options", [{"tie": "original"}, {"composition": "word", "tie": "re"}])
 def test_a_model_with_a_vector_for_every_word_is_refused(tmp_path, options):
     decoder = make(tmp_path / "m", TABLE, **{"composition": "morphsum", **options}).decoder
-    with pytest.raises(UserError, match="a vector of its own for every word"):
+    with pytest.raises(UserError, match="stores a vector for every word"):
         open_vocabulary(decoder, ["walked"])

@@ -66,7 +66,7 @@ def test_a_save_that_does_not_fit_is_not_begun(tmp_path, monkeypatch, free):
     asked = free(3_999_999)
     state = {"model": {"table": torch.zeros(1_000_000)}}
     message = r"cannot write .*checkpoint_last\.pt: it needs 4\.0 MB, 1 bytes more than its disk "
-    with pytest.raises(UserError, match=message + "has free.*unchanged; make room"):
+    with pytest.raises(UserError, match=message + "has free.*unchanged; free disk space"):
         checkpoint_utils.torch_persistent_save(state, str(path))
     assert begun == []
     assert asked == [str(tmp_path)]

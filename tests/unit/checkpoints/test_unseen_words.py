@@ -150,7 +150,7 @@ def test_one_table_for_both_sides_gets_the_words_in_both_dictionaries():
 
 def test_words_of_composed_units_cannot_be_described(task):
     trained = make_trained(task, "subword", "subword_lm", composition="charcnn", tie="emb")
-    with pytest.raises(UserError, match="composes its words from smaller units"):
+    with pytest.raises(UserError, match="composes its words from subword units"):
         add_words(trained, ["w99"], torch.zeros(1, 8))
 
 
@@ -210,5 +210,5 @@ def test_descriptions_are_read_line_by_line(tmp_path):
 def test_a_line_that_is_no_description_is_named(line, tmp_path):
     path = tmp_path / "new.tsv"
     path.write_text(f"yak\tw1\n{line}\n")
-    with pytest.raises(UserError, match=r"new\.tsv:2: expected a new word, .* found"):
+    with pytest.raises(UserError, match=r"new\.tsv:2: expected a new word .* found"):
         read_descriptions(str(path))

@@ -85,7 +85,7 @@ def test_the_command_prints_every_output_layer_and_every_joint_dim(capsys):
     found = rows(output)
     of_sizes = {name for name, layer in OUTPUT_LAYERS.items() if not layer.depends_on_words}
     assert {name for name, _ in found} == of_sizes
-    assert "not here, they depend on the words: subword, external_joint" in output
+    assert "not shown, they depend on the words: subword, external_joint" in output
     assert found["linear", ""][:2] == ["16,416,000", "16,416,000"]
     assert found["tied", ""] == ["32,000", "32,000", "43,040,000"]
     assert found["joint", "512"] == ["556,288", "557,312", "43,565,312"]

@@ -68,7 +68,7 @@ def test_a_model_without_frozen_weights_has_nothing_regenerated(tmp_path):
 
 
 def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"none.pt: there is no such file"):
+    with pytest.raises(UserError, match=r"none.pt: no such file"):
         checkpoint_report(tmp_path / "none.pt")
     path = tmp_path / "other.pt"
     torch.save({"weights": 1}, path)
@@ -78,4 +78,4 @@ def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
     command = [sys.executable, "-m", "fairseq_outlayers", "checkpoint", str(path)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1
-    assert result.stderr == f"error: {path}: this is no checkpoint, it cannot be read\n"
+    assert result.stderr == f"error: {path}: not a checkpoint, torch cannot load it\n"

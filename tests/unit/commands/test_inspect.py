@@ -54,9 +54,9 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
         (["--number", "0"], "--number 0: must be at least 1"),
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
-        (["--output", "/nowhere/page.html"], "there is no folder /nowhere"),
-        (["--candidate-copies"], "--candidate-copies changes nothing without --candidate-frequent"),
-        (["--unk-dictionary", "x"], "--unk-dictionary x changes nothing without --unk-replacement"),
+        (["--output", "/nowhere/page.html"], "no folder /nowhere"),
+        (["--candidate-copies"], "--candidate-copies has no effect without --candidate-frequent"),
+        (["--unk-dictionary", "x"], "--unk-dictionary x has no effect without --unk-replacement"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message):
@@ -68,7 +68,7 @@ def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message
 def test_language_models_and_three_models_are_refused(tmp_path):
     arguments = command(tmp_path, models=1)
     arguments[2] = save_checkpoint(tmp_path, "subword_lm")
-    with pytest.raises(UserError, match="a language model; inspect takes models that translate"):
+    with pytest.raises(UserError, match="a language model; inspect needs a translation model"):
         main(arguments)
     with pytest.raises(UserError, match="--path: 3 checkpoints"):
         main(command(tmp_path, models=3))

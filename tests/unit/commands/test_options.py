@@ -33,7 +33,7 @@ def test_everything_registered_by_us_is_on_the_page():
 
 def test_an_option_is_shown_with_values_default_and_meaning():
     choices = ", ".join(f"`{name}`" for name in OUTPUT_LAYERS)
-    row = f"| `--output-layer` | {choices} | `linear` | how the classes"
+    row = f"| `--output-layer` | {choices} | `linear` | how classes"
     assert row in options_page()
     assert options_page().count("| `--output-layer` |") == 5  # twice on top, three other defaults
     assert "| `--label-smoothing` | float | `0.0` | probability" in options_page()

@@ -56,7 +56,7 @@ def test_another_table_has_another_fingerprint(dictionary, tmp_path):
         ("walks\twalk s\ntalks\t\n", r"morphs\.en\.txt:2: the word 'talks' has no units"),
         ("walks\twalk s\ntalks\n", r"morphs\.en\.txt:2: the word 'talks' has no units"),
         ("walks\twalk  s\n", r"morphs\.en\.txt:1: the word 'walks' has no units, or an empty"),
-        (TABLE + "walks\tw s\n", r"morphs\.en\.txt:4: the word 'walks' was there before"),
+        (TABLE + "walks\tw s\n", r"morphs\.en\.txt:4: the word 'walks' is repeated"),
         ("haus\thaus\nwalks\twalk s\n", r"lacks 1 of the 2 words of .*\(the first: 'talks'\)"),
     ],
 )

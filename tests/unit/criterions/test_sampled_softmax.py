@@ -139,7 +139,7 @@ def test_a_sample_smaller_than_the_batch_warns_once_with_the_realised_share(
     (warning,) = [r.getMessage() for r in caplog.records if "must be scored" in r.getMessage()]
     assert f"{distinct} classes" in warning
     assert f"{distinct / 21:.1%}" in warning
-    assert "2 were asked for" in warning
+    assert "only 2 are to be sampled" in warning
 
 
 class EveryOther(Sampler):
@@ -175,9 +175,12 @@ def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "needs --num-sampled or --sample-share, one of them"),
-        ({"num_sampled": 3, "sample_share": 0.1}, "one of them .given: --num-sampled 3"),
-        ({"num_sampled": 22}, "--num-sampled 22: the target dictionary has 21 classes only"),
+        ({}, "needs either --num-sampled or --sample-share"),
+        (
+            {"num_sampled": 3, "sample_share": 0.1},
+            "either --num-sampled or --sample-share .given: --num-sampled 3",
+        ),
+        ({"num_sampled": 22}, "--num-sampled 22: the target dictionary has only 21 classes"),
         ({"num_sampled": -1}, "--num-sampled -1: must be at least 0"),
         ({"sample_share": 1.5}, "--sample-share 1.5: must be at least 0 and at most 1"),
         ({"sample_share": -0.5}, "--sample-share -0.5: must be at least 0 and at most 1"),

@@ -78,15 +78,15 @@ def test_a_file_of_a_million_translations_loads_within_five_seconds(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"offsets": lambda o: o - 1}, "do not rise from 0"),
-        ({"offsets": lambda o: o[::-1].copy()}, "do not rise from 0"),
-        ({"offsets": lambda o: o * 1000}, "do not rise from 0"),
+        ({"offsets": lambda o: o - 1}, "do not increase from 0"),
+        ({"offsets": lambda o: o[::-1].copy()}, "do not increase from 0"),
+        ({"offsets": lambda o: o * 1000}, "do not increase from 0"),
         ({"offsets": lambda o: o[:-1]}, "offsets for"),
-        ({"offsets": lambda o: o.astype(float)}, "not a list of integers"),
+        ({"offsets": lambda o: o.astype(float)}, "not a vector of integers"),
         ({"targets": lambda t: t - 1000}, "targets from -"),
         ({"targets": lambda t: t + 1000}, "targets from 1"),
         ({"blocked": lambda b: np.array([-1])}, "blocked from -1 to -1"),
-        ({"per_word": lambda p: 1}, "translations, and at most 1 are said"),
+        ({"per_word": lambda p: 1}, "translations, but at most 1 are allowed"),
         ({"per_word": lambda p: np.array([4, 4])}, "not a candidate file"),
     ],
 )

@@ -100,10 +100,10 @@ def test_copies_make_no_hypothesis_depend_on_the_batch(make_task, decode):
 
 
 def test_copies_of_no_list_are_refused(make_task):
-    with pytest.raises(UserError, match="--candidate-copies changes nothing without --cand"):
+    with pytest.raises(UserError, match="--candidate-copies has no effect without --cand"):
         make_task(candidate_copies=True).build_generator([], SimpleNamespace())
 
 
 def test_dictionaries_without_a_word_in_common_are_refused():
-    with pytest.raises(UserError, match="--candidate-copies: no word of the source dictionary"):
+    with pytest.raises(UserError, match="--candidate-copies: the source and the target dictionary"):
         copies_of(make_dictionary("Haus"), make_dictionary("house"))

@@ -363,11 +363,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"candidate_scope": "batch"}, "scope batch changes nothing without --candidate-freq"),
-            ({"candidate_per_word": 3}, "per-word 3 changes nothing without --candidates"),
+            ({"candidate_scope": "batch"}, "scope batch has no effect without --candidate-freq"),
+            ({"candidate_per_word": 3}, "per-word 3 has no effect without --candidates"),
             (
                 {"candidate_per_word": 3, "candidate_frequent": 9},
-                "per-word 3 changes nothing without --candidates",
+                "per-word 3 has no effect without --candidates",
             ),
         ],
     )
@@ -396,7 +396,7 @@ class TestRefusals:
         for broken in (data[:-40], b"", b"PK\3\4 nothing", data[:200], array.getvalue()):
             (tmp_path / "broken").write_bytes(broken)
             task = make_task(candidates=str(tmp_path / "broken"), candidate_frequent=9)
-            self.refused(task, "not a candidate file, or a damaged one")
+            self.refused(task, "not a candidate file, or damaged")
 
     def test_any_wrong_byte_of_a_compressed_file(self, write_candidates, dictionaries, tmp_path):
         with np.load(write_candidates()) as arrays:

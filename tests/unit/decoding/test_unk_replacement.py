@@ -124,11 +124,11 @@ def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, deco
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unk_replacement": "dictionary"}, "dictionary needs an --unk-dictionary"),
+        ({"unk_replacement": "dictionary"}, "dictionary needs --unk-dictionary"),
         ({"unk_replacement": "copy", "unk_dictionary": "x"}, "takes no --unk-dictionary"),
         ({"unk_replacement": "copy", "source_text": "nowhere"}, "nowhere: no such file"),
-        ({"unk_dictionary": "x"}, "--unk-dictionary x changes nothing without --unk-replacement"),
-        ({"source_text": "x"}, "--source-text x changes nothing without --unk-replacement"),
+        ({"unk_dictionary": "x"}, "--unk-dictionary x has no effect without --unk-replacement"),
+        ({"source_text": "x"}, "--source-text x has no effect without --unk-replacement"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message, make_task):
@@ -154,10 +154,10 @@ def test_another_text_is_refused(dictionaries, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("w0 Bonn w2", "text:2: 'w2' stands where the binarized sentence has 'w1'"),
-        ("w1 Bonn w0", "text:2: 'w1' stands where the binarized sentence has 'w0'"),
-        ("w0 w5 w1", "text:2: 'w5' stands where the binarized sentence has '<unk>'"),
-        ("w0 Bonn neu", "text:2: 'neu' stands where the binarized sentence has 'w1'"),
+        ("w0 Bonn w2", "text:2: 'w2', but the binarized sentence has 'w1'"),
+        ("w1 Bonn w0", "text:2: 'w1', but the binarized sentence has 'w0'"),
+        ("w0 w5 w1", "text:2: 'w5', but the binarized sentence has '<unk>'"),
+        ("w0 Bonn neu", "text:2: 'neu', but the binarized sentence has 'w1'"),
     ],
 )
 @pytest.mark.parametrize("token", [7, UNK])

@@ -29,7 +29,7 @@ def test_affine_layers_are_class_matrices(name):
 
 @pytest.mark.parametrize("name", sorted(NONLINEAR))
 def test_nonlinear_maps_of_contexts_are_refused(name):
-    with pytest.raises(UserError, match="maps contexts in a nonlinear way"):
+    with pytest.raises(UserError, match="maps contexts nonlinearly"):
         bake(layer_of(name), 8)
 
 

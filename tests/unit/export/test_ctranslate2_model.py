@@ -39,6 +39,6 @@ def test_greedy_translations_are_equal_token_for_token(layer, tmp_path):
 
 def test_other_models_are_refused(tmp_path):
     path = save_checkpoint(tmp_path, "luong_lstm")
-    with pytest.raises(UserError, match="--to ctranslate2 takes Transformers"):
+    with pytest.raises(UserError, match="--to ctranslate2 supports only Transformers"):
         export_ctranslate2(path, tmp_path / "exported")
     assert not (tmp_path / "exported").exists()

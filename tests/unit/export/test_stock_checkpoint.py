@@ -94,7 +94,7 @@ def test_nothing_is_overwritten_nor_half_written(tmp_path):
 @pytest.mark.parametrize("layer", sorted(NONLINEAR - {"external_joint"}))
 def test_nonlinear_layers_are_refused_and_nothing_is_written(layer, tmp_path):
     path = save_checkpoint(tmp_path, "transformer_outlayers", output_layer=layer)
-    with pytest.raises(UserError, match="maps contexts in a nonlinear way"):
+    with pytest.raises(UserError, match="maps contexts nonlinearly"):
         export_checkpoint(path, tmp_path / "out" / "model.pt")
     assert not (tmp_path / "out").exists()
 

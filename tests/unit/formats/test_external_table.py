@@ -87,13 +87,13 @@ def test_a_file_that_is_no_table_is_refused(task, external_table):
     sidecar = Path(f"{external_table}.json")
     facts = json.loads(sidecar.read_text())
     sidecar.write_text("{}")
-    with pytest.raises(UserError, match=r"table.npy.json: is damaged .'rows'"):
+    with pytest.raises(UserError, match=r"table.npy.json: damaged .'rows'"):
         ExternalTable(external_table, task.source_dictionary)
     content = b"x" * facts["bytes"]
     facts["blocks"] = {"0": zlib.crc32(content[: facts["block_bytes"]])}
     sidecar.write_text(json.dumps(facts))
     Path(external_table).write_bytes(content)
-    with pytest.raises(UserError, match=r"table.npy: is no NumPy file"):
+    with pytest.raises(UserError, match=r"table.npy: not a NumPy file"):
         ExternalTable(external_table, task.source_dictionary)
 
 
@@ -109,7 +109,7 @@ def test_a_file_that_is_no_table_is_refused(task, external_table):
 def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, fact, value):
     sidecar = Path(f"{external_table}.json")
     sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), fact: value}))
-    with pytest.raises(UserError, match=r"table.npy.json: is damaged"):
+    with pytest.raises(UserError, match=r"table.npy.json: damaged"):
         ExternalTable(external_table, task.source_dictionary)
 
 
@@ -117,7 +117,7 @@ def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, 
 def test_a_table_of_anything_but_floats_is_refused(tmp_path, task, dtype):
     rows = np.ones((len(task.source_dictionary), 5), dtype)
     path = write_external_table(tmp_path / "other.npy", task.source_dictionary, rows)
-    with pytest.raises(UserError, match=r"other.npy: is no NumPy file of vectors .holds "):
+    with pytest.raises(UserError, match=r"other.npy: not a NumPy file of vectors .contains "):
         ExternalTable(path, task.source_dictionary)
 
 

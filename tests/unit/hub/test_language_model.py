@@ -68,7 +68,7 @@ def test_draws_repeat_with_their_seed_and_leave_the_generator_alone(language_che
 
 def test_options_of_translation_are_refused(tmp_path):
     path = save_checkpoint(tmp_path, "subword_lm")
-    with pytest.raises(UserError, match="unk_replacement: --task subword_language_modeling"):
+    with pytest.raises(UserError, match=r"unk_replacement: .*--task subword_language_modeling"):
         load(path, unk_replacement="copy")
 
 

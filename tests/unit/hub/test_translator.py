@@ -102,7 +102,7 @@ def test_unknown_source_words_are_copied_where_attention_points(tmp_path):
         ({"data": "/nowhere"}, "/nowhere, the data of .*, has no dictionaries"),
         (
             {"candidate_frequant": 5},
-            "candidate_frequant: no such option.*did you mean candidate_frequent",
+            "candidate_frequant: unknown option.*did you mean candidate_frequent",
         ),
         ({"bpe_codes": "codes"}, "bpe_codes=codes needs bpe"),
         ({"candidates": "no.npz"}, "no.npz"),
@@ -121,7 +121,7 @@ def test_a_missing_checkpoint_is_named():
 
 def test_an_unknown_option_of_the_search_is_corrected(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
-    with pytest.raises(UserError, match=r"bem: no such option of the search; did you mean beam\?"):
+    with pytest.raises(UserError, match=r"bem: unknown search option; did you mean beam\?"):
         model.translate("w1", bem=3)
     with pytest.raises(UserError, match="batch_size=0: must be at least 1"):
         model.translate(["w1"], batch_size=0)

@@ -242,7 +242,7 @@ def test_low_precision_gives_the_loss_up_to_rounding(dictionary, composition):
         ({"lstm_layers": 0}, "--lstm-layers 0"),
         ({"dropout": 1.0}, r"--dropout 1\.0"),
         ({"init_range": -0.1}, r"--init-range -0\.1"),
-        ({"output_layer": "tied", "tie": "original"}, "ComposedEmbedding is no plain embedding"),
+        ({"output_layer": "tied", "tie": "original"}, "ComposedEmbedding is not a plain embedding"),
         ({"output_layer": "linear"}, r"--tie re_rw shares layers .* not with linear: leave --outp"),
     ],
 )
@@ -255,5 +255,5 @@ def test_a_task_that_predicts_fewer_words_than_it_reads_is_refused(dictionary):
     fewer = TruncatedDictionary(dictionary, 8)
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=fewer)
     config = MODEL_DATACLASS_REGISTRY["word_lm"]()
-    with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* reads, 17 of them"):
+    with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* all 17 words"):
         MODEL_REGISTRY["word_lm"].build_model(config, task)

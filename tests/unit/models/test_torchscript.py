@@ -121,7 +121,9 @@ def test_fairseqs_own_models_are_compiled_and_its_language_model_is_not(task):
 @pytest.mark.parametrize("arch", WITHOUT)
 def test_models_without_one_of_fairseqs_say_that_they_cannot_be_compiled(task, arch):
     model = make_model(arch, task).eval()
-    with pytest.raises(UserError, match=rf"torch.jit.script: {type(model).__name__} is no TorchS"):
+    with pytest.raises(
+        UserError, match=rf"torch.jit.script: cannot compile {type(model).__name__}"
+    ):
         torch.jit.script(model)
 
 
@@ -139,7 +141,7 @@ def test_source_vectors_that_are_no_table_are_refused(task, arch, external_table
         source_embedding="mix_sum",
         external_embeddings=external_table,
     ).eval()
-    with pytest.raises(UserError, match=r"source vectors by MixSum.* are no TorchScript"):
+    with pytest.raises(UserError, match=r"cannot compile the source embedding MixSum"):
         torch.jit.script(model)
 
 

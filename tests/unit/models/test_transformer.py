@@ -53,8 +53,8 @@ def test_sizes_with_an_adaptive_softmax_have_no_twin():
     ("options", "said"),
     [
         ({"adaptive_softmax_cutoff": "4,8"}, "--adaptive-softmax-cutoff 4,8"),
-        ({"share_decoder_input_output_embed": True}, "pass --output-layer tied"),
-        ({"share_all_embeddings": True}, "pass --output-layer tied"),
+        ({"share_decoder_input_output_embed": True}, "use --output-layer tied"),
+        ({"share_all_embeddings": True}, "use --output-layer tied"),
         ({"output_layer": "tied", "decoder_output_dim": 4}, "8 dimensions and the states 4"),
     ],
 )
@@ -119,7 +119,7 @@ def test_frozen_layers_of_another_seed_are_refused(task):
     state = make_model(
         "transformer_outlayers", task, **{**FROZEN, "reservoir_seed": 5}
     ).state_dict()
-    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 5, and 1 is given"):
+    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 5, not 1"):
         make_model("transformer_outlayers", task, **FROZEN).load_state_dict(state)
 
 

@@ -76,8 +76,8 @@ def test_what_there_is_none_of_has_no_section():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"links": [{"text": "x", "href": "https://example.org"}]}, "files beside it only"),
-        ({"links": [{"text": "x", "href": "javascript:alert(1)"}]}, "files beside it only"),
+        ({"links": [{"text": "x", "href": "https://example.org"}]}, "only to files in its folder"),
+        ({"links": [{"text": "x", "href": "javascript:alert(1)"}]}, "only to files in its folder"),
         ({"figures": [{"title": "x", "file": "none.svg"}]}, "none.svg: No such file"),
         ({"figures": [{"title": "x", "file": "a.pdf"}]}, "a.pdf: a figure must be .svg or .png"),
     ],

@@ -21,7 +21,7 @@ def test_a_page_takes_the_place_of_a_page(tmp_path):
 def test_another_file_is_not_overwritten(tmp_path):
     path = tmp_path / "thesis.html"
     path.write_text("<html>years of work</html>")
-    with pytest.raises(UserError, match=r"thesis.html: exists and is no page of this command"):
+    with pytest.raises(UserError, match=r"thesis.html: exists and is not a page of this command"):
         write_page(path, PAGE)
     assert path.read_text() == "<html>years of work</html>"
 

@@ -19,15 +19,15 @@ from tests.conftest import make_dictionary
 BATCHES = [[3, 1, 4], [5, 9], [2, 6, 8, 7, 0]]
 
 
-@pytest.mark.parametrize("granule", range(1, 12))
-def test_batches_are_halved_until_their_number_is_a_multiple(granule):
-    divided = divide(BATCHES, granule)
-    assert len(divided) % granule == 0
+@pytest.mark.parametrize("multiple_of", range(1, 12))
+def test_batches_are_halved_until_their_number_is_a_multiple(multiple_of):
+    divided = divide(BATCHES, multiple_of)
+    assert len(divided) % multiple_of == 0
     assert all(divided)
     found = Counter(chain(*divided))
     assert set(found) == set(chain(*BATCHES))
     # Ten sentences make no more than ten batches: one is repeated only where they do not suffice.
-    assert max(found.values()) == (2 if granule == 11 else 1)
+    assert max(found.values()) == (2 if multiple_of == 11 else 1)
 
 
 @pytest.mark.parametrize("sentences", [1, 2, 3])
@@ -77,7 +77,7 @@ def test_another_number_of_processes_does_not_go_on():
     batches.next_epoch_itr()
     saved = batches.state_dict()
     batches_of(1).load_state_dict(saved)
-    with pytest.raises(UserError, match="with processes 1, and this run has 2, so its partitions"):
+    with pytest.raises(UserError, match="with processes 1, but this run has 2, so the partitions"):
         batches_of(2).load_state_dict(saved)
 
 
@@ -86,5 +86,5 @@ def test_a_checkpoint_of_a_run_without_partitions_does_not_go_on():
     batches.next_epoch_itr()
     saved = batches.state_dict()
     del saved["partitions"]
-    with pytest.raises(UserError, match="--partition-size not given, and this run has 14"):
+    with pytest.raises(UserError, match="--partition-size not given, but this run has 14"):
         batches_of(1).load_state_dict(saved)

@@ -52,8 +52,8 @@ def test_partitions_are_those_of_a_walk_with_sets(limit, shuffled, sides):
 def test_a_sentence_with_too_many_words_is_named():
     side, rows = random_side(1, 9)
     first = next(n for n, row in enumerate(rows) if len(set(row)) + 3 > 9)
-    message = f"sentence {first + 1} of .* has {len(set(rows[first])) + 3} different target words"
-    with pytest.raises(UserError, match=f"{message}.* may have 9: .*--partition-size"):
+    message = f"sentence {first + 1} of .* has {len(set(rows[first])) + 3} distinct target words"
+    with pytest.raises(UserError, match=f"{message}.* may have only 9: .*--partition-size"):
         partition([side], np.arange(800))
 
 

@@ -144,12 +144,12 @@ def test_the_checkpoints_radius_is_divided_by_where_this_machine_finds_another(m
     [
         (
             {"seed": 2},
-            "trained with .* --reservoir-seed 1, and 2 is given: pass --reservoir-seed 1",
+            "trained with .* --reservoir-seed 1, not 2: pass --reservoir-seed 1",
         ),
-        ({"sparsity": 0.5}, "regenerated from --reservoir-seed 1 are not .*--reservoir-sparsity"),
+        ({"sparsity": 0.5}, "regenerated from --reservoir-seed 1 differ .*--reservoir-sparsity"),
         ({"input_norm": "fan_in"}, "--input-norm"),
-        ({"units": 9}, "104 frozen weights, and the model has 126: .*--hidden-size"),
-        ({"gates": 4}, "104 frozen weights, and the model has 416: pass the architecture"),
+        ({"units": 9}, "104 frozen weights, but the model has 126: .*--hidden-size"),
+        ({"gates": 4}, "104 frozen weights, but the model has 416: pass the architecture"),
     ],
 )
 def test_other_weights_than_the_checkpoints_are_refused_by_layer(changed, said):
@@ -221,5 +221,5 @@ def test_a_frozen_embedding_keeps_padding_at_zero():
 
 def test_a_frozen_module_refuses_another_seed():
     state = frozen_attention(seed=3).state_dict()
-    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 3, and 1 is given"):
+    with pytest.raises(UserError, match=r"encoder.layers.1: .*--reservoir-seed 3, not 1"):
         frozen_attention(seed=1).load_state_dict(state)

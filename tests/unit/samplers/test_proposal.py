@@ -52,7 +52,7 @@ def test_smoothing_gives_a_share_to_all_classes_in_equal_parts(path):
 
 def test_missing_classes_are_refused_and_counted(path):
     write(path, {"w0": 1.0, "</s>": 1.0, "w2": 1.0})
-    message = r"no weight for 2 of the 7 classes .*'<unk>'.*--proposal-smoothing a value above 0"
+    message = r"no weight for 2 of the 7 classes .*'<unk>'.*--proposal-smoothing to a value above 0"
     with pytest.raises(UserError, match=message):
         build(path)
 
@@ -89,7 +89,7 @@ def test_a_line_that_is_no_word_with_a_weight_is_named(path, line):
 
 def test_a_word_listed_twice_is_named(path):
     path.write_text("w0 1\nw1 1\nw0 2\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"proposal\.txt:3: the word 'w0' was there before"):
+    with pytest.raises(UserError, match=r"proposal\.txt:3: the word 'w0' is repeated"):
         build(path)
 
 

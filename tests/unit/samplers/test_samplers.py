@@ -142,7 +142,7 @@ def test_unigram_follows_the_counts_to_a_power(power):
 def test_unigram_refuses_a_dictionary_without_counts():
     dictionary = make_dictionary(5)
     dictionary.count[4:] = [1] * 5
-    with pytest.raises(UserError, match=r"unigram needs counts.*all its 5 words the count 1.*rebu"):
+    with pytest.raises(UserError, match=r"unigram needs counts.*all 5 words .* the count 1.*rebu"):
         make("unigram", dictionary, 3)
 
 
@@ -159,7 +159,7 @@ def test_a_power_that_overflows_is_refused(power):
 
 @pytest.mark.parametrize("weights", [[1e308, 1e308, 1.0], [1e300, 1e-300, 1.0]])
 def test_weights_beyond_double_precision_are_refused(weights):
-    with pytest.raises(UserError, match="beyond double precision"):
+    with pytest.raises(UserError, match="exceeds double precision"):
         FixedSampler(np.array(weights), 3)
 
 

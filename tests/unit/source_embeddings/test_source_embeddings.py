@@ -267,13 +267,17 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
     ("name", "options", "said"),
     [
         ("mix_sum", {"external_embeddings": None}, "mix_sum needs --external-embeddings FILE"),
-        ("internal", {"external_embeddings": "t.npy"}, "t.npy changes nothing with"),
+        ("internal", {"external_embeddings": "t.npy"}, "t.npy has no effect with"),
         ("internal", {"internal_vocabulary": 4}, "--internal-vocabulary 4: must be more than"),
         ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
         ("mix_gate", {"mapped_dropout": 1.0}, "--mapped-dropout 1.0"),
-        ("only_external", {"external_map": "per_direction", "bidirectional": False}, "two direc"),
-        ("gate", {}, "--source-embedding gate: no such choice. Known: internal, mix_gate"),
+        (
+            "only_external",
+            {"external_map": "per_direction", "bidirectional": False},
+            "a bidirectional encoder",
+        ),
+        ("gate", {}, "--source-embedding gate: unknown; choose from internal, mix_gate"),
     ],
 )
 def test_what_cannot_be_built_is_refused_with_its_values(make, name, options, said):

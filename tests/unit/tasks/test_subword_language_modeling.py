@@ -36,10 +36,10 @@ def test_windows_are_35_words_as_in_the_paper_unless_told_otherwise():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"tokens_per_sample": 0}, "--tokens-per-sample 0: the windows of truncated"),
-        ({"sample_break_mode": "eos"}, "--sample-break-mode eos has no meaning"),
-        ({"add_bos_token": True}, "--add-bos-token True has no meaning"),
-        ({"past_target": True}, "--past-target True has no meaning"),
+        ({"tokens_per_sample": 0}, "--tokens-per-sample 0: windows of truncated"),
+        ({"sample_break_mode": "eos"}, "--sample-break-mode eos does not apply"),
+        ({"add_bos_token": True}, "--add-bos-token True does not apply"),
+        ({"past_target": True}, "--past-target True does not apply"),
     ],
 )
 def test_options_that_cut_a_text_into_samples_are_refused(changed, message):
@@ -72,7 +72,7 @@ def test_an_empty_text_is_refused(task, monkeypatch):
     task.args.data = "data"
     monkeypatch.setattr(data_utils, "load_indexed_dataset", lambda *args, **options: [])
     task.args.dataset_impl = None
-    with pytest.raises(UserError, match=r"data/valid: no sentence in it"):
+    with pytest.raises(UserError, match=r"data/valid: has no sentences"):
         task.load_dataset("valid")
 
 
@@ -86,7 +86,7 @@ def test_a_model_that_carries_no_state_is_refused(task, monkeypatch):
 def test_evaluation_reads_one_column_and_refuses_a_context_window(task):
     (batch,) = task.eval_lm_dataloader(task.datasets["train"], num_workers=0)
     assert batch["target"].tolist() == [[4, 5, 6, 7, 8]]
-    with pytest.raises(UserError, match="--context-window 3 has no meaning"):
+    with pytest.raises(UserError, match="--context-window 3 does not apply"):
         task.eval_lm_dataloader(task.datasets["train"], context_window=3)
 
 

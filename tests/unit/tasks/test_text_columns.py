@@ -90,7 +90,7 @@ def test_a_position_counted_in_other_windows_is_refused():
         torch.zeros(1, 2, 2, 3)
     )
     state = iterator.state_dict()
-    with pytest.raises(UserError, match=r"windows of 4 words, and --tokens-per-sample is 3"):
+    with pytest.raises(UserError, match=r"windows of 4 words, but --tokens-per-sample is 3"):
         restored.load_state_dict(state)
 
 
@@ -108,7 +108,7 @@ def test_every_worker_takes_its_own_columns_from_a_saved_state():
     for shard, iterator in enumerate(iterators(24, 2, 4, 2)):
         mine = iterator.dataset.rows_of(saved)
         assert mine[0, 0, :, 0].tolist() == [2 * shard, 2 * shard + 1]
-    with pytest.raises(UserError, match=r"read the text in 4 columns.* --batch-size 3 .* makes 3"):
+    with pytest.raises(UserError, match=r"4 columns of text.* --batch-size 3 .* makes 3"):
         iterators(24, 3, 4, 1)[0].dataset.rows_of(saved)
 
 

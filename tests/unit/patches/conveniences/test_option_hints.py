@@ -55,7 +55,7 @@ def test_an_unknown_option_is_refused_in_one_line_with_what_takes_it(capsys, giv
 def test_a_model_option_in_decoding_is_said_to_come_from_the_checkpoint(capsys):
     given = ["data-bin", "--path", "checkpoint.pt", "--output-layer", "joint"]
     printed = refused(capsys, options.get_generation_parser(), given)
-    assert printed.endswith("; --output-layer is known from the checkpoint: leave it out\n")
+    assert printed.endswith("; --output-layer is stored in the checkpoint: leave it out\n")
 
 
 def test_candidates_without_our_task_are_said_to_be_the_tasks(capsys):

@@ -19,8 +19,8 @@ from tests.conftest import make_dictionary
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no words in it"),
-        (b"a 3\na 2\n", "the word 'a' stands in it twice"),
+        (b"", "has no words"),
+        (b"a 3\na 2\n", "the word 'a' is repeated"),
         (b"a\n", "'a' has no count"),
         (b"a many\n", "'a' has no count"),
         (b"\xff\xfe 3\n", "not UTF-8 text"),
@@ -62,7 +62,7 @@ def test_a_text_that_is_cut_short_is_refused_by_its_name(corpus, name, size):
 
 def test_a_text_whose_other_half_is_missing_is_refused(corpus):
     corpus.with_suffix(".bin").unlink()
-    with pytest.raises(UserError, match=r"text.bin: no such file, but the other half is there"):
+    with pytest.raises(UserError, match=r"text.bin: no such file, but the other half exists"):
         load(corpus)
 
 
@@ -71,13 +71,13 @@ def test_an_index_that_tells_of_more_than_there_is_is_refused(corpus):
     content = bytearray(path.read_bytes())
     content[18:26] = struct.pack("<Q", 10**12)
     path.write_bytes(content)
-    with pytest.raises(UserError, match=r"text.idx: cut short or damaged"):
+    with pytest.raises(UserError, match=r"text.idx: truncated or damaged"):
         load(corpus)
 
 
 def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
     assert load(corpus, words=6)  # 10 symbols: 0 to 9
-    with pytest.raises(UserError, match="has a word of number 9, and the dictionary 9 only"):
+    with pytest.raises(UserError, match="has word id 9, but the dictionary has only 9 symbols"):
         load(corpus, words=5)
 
 
@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, messa
 @pytest.mark.parametrize("state", [[1, 2], torch.ones(3), {}, {"model": {}, "args": None}])
 def test_a_file_that_is_no_checkpoint_is_refused_by_its_name(tmp_path, state):
     torch.save(state, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model.pt.*no checkpoint"):
+    with pytest.raises(UserError, match=r"model.pt.*not a fairseq checkpoint"):
         checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "model.pt"))
     with pytest.raises(UserError, match="a folder"):
         checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path))
@@ -166,7 +166,7 @@ def test_lines_end_in_line_feeds_and_other_returns_are_counted(
     [
         (b"1\n2\n", "line n of one must translate line n of the other"),
         (b"1\r2\n3\n", "1 carriage returns within lines"),
-        (b"", "an empty file"),
+        (b"", "empty file"),
         (b"\xff\n2\n3\n", "not UTF-8 text"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_byte_order_mark_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("\n\n", "no words in it"), ("x y\nz\n", "all of its first 3 words .'x', .* <unk>")],
+    [("\n\n", "has no words"), ("x y\nz\n", "none of its first 3 words .'x', .* <unk>")],
 )
 def test_a_text_of_which_the_dictionary_has_no_word_is_refused(tmp_path, text, message):
     (tmp_path / "text").write_text(text)

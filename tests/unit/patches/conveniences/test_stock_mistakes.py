@@ -45,15 +45,13 @@ def test_no_batch_size():
     cfg = convert_namespace_to_omegaconf(
         parsed(options.get_training_parser(), "data-bin", "--arch", "luong_lstm")
     )
-    assert line_of(train.main, cfg) == (
-        "the batches have no size: give --max-tokens or --batch-size"
-    )
+    assert line_of(train.main, cfg) == ("no batch size: give --max-tokens or --batch-size")
 
 
 def test_a_sentence_that_fits_into_no_batch():
     sizes = np.array([3, 9])
     assert line_of(data_utils.batch_by_size, np.arange(2), None, sizes, max_tokens=5) == (
-        "--max-tokens 5: there are longer sentences: raise it, or leave them out of the data"
+        "--max-tokens 5: there are longer sentences: raise it, or remove them from the data"
     )
 
 
@@ -64,7 +62,7 @@ def test_a_data_folder_that_does_not_exist(tmp_path):
 
 
 def test_a_data_folder_without_translations(tmp_path):
-    assert "no train.XX-YY.* of two languages" in line_of(translation, tmp_path)
+    assert "the data folder has no train.XX-YY.*: " in line_of(translation, tmp_path)
 
 
 def test_a_data_folder_of_another_task(tmp_path):
@@ -77,7 +75,7 @@ def test_a_subset_that_does_not_exist(tmp_path):
     dictionaries(tmp_path)
     task = translation(tmp_path, "-s", "en", "-t", "de")
     assert line_of(task.load_dataset, "tset") == (
-        f"{tmp_path}: no binarized text called tset: check the folder, and the name "
+        f"{tmp_path}: no binarized text named tset: check the folder, and the name "
         "(--train-subset, --valid-subset, --gen-subset)"
     )
 
@@ -111,8 +109,8 @@ def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
             raise Exception(f"Cannot load model parameters from checkpoint a.pt; {said}")  # noqa: B904
 
     assert line_of(load_checkpoint) == (
-        "a.pt holds another model than the options describe: train on with the options it was "
-        "trained with, or choose another --save-dir (or --restore-file). The first difference: "
+        "a.pt contains another model than the options describe: continue with the options of its "
+        "training, or choose another --save-dir (or --restore-file). The first difference: "
         'Missing key(s) in state_dict: "weight", "bias".'
     )
 

@@ -153,7 +153,7 @@ def test_no_command_runs_an_option_and_the_option_is_named(command, arch, needed
     code = f"__import__('os').mkdir({str(ran)!r})"
     path = checkpoint(data, arch, needed, option, code)
     named = option.replace("_", "-")
-    with pytest.raises(UserError, match=rf"^{path}: --{named} .* was not run"):
+    with pytest.raises(UserError, match=rf"^{path}: --{named} .* was not evaluated"):
         command(path, data)
     assert not ran.exists()
 

@@ -71,7 +71,7 @@ def test_the_plain_layers_of_subword_models_load(tmp_path, arch, tie, layer):
 
 def test_the_same_on_the_command_line_is_refused():
     config = MODEL_DATACLASS_REGISTRY["luong_lstm"](output_layer="tied", joint_dim=64, **SMALL)
-    with pytest.raises(UserError, match="--joint-dim 64 changes nothing with --output-layer tied"):
+    with pytest.raises(UserError, match="--joint-dim 64 has no effect with --output-layer tied"):
         models.build_model(
             argparse.Namespace(**{**vars(config), "_name": "luong_lstm"}), make_task()
         )

@@ -90,7 +90,9 @@ def test_an_option_of_a_checkpoint_is_named_with_the_checkpoint(tmp_path, as_nam
     torch.save(state, path)
     loaded = checkpoint_utils.load_checkpoint_to_cpu(str(path))["cfg"]["model"]
     value = loaded.decoder_layers
-    with pytest.raises(UserError, match=rf"^{path}: --decoder-layers .__import__.* was not run"):
+    with pytest.raises(
+        UserError, match=rf"^{path}: --decoder-layers .__import__.* was not evaluated"
+    ):
         evaluate_option(value)
 
 
