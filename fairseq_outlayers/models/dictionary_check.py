@@ -44,7 +44,7 @@ def register_dictionary(
         dictionary: with all its symbols; it must not grow between training and loading.
         language: "de" lets messages name ``dict.de.txt``.
     """
-    comparison = _Comparison(side, f"dict.{language}.txt" if language else "dict.*.txt")
+    comparison = _Comparison(side, language)
     module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
     module.register_load_state_dict_pre_hook(comparison)
 
@@ -80,7 +80,7 @@ class _Comparison:
     """The hook: the module has the dictionary at hand, ``state_dict`` the checkpoint's."""
 
     side: str
-    file_name: str
+    language: str
     warns: bool = True
 
     @property
@@ -107,8 +107,9 @@ class _Comparison:
             raise UserError(
                 f"the {self.side} dictionary is not the one that the checkpoint was trained with: "
                 f"{_sizes(found, int(expected))}. The checkpoint was trained with another "
-                f"{self.file_name}; pass the data folder it was trained on, or binarize the data "
-                f"with the dictionary in it (fairseq-preprocess {option})."
+                f"dict.{self.language or '*'}.txt; pass the data folder it was trained on, or "
+                f"binarize the data with the dictionary in it (fairseq-preprocess {option})."
+                + (self.language and " Or are --source-lang and --target-lang exchanged?")
             )
 
 
