@@ -14,6 +14,9 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     python_requires=">=3.11",
+    # Makes an editable installation a folder on sys.path, not an import hook: a hook is asked last,
+    # after a checkout in the current folder was taken for a package of that name.
+    package_dir={"": "."},
     packages=find_packages(include=["fairseq_outlayers", "fairseq_outlayers.*"]),
     package_data={"fairseq_outlayers.pages": ["assets/*"]},
     install_requires=[

@@ -90,6 +90,17 @@ def language_files(prefix: str, languages: Sequence[str]) -> list[Path]:
     return [Path(f"{prefix}.{language}") for language in languages]
 
 
+def input_files(prefix: str, languages: Sequence[str]) -> list[Path]:
+    """:func:`language_files` of ``--input``; raises UserError when it names one of them whole."""
+    files = language_files(prefix, languages)
+    stem, _, language = prefix.rpartition(".")
+    if language in languages and Path(prefix).is_file() and not files[0].exists():
+        raise UserError(
+            f"--input {prefix}: a file; give the part before the language's name: --input {stem}"
+        )
+    return files
+
+
 def progress(
     items: Iterable[Item],
     total: int,

@@ -8,7 +8,15 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import CommandParser, add_corpus_arguments, language_files, positive_int, progress, run
+from common import (
+    CommandParser,
+    add_corpus_arguments,
+    input_files,
+    language_files,
+    positive_int,
+    progress,
+    run,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import report_written, write_together
 from fairseq_outlayers.formats.text import count_lines, count_parallel_lines, read_lines
@@ -52,7 +60,7 @@ def segmented_lines(segmentation: Segmentation, path: Path) -> Iterator[str]:
 
 def apply(options: argparse.Namespace) -> None:
     """Apply a learned segmentation to PREFIX.LANGUAGE."""
-    inputs = language_files(options.input, options.languages)
+    inputs = input_files(options.input, options.languages)
     segmentation = load_segmentation(options.codes)
     total = count_parallel_lines(inputs)
     output_paths = language_files(options.output, options.languages)

@@ -11,7 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from common import CommandParser, add_corpus_arguments, language_files, positive_int, progress, run
+from common import (
+    CommandParser,
+    add_corpus_arguments,
+    input_files,
+    language_files,
+    positive_int,
+    progress,
+    run,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import OutputFile, report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_parallel
@@ -138,7 +146,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Tokenise the files PREFIX.LANGUAGE named on the command line."""
     options = parse_arguments(arguments)
-    inputs = language_files(options.input, options.languages)
+    inputs = input_files(options.input, options.languages)
     output_paths = language_files(options.output, options.languages)
     tokenizer = Tokenizer(
         tuple(options.languages), options.lowercase, not options.no_punctuation_normalization

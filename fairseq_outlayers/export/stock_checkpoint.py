@@ -15,6 +15,7 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+from fairseq_outlayers.patches.required.idle_options import forget_idle
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -105,6 +106,9 @@ def _stock_options(config: Any, arch: str) -> Any:
         options["output_layer"] = "linear"
         if "tie" in options:
             options["tie"] = OutputLayerConfig().tie
+        baked = argparse.Namespace(**{**options, "_name": arch})
+        forget_idle(baked)  # a plain layer refuses the options of the one that it replaces
+        options = vars(baked)
     return {**options, "_name": arch, "arch": arch}, is_stock
 
 

@@ -1,5 +1,6 @@
 """Load checkpoints as objects that translate or score text."""
 
+import inspect
 import os
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -68,6 +69,7 @@ def load(
     """
     paths = [str(checkpoint)] if isinstance(checkpoint, (str, Path)) else list(map(str, checkpoint))
     _check_paths(paths)
+    _check_device(device)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
     config = _config(state)
     _check_dictionaries(paths[0], config)
@@ -103,8 +105,19 @@ def load(
 
 def _check_paths(paths: List[str]) -> None:
     for path in paths:
+        if Path(path).is_dir():
+            raise UserError(f"{path}: a folder; give a checkpoint in it, checkpoint_best.pt say")
         if not Path(path).is_file():
             raise UserError(f"{path}: no such checkpoint")
+
+
+def _check_device(device: Union[str, torch.device]) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # what PyTorch raises depends on its build
+        raise UserError(
+            f"device={device}: PyTorch has no such device here; leave it out for the CPU"
+        ) from error
 
 
 def _config(state: Dict[str, Any]) -> Any:
@@ -131,7 +144,7 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
         if name not in known:
             raise UserError(
                 f"{name}: unknown option; known are {', '.join(DECODING_OPTIONS)}"
-                f"{did_you_mean(name, known)}"
+                f"{did_you_mean(name, (*known, *inspect.signature(load).parameters))}"
             )
     defaults = TranslationOutlayersConfig()
     with open_dict(config):

@@ -1,6 +1,7 @@
 """Convert text to units of a dictionary and back, with the settings of the checkpoint."""
 
 import logging
+from pathlib import Path
 from typing import Any, Optional
 
 from fairseq.data import encoders
@@ -40,10 +41,13 @@ class TextProcessor:
         """Build from arguments or stored settings; warns if neither segments the text.
 
         Raises:
-            UserError: if codes are given without ``bpe``, or for one that has none.
+            UserError: if codes are given without ``bpe``, or for one that has none, or their file
+                is missing.
         """
         if codes is not None and bpe not in CODES:
             raise UserError(f"bpe_codes={codes} needs bpe, one of {', '.join(CODES)}")
+        if codes is not None and not Path(codes).is_file():
+            raise UserError(f"bpe_codes={codes}: no such file; check the path")
         made = cls(
             encoders.build_tokenizer(_choice(config, "tokenizer", tokenizer)),
             encoders.build_bpe(

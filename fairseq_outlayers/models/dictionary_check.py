@@ -44,7 +44,7 @@ def register_dictionary(
         dictionary: complete; it must not grow between training and loading.
         language: such as "de", for ``dict.de.txt`` in error messages.
     """
-    comparison = _Comparison(side, f"dict.{language}.txt" if language else "dict.*.txt")
+    comparison = _Comparison(side, language)
     module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
     module.register_load_state_dict_pre_hook(comparison)
 
@@ -80,7 +80,7 @@ class _Comparison:
     """The hook that compares the module's fingerprint with that of ``state_dict``."""
 
     side: str
-    file_name: str
+    language: str
     warns: bool = True
 
     @property
@@ -106,9 +106,10 @@ class _Comparison:
             option = "--srcdict" if self.side == "source" else "--tgtdict"
             raise UserError(
                 f"the checkpoint was trained with another {self.side} dictionary "
-                f"({self.file_name}): {_sizes(found, int(expected))}. Pass the data folder of the "
-                "training, or binarize the data with its dictionary (fairseq-preprocess "
-                f"{option})."
+                f"(dict.{self.language or '*'}.txt): {_sizes(found, int(expected))}. Pass the data "
+                "folder of the training, or binarize the data with its dictionary "
+                f"(fairseq-preprocess {option})."
+                + (self.language and " Or are --source-lang and --target-lang exchanged?")
             )
 
 

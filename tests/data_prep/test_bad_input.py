@@ -100,6 +100,12 @@ BAD_ARGUMENTS = {
     ),
     "segment apply --codes codes --input in --output in --languages en": "in.en: is also an input",
     "segment apply --codes none --input in --output out --languages en": "none: no such file",
+    "segment apply --codes codes --input in.de --output out --languages en de": (
+        "--input in.de: a file; give the part before the language's name: --input in"
+    ),
+    "tokenize_corpus --input in.en --output out --languages en de": (
+        "--input in.en: a file; give the part before the language's name: --input in"
+    ),
     "segment apply --codes in.de --input in --output out --languages en": "in.de:1: neither",
     "download nothing --out new": "choose from 'multi30k', 'multi30k-mono', 'ptb'",
     "download ptb --out new --from mirror": "mirror/ptb/ptb.train.txt.gz: no such file",

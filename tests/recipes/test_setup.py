@@ -5,7 +5,9 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAKE_PYTHON = r"""#!/usr/bin/env bash
 here=$(cd "$(dirname "$0")" && pwd)
 case "$*" in
+  "-c ") if [[ -e $HOME/broken ]]; then cat "$HOME/broken" >&2; exit 127; fi ;;
   *version_info*) [[ ! -e $HOME/old ]] ;;
   *--version*) if [[ -e $HOME/old ]]; then echo "Python 3.9.1"; else echo "Python 3.11.7"; fi ;;
   *sysconfig*) echo "$HOME/include" ;;
@@ -193,6 +196,17 @@ def test_an_old_python_is_named(checkout):
     assert calls(checkout) == []
 
 
+def test_a_command_that_runs_no_python_is_named(checkout):
+    (checkout / "broken").write_text(
+        "pyenv: python3.12: command not found\n\nIt exists in: 3.12.1\n"
+    )
+    result = make(checkout)
+    assert result.returncode != 0
+    assert f"setup: '{checkout / 'python'}' does not run (its message is above)" in result.stderr
+    assert result.stderr.count("command not found") == 1
+    assert calls(checkout) == []
+
+
 def test_missing_headers_are_named(checkout):
     (checkout / "include" / "Python.h").unlink()
     result = make(checkout)
@@ -213,6 +227,28 @@ def test_an_environment_of_somebody_else_is_not_touched(checkout):
     assert "'mine' exists and was not made by make setup" in result.stderr
     make(checkout, "VENV=mine", target="clean")
     assert (checkout / "mine" / "precious").exists()
+
+
+def test_the_package_is_found_from_the_folder_that_holds_the_checkout(tmp_path):
+    """There a folder of the same name, the checkout, is in the way: no package, but importable."""
+    package = tmp_path / "fairseq_outlayers" / "fairseq_outlayers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("found = True\n")
+    shutil.copy(ROOT / "setup.py", package.parent)
+    build = f"from setuptools import build_meta; build_meta.build_editable({str(tmp_path)!r})"
+    command = [sys.executable, "-c", build]
+    subprocess.run(command, cwd=package.parent, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    program = (
+        f"import site; site.addsitedir({str(tmp_path / 'installed')!r}); "
+        "import fairseq_outlayers; print(fairseq_outlayers.found)"
+    )
+    # -S: without the environment of these tests, in which the package is installed as well.
+    command = [sys.executable, "-S", "-c", program]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert found.stdout == "True\n", found.stderr
 
 
 def test_help_is_the_default_and_names_every_target(checkout):

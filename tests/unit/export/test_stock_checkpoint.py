@@ -54,6 +54,16 @@ def test_translation_models_score_as_before(arch, layer, tmp_path):
         assert one.tokens == pytest.approx(other.tokens, abs=1e-4)
 
 
+@pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers"])
+def test_options_of_the_layer_that_was_baked_are_not_handed_on(arch, tmp_path):
+    layer = {"output_layer": "deep_residual", "deep_residual_layers": 3}
+    path = with_biases(save_checkpoint(tmp_path, arch, **layer))
+    assert export_checkpoint(path, tmp_path / "out" / "model.pt").difference < 1e-4
+    exported = torch.load(tmp_path / "out" / "model.pt", weights_only=False)["cfg"]["model"]
+    assert exported.get("deep_residual_layers") != 3
+    assert len(load(tmp_path / "out" / "model.pt").score(PAIRS)) == len(PAIRS)
+
+
 @pytest.mark.parametrize("arch", LANGUAGE_MODEL_ARCHITECTURES)
 def test_language_models_score_as_before(arch, tmp_path):
     path = with_biases(save_checkpoint(tmp_path, arch, output_layer="linear"))
@@ -97,6 +107,12 @@ def test_nonlinear_layers_are_refused_and_nothing_is_written(layer, tmp_path):
     with pytest.raises(UserError, match="maps contexts nonlinearly"):
         export_checkpoint(path, tmp_path / "out" / "model.pt")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_nonlinear_layer_with_options_of_its_own_is_refused_for_what_it_is(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm", output_layer="joint", joint_dim=7)
+    with pytest.raises(UserError, match="maps contexts in a nonlinear way"):
+        export_checkpoint(path, tmp_path / "out" / "model.pt")
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):

@@ -104,7 +104,14 @@ def test_unknown_source_words_are_copied_where_attention_points(tmp_path):
             {"candidate_frequant": 5},
             "candidate_frequant: unknown option.*did you mean candidate_frequent",
         ),
+        ({"devise": "cpu"}, "devise: no such option.*did you mean device"),
+        (
+            {"device": "gpu"},
+            "device=gpu: PyTorch has no such device here; leave it out",
+        ),
+        ({"device": "cuda:99"}, "device=cuda:99: PyTorch has no such device here"),
         ({"bpe_codes": "codes"}, "bpe_codes=codes needs bpe"),
+        ({"bpe": "subword_nmt", "bpe_codes": "kodes"}, "bpe_codes=kodes: no such file"),
         ({"candidates": "no.npz"}, "no.npz"),
     ],
 )
@@ -117,6 +124,11 @@ def test_mistakes_are_one_line(tmp_path, options, message):
 def test_a_missing_checkpoint_is_named():
     with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
         load("none.pt")
+
+
+def test_a_folder_is_no_checkpoint(tmp_path):
+    with pytest.raises(UserError, match="a folder; give a checkpoint in it"):
+        load(tmp_path)
 
 
 def test_an_unknown_option_of_the_search_is_corrected(tmp_path):

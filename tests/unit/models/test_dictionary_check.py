@@ -64,6 +64,17 @@ def test_another_size_is_refused_with_both_sizes():
         Model(source=WORDS[:3]).load_state_dict(Model().state_dict())
 
 
+def test_exchanged_languages_are_asked_about():
+    with pytest.raises(UserError, match="Or are --source-lang and --target-lang exchanged"):
+        Model(source=WORDS[:3]).load_state_dict(Model().state_dict())
+    language_model, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    register_dictionary(language_model, "target", dictionary_of(*WORDS))
+    register_dictionary(other, "target", dictionary_of(*WORDS[:3]))
+    with pytest.raises(UserError) as caught:
+        language_model.load_state_dict(other.state_dict())
+    assert "--source-lang" not in str(caught.value)
+
+
 def test_padding_words_count_because_they_have_rows_of_weights():
     padded, other = dictionary_of(*WORDS), dictionary_of(*WORDS, "madeupword0000")
     padded.pad_to_multiple_(9)
