@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, positive_int, refuse_idle, run
+from common import CommandParser, positive_int, refuse_idle, run, up_to
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_table
 from fairseq_outlayers.formats.output_file import report_written, write_together
@@ -106,7 +106,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--iterations",
-        type=positive_int,
+        type=up_to(10_000),
         metavar="N",
         help=f"of EM, by --aligner ibm1 (default: {ITERATIONS})",
     )

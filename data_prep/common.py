@@ -50,11 +50,21 @@ def run(main: Callable[[], None]) -> None:
     sys.exit(2)
 
 
-def positive_int(text: str) -> int:
-    """An argparse type: a whole number, at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
+def up_to(most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from 1 to ``most``."""
+
+    def whole_number(text: str) -> int:
+        if not text.isdecimal() or len(text) > 20 or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        if int(text) > most:
+            raise argparse.ArgumentTypeError(f"{text} is more than {most:,}")
+        return int(text)
+
+    return whole_number
+
+
+positive_int = up_to(1_000_000_000)
+worker_count = up_to(1_000)
 
 
 def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:

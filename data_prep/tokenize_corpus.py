@@ -19,6 +19,7 @@ from common import (
     positive_int,
     progress,
     run,
+    worker_count,
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import OutputFile, report_written, write_together
@@ -138,7 +139,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--max-ratio", type=ratio, metavar="R", help="drop pairs with lengths in a ratio above R"
     )
     parser.add_argument(
-        "--workers", type=positive_int, default=1, metavar="N", help="processes (default: 1)"
+        "--workers", type=worker_count, default=1, metavar="N", help="processes (default: 1)"
     )
     return parser.parse_args(arguments)
 

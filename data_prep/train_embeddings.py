@@ -7,7 +7,15 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import CommandParser, positive_int, progress, refuse_idle, run
+from common import (
+    CommandParser,
+    positive_int,
+    progress,
+    refuse_idle,
+    run,
+    up_to,
+    worker_count,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_lines, read_lines
@@ -84,16 +92,16 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--method", choices=METHODS, default="skipgram", help="default: %(default)s"
     )
-    for name, default, text in (
-        ("dimensions", 300, "of a vector"),
-        ("min-count", 5, "rarer words get none"),
-        ("window", 5, "words looked at on either side"),
-        ("epochs", 5, "passes over the text"),
-        ("seed", 1, "of all random numbers"),
-        ("workers", 1, "threads; with more than one, two runs differ"),
+    for name, default, kind, text in (
+        ("dimensions", 300, up_to(100_000), "of a vector"),
+        ("min-count", 5, positive_int, "rarer words get none"),
+        ("window", 5, up_to(10_000), "words looked at on either side"),
+        ("epochs", 5, up_to(10_000), "passes over the text"),
+        ("seed", 1, up_to(2**31 - 1), "of all random numbers"),
+        ("workers", 1, worker_count, "threads; with more than one, two runs differ"),
     ):
         parser.add_argument(
-            f"--{name}", type=positive_int, default=default, metavar="N",
+            f"--{name}", type=kind, default=default, metavar="N",
             help=f"{text} (default: {default})",
         )  # fmt: skip
     parser.add_argument(

@@ -16,6 +16,9 @@ from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import short_names, table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines, parallel_lines
+from fairseq_outlayers.ranges import Range
+
+SHARE, EXPONENT = Range(at_least=0, at_most=1), Range(at_least=0, at_most=100)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +54,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+def _meteor_parameters(options: argparse.Namespace) -> MeteorParameters:
+    if options.parameters is None:
+        return MeteorParameters(*PARAMETERS[options.language])
+    parameters = MeteorParameters(*options.parameters)
+    for name, value in parameters._asdict().items():
+        limits = EXPONENT if name == "beta" else SHARE
+        if value not in limits:
+            raise UserError(f"--parameters: {name} is {value:g}, must be {limits}")
+    return parameters
+
+
 def run(options: argparse.Namespace) -> None:
     """Print the scores of every system in every bin."""
-    parameters = MeteorParameters(*(options.parameters or PARAMETERS[options.language]))
+    parameters = _meteor_parameters(options)
     counts = Counter(word for line in lines(options.training_text) for word in line)
     if not counts:
         raise UserError(f"--training-text {options.training_text}: has no words")

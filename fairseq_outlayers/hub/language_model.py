@@ -8,7 +8,7 @@ from fairseq import utils
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
 
 
 class TextScore(NamedTuple):
@@ -55,6 +55,7 @@ class LanguageModel(TrainedModels):
             batch_size: texts per batch.
         """
         dictionary = self.task.target_dictionary
+        check_batch_size(batch_size)
         encoded = [self.text.ids(text, dictionary) for text in texts]
         results: List[TextScore] = []
         for start in range(0, len(encoded), batch_size):

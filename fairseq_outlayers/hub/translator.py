@@ -10,8 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
 
 READ_AHEAD = 16  # batches sorted by length together
 
@@ -107,8 +106,7 @@ class Translator(TrainedModels):
         Raises:
             UserError: if an option is unknown or invalid.
         """
-        if batch_size < 1:
-            raise UserError(f"batch_size={batch_size}: must be at least 1")
+        check_batch_size(batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
         generator = self.build_generator({**options, "lenpen": length_penalty, **generation})
         if isinstance(texts, str):
@@ -126,6 +124,7 @@ class Translator(TrainedModels):
             pairs: source and translation, plain text.
             batch_size: pairs per batch.
         """
+        check_batch_size(batch_size)
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
         encoded = [

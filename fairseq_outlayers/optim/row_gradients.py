@@ -73,9 +73,9 @@ def merge_each_batch(table: Tensor) -> None:
     afterwards sums a word's gradients position by position, but processes sum their own batch
     first. So on a CPU each batch is coalesced before it is accumulated, and two processes equal one
     with ``--update-freq 2`` bit for bit. Rows whose gradient is zero, such as that of padding, are
-    dropped, as :func:`average_over_processes` drops them; otherwise their moments would move them on
-    one process only. On an accelerator this would synchronize for every table and batch, so one
-    process and two differ.
+    dropped, as :func:`average_over_processes` drops them; otherwise their moments would move them
+    on one process only. On an accelerator this would synchronize for every table and batch, so
+    one process and two differ.
     """
     table.register_hook(_merged_on_cpu)
 

@@ -14,7 +14,10 @@ from fairseq_outlayers.ranges import check_ranges, ranged
 @dataclass
 class ShrinkAfterRiseConfig(FairseqDataclass):
     lr_shrink: float = ranged(
-        0.5, "factor of the learning rate after every epoch, once the loss has risen", at_least=0
+        0.5,
+        "factor of the learning rate after every epoch, once the loss has risen",
+        at_least=0,
+        at_most=1,
     )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")

@@ -21,6 +21,7 @@ STOCK_COMMANDS = {
     "": world.TRAIN,
     "tokens_per_sample": world.TRAIN_LM,
     "curriculum": world.TRAIN,
+    "max_update": f"{world.TRAIN} --max-epoch 1",  # 0: no limit
     "momentum": world.TRAIN.replace("--optimizer adam", "--optimizer sgd"),
     "lr_shrink lr_threshold lr_patience": f"{world.TRAIN} --lr-scheduler reduce_lr_on_plateau",
     "warmup_updates warmup_init_lr": f"{world.TRAIN} --lr-scheduler inverse_sqrt",

@@ -94,6 +94,29 @@ def test_nan_passes_for_none_of_fairseqs_numbers():
         check_stock_ranges(SimpleNamespace(lr=[0.1, math.nan]))
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size_valid": ""}, "--batch-size-valid '': must be a whole number"),
+        ({"decoder_output_dim": "0"}, "--decoder-output-dim 0: must be at least 1"),
+        ({"lr": []}, "--lr has no value"),
+        ({"min_len": 31, "max_len_a": 0, "max_len_b": 30}, "--min-len 31: .* at most 30 tokens"),
+        (
+            {"lr_scheduler": "inverse_sqrt", "warmup_updates": 0},
+            "--warmup-updates 0: .* at least 1",
+        ),
+        ({"lr_scheduler": "reduce_lr_on_plateau", "lr_shrink": 1.0}, "--lr-shrink 1: .* than 1"),
+    ],
+)
+def test_what_fairseq_would_fail_at_later_is_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        check_stock_ranges(SimpleNamespace(**options))
+
+
+def test_numbers_that_refer_to_other_options_are_left_to_fairseq():
+    check_stock_ranges(SimpleNamespace(batch_size_valid="${dataset.batch_size}"))
+
+
 def test_the_defaults_of_fairseqs_numbers_are_in_their_ranges():
     from fairseq.dataclass.configs import FairseqConfig
 

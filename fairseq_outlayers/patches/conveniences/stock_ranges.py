@@ -33,8 +33,8 @@ STOCK: Dict[str, Range] = {
     "batch_size": FROM_ONE,
     "batch_size_valid": FROM_ONE,
     "max_valid_steps": FROM_ONE,
-    "required_batch_size_multiple": FROM_ONE,
-    "required_seq_len_multiple": FROM_ONE,
+    "required_batch_size_multiple": WIDTH,
+    "required_seq_len_multiple": WIDTH,
     "data_buffer_size": FROM_ZERO,
     "curriculum": FROM_ZERO,
     "num_shards": FROM_ONE,
@@ -71,7 +71,7 @@ STOCK: Dict[str, Range] = {
     "adam_eps": Range(above=0),
     "weight_decay": FROM_ZERO,
     "momentum": FROM_ZERO,
-    "lr_shrink": FROM_ZERO,
+    "lr_shrink": SHARE,
     "lr_threshold": FINITE,
     "lr_patience": FROM_ZERO,
     "warmup_updates": FROM_ZERO,
@@ -83,7 +83,8 @@ STOCK: Dict[str, Range] = {
     "max_len_a": Range(at_least=0, at_most=1_000),
     "max_len_b": Range(at_least=0, at_most=10_000),
     "min_len": FROM_ZERO,
-    "lenpen": FINITE,
+    # The length of a translation is raised to it.
+    "lenpen": Range(at_least=-50, at_most=50),
     "unkpen": FINITE,
     "temperature": Range(above=0),
     "prefix_size": FROM_ZERO,
@@ -118,14 +119,44 @@ STOCK: Dict[str, Range] = {
 }
 
 
+# Numbers that fairseq's parser leaves as texts, because they may refer to other options.
+TEXTS = ("max_tokens_valid", "batch_size_valid", "decoder_input_dim", "decoder_output_dim")
+REFERENCE = "${"
+
+
 def check_stock_ranges(options: Any) -> None:
     """Check the numbers of a parsed command line.
 
     Args:
         options: a namespace; numbers that are not in the table must not be NaN.
     Raises:
-        UserError: for the first number out of its range.
+        UserError: for the first number out of its range, or options that exclude each other.
     """
+    for name, value in vars(options).items():
+        limits, option = STOCK.get(name), f"--{name.replace('_', '-')}"
+        if name in TEXTS and isinstance(value, str) and not value.startswith(REFERENCE):
+            value = _whole_number(option, value)
+        if value == [] and limits is not None:
+            raise UserError(f"{option} has no value: must be {limits}")
+        for number in value if isinstance(value, list) else [value]:
+            if limits is not None:
+                check_number(name, number, limits)
+            elif isinstance(number, float) and math.isnan(number):
+                raise UserError(f"{option} nan: must be a number")
+    if getattr(options, "adam_betas", None) is not None:
+        parse_betas(options.adam_betas)
+    _check_decoding(options)
+    _check_schedule(options)
+
+
+def _whole_number(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UserError(f"{option} {text!r}: must be a whole number") from error
+
+
+def _check_decoding(options: Any) -> None:
     nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
     if nbest > beam:
         raise UserError(
@@ -136,12 +167,20 @@ def check_stock_ranges(options: Any) -> None:
         raise UserError(
             f"--shard-id {shard}: must be at most {shards - 1} with --num-shards {shards}"
         )
-    if getattr(options, "adam_betas", None) is not None:
-        parse_betas(options.adam_betas)
-    for name, value in vars(options).items():
-        limits = STOCK.get(name)
-        for number in value if isinstance(value, list) else [value]:
-            if limits is not None:
-                check_number(name, number, limits)
-            elif isinstance(number, float) and math.isnan(number):
-                raise UserError(f"--{name.replace('_', '-')} nan: must be a number")
+    shortest = getattr(options, "min_len", None)
+    if shortest is None or not hasattr(options, "max_len_b"):
+        return
+    a, b = options.max_len_a, options.max_len_b
+    if shortest > a + b:
+        raise UserError(
+            f"--min-len {shortest}: with --max-len-a {a:g} --max-len-b {b}, the translation of one "
+            f"word has at most {a + b:g} tokens; raise --max-len-b"
+        )
+
+
+def _check_schedule(options: Any) -> None:
+    schedule = getattr(options, "lr_scheduler", None)
+    if schedule == "inverse_sqrt" and options.warmup_updates == 0:
+        raise UserError("--warmup-updates 0: --lr-scheduler inverse_sqrt needs at least 1")
+    if schedule == "reduce_lr_on_plateau" and options.lr_shrink == 1:
+        raise UserError("--lr-shrink 1: --lr-scheduler reduce_lr_on_plateau needs less than 1")
