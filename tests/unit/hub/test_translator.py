@@ -104,7 +104,7 @@ def test_unknown_source_words_are_copied_where_attention_points(tmp_path):
             {"candidate_frequant": 5},
             "candidate_frequant: unknown option.*did you mean candidate_frequent",
         ),
-        ({"devise": "cpu"}, "devise: no such option.*did you mean device"),
+        ({"devise": "cpu"}, "devise: unknown option.*did you mean device"),
         (
             {"device": "gpu"},
             "device=gpu: PyTorch has no such device here; leave it out",
