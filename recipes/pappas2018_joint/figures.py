@@ -69,17 +69,24 @@ def output_layers(arms: "Arms", direction: str) -> Chart:
 
 
 def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
-    """Who leads under both length penalties, if anyone does."""
-    best = {}
-    for penalty in dict.fromkeys(row.series for row in rows):
-        own = [row for row in rows if row.series == penalty]
-        best[penalty] = max(own, key=lambda row: row.value).label
-    if not best or base is None:
+    """Who leads under both length penalties, if anyone does.
+
+    Args:
+        rows: differences from the free vectors.
+        base: BLEU of the free vectors.
+    """
+    if not rows or base is None:
         return f"{direction}: output layers"
+    free, best = plain("nmt"), {}
+    for penalty in dict.fromkeys(row.series for row in rows):
+        leader = max((row for row in rows if row.series == penalty), key=lambda row: row.value)
+        best[penalty] = leader.label if leader.value > 0 else free
     first, *others = dict.fromkeys(best.values())
-    gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)
     if others:
         return f"{direction}: who leads depends on the length penalty ({first}, or {others[0]})"
+    if first == free:
+        return f"{direction}: {free} leads at both length penalties ({base:.1f} BLEU)"
+    gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)
     return f"{direction}: {first} leads at both length penalties ({gains} BLEU, of {base:.1f})"
 
 

@@ -9,6 +9,7 @@ from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics
 from recipes.lab import ledger, report, scoring
 from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from recipes.lab.figures import Row
 from recipes.lab.resampling import Estimate, multiplicities
 from recipes.lab.runs import Runs
 from recipes.pappas2018_joint import claims, figures, frequency_bins
@@ -289,3 +290,17 @@ def test_speeds_are_grouped_by_model_and_share():
     speeds = {"de-en.words.nmt": [1], "de-en.words.nmt.share5": [2], "de-en.words.joint8": [3]}
     expected = {"nmt": {100: [1], 5: [2]}, "joint8": {100: [3]}}
     assert figures.rounds_by_model(speeds) == expected
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        ([("tied", 0.5), ("joint", 1.5)], "joint leads at both length penalties (+1.5 and +1.2"),
+        ([("tied", -0.4), ("joint", -0.1)], "a free vector for every word leads at both"),
+        ([("tied", 0.2), ("joint", 0.1)], "depends on the length penalty (tied, or a free vector"),
+    ],
+)
+def test_the_layer_that_leads_has_the_highest_bleu_the_free_vectors_included(gains, expected):
+    rows = [Row(label, gain, series="length penalty 1") for label, gain in gains]
+    rows += [Row(label, gain - 0.3, series="length penalty 0") for label, gain in gains]
+    assert expected in figures.leaders(rows, "de-en", 40.2)
