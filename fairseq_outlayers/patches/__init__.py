@@ -20,6 +20,7 @@ from fairseq_outlayers.patches.conveniences import (
     quiet_start,
     readable_corpus,
     readable_dictionary,
+    released_batches,
     replace_unk,
     writable_folder,
 )
@@ -83,6 +84,7 @@ CONVENIENCES = (
     parallel_texts,
     readable_corpus,
     readable_dictionary,
+    released_batches,
     writable_folder,
 )
 
