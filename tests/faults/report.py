@@ -34,6 +34,7 @@ SECTIONS = {
     "Soak: resident memory": "soak",
 }
 WRONG = ("traceback", "hang", "killed", "unclear", "modes that differ", "not named")
+MOST_GROWTH = 5  # MB that the second half of a soak may add
 # What a whole run counts at least: topic, column (all of them where it is None), number.
 PROMISED = (
     ("kills", "modes", 11),
@@ -104,6 +105,9 @@ def shortfalls(counts: dict) -> list:
         for name in WRONG
         if row.get(name)
     ]
+    for topic, row in counts.items():
+        if topic.startswith("soak") and row.get("grown by MB", 0) > MOST_GROWTH:
+            found.append(f"{topic}: memory grows by {row['grown by MB']} MB")
     for topic, name, least in PROMISED:
         row = counts.get(topic, {})
         number = sum(row.values()) if name is None else row.get(name, 0)
