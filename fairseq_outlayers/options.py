@@ -156,3 +156,16 @@ SourceEmbeddingConfig: Any = selection_config("SourceEmbeddingConfig", SOURCE_EM
 SamplerConfig: Any = selection_config("SamplerConfig", SAMPLER)
 # Part of OutputLayerConfig, because the output layer subword composes.
 CompositionConfig: Any = selection_config("CompositionConfig", COMPOSITION)
+
+
+def forget_idle(config: Any) -> None:
+    """Reset options of entries that are not selected to their defaults.
+
+    Args:
+        config: of a model or a criterion, as stored; anything else is not changed.
+    """
+    kind = MODEL_DATACLASS_REGISTRY.get(getattr(config, "_name", None))
+    for axis in (OUTPUT_LAYER, COMPOSITION, SOURCE_EMBEDDING, SAMPLER):
+        if hasattr(config, axis.option):
+            for name, default in list(axis.idle(config, kind)):
+                setattr(config, name, default)

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
-from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
-from fairseq_outlayers.patches.required.idle_options import forget_idle
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, forget_idle
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.text import TextProcessor
-from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.ranges import WIDEST, Range
+from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import did_you_mean
 
 

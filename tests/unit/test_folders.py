@@ -26,6 +26,7 @@ ORDER = [
     ["decoders"],
     ["models"],
     ["optim"],
+    ["stock_ranges"],
     ["partitions"],
     ["criterions"],
     ["decoding"],

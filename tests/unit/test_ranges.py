@@ -10,8 +10,8 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq_outlayers.commands.options import KINDS, OURS, REGISTRIES, options_page
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.checks import least_parameters
-from fairseq_outlayers.patches.conveniences.stock_ranges import STOCK, check_stock_ranges
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
+from fairseq_outlayers.stock_ranges import STOCK, check_stock_ranges
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,

@@ -15,9 +15,9 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import closest, explain_choice
 
 NAMED = 4  # at most this many parts are listed for an option

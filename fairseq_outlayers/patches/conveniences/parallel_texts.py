@@ -15,8 +15,8 @@ from typing import Any, Callable, Iterator, List, Tuple
 from fairseq_cli import preprocess
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.stock_ranges import check_stock_ranges
 from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.stock_ranges import check_stock_ranges
 
 BLOCK = 1 << 22
 CHECKED = "checked_by_outlayers"  # set among the options after the check

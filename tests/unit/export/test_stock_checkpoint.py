@@ -111,7 +111,7 @@ def test_nonlinear_layers_are_refused_and_nothing_is_written(layer, tmp_path):
 
 def test_a_nonlinear_layer_with_options_of_its_own_is_refused_for_what_it_is(tmp_path):
     path = save_checkpoint(tmp_path, "luong_lstm", output_layer="joint", joint_dim=7)
-    with pytest.raises(UserError, match="maps contexts in a nonlinear way"):
+    with pytest.raises(UserError, match="maps contexts nonlinearly"):
         export_checkpoint(path, tmp_path / "out" / "model.pt")
 
 

@@ -67,6 +67,7 @@ def test_a_resumed_epoch_goes_on_with_the_batches_of_the_unbroken_one(epoch, don
 
 def test_the_epochs_after_the_resumed_one_are_those_of_the_unbroken_run():
     task, dataset = FairseqTask(None), Sentences()
+    task.datasets["train"] = dataset  # fairseq caches batches of others as well; we do not
     resumed = iterator(3, dataset, task)
     resumed.load_state_dict({"epoch": 3, "iterations_in_epoch": 5, "version": 2})
     list(resumed.next_epoch_itr())
