@@ -9,6 +9,7 @@
 The first three are read as a stream; text may be compressed (.gz).
 """
 
+import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from vector_files import (
 )
 
 FASTTEXT_MAGIC = (793712314).to_bytes(4, "little")
+ARGUMENTS = 12 * 4 + 8  # bytes of fastText's arguments: 12 integers and a double
 
 
 class FastTextVectors:
@@ -41,6 +43,7 @@ class FastTextVectors:
             raise UserError(
                 f"{path}: fastText's binary format needs gensim: pip install gensim"
             ) from None
+        _check_words(path)
         try:
             self.vectors = load_facebook_vectors(str(path))
         except Exception as error:  # gensim tells damage by many kinds of error
@@ -57,6 +60,26 @@ class FastTextVectors:
 
     def compose(self, word: str) -> np.ndarray | None:
         return self.vectors.get_vector(word)
+
+
+def _check_words(path: Path) -> None:
+    """Refuse a model that ends within its words: gensim would look for the end of one for ever.
+
+    The words follow the magic number and the version (which old models lack), the arguments, three
+    counts of 4 bytes and one of 8, and the size of the pruned index (8, in new models): each ends
+    with a zero, and has a count of 8 bytes and a type of one.
+    """
+    if path.stat().st_size == 0:
+        raise UserError(f"{path}: is empty")
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        is_new = data[:4] == FASTTEXT_MAGIC
+        counts = ARGUMENTS + 8 * is_new
+        position = counts + 12 + 8 + 8 * is_new
+        for number in range(int.from_bytes(data[counts : counts + 4], "little", signed=True)):
+            end = data.find(b"\0", position)
+            if end < 0:
+                raise UserError(f"{path}: ends within word {number + 1}; fetch it again")
+            position = end + 1 + 8 + 1
 
 
 FORMATS: dict[str, Callable[[Path], VectorFile]] = {
