@@ -33,6 +33,9 @@ def merging_progress(steps: range, file: TextIO) -> Iterable[int]:
     return progress(steps, len(steps), "merging", " merges", file)
 
 
+VERSIONS = ("#version: 0.1", "#version: 0.2")  # first lines of codes that subword-nmt applies
+
+
 class SubwordNmt:
     """BPE by subword-nmt: a unit with more of the word to come ends in ``@@``.
 
@@ -44,8 +47,10 @@ class SubwordNmt:
         from subword_nmt.apply_bpe import BPE
 
         lines = list(read_lines(path))
+        if lines[0].strip() not in VERSIONS:
+            raise UserError(f"{path}:1: {lines[0]!r} is not one of {', '.join(VERSIONS)}")
         for number, line in enumerate(lines[1:], start=2):
-            if len(line.split(" ")) != 2:
+            if len(line.strip("\r\n ").split(" ")) != 2:
                 raise UserError(f"{path}:{number}: {line!r} is not a pair of units; learn it again")
         if len(lines) < 2:
             raise UserError(f"{path}:1: no merges after the first line; learn it again")

@@ -109,6 +109,8 @@ def test_segmented_text_is_not_segmented_again(name, line, folder):
     [
         (b"#version: 0.2\na b\na b c\n", "^codes:3: 'a b c' is not a pair of units"),
         (b"#version: 0.2\n", "^codes:1: no merges"),
+        (b"#version: 0.7\na b\n", "^codes:1: '#version: 0.7' is not one of #version: 0.1"),
+        (b"#version: 0.2\na b\nx \n", "^codes:3: 'x ' is not a pair of units"),
         (b"#version: 0.2\na b\n\xff c\n", "^codes:3: not UTF-8"),
         (b"", "^codes: empty file"),
         (b"a b\n", "^codes:1: neither subword-nmt codes .* nor a sentencepiece model"),
