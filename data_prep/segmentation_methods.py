@@ -50,7 +50,8 @@ class SubwordNmt:
         if lines[0].strip() not in VERSIONS:
             raise UserError(f"{path}:1: {lines[0]!r} is not one of {', '.join(VERSIONS)}")
         for number, line in enumerate(lines[1:], start=2):
-            if len(line.strip("\r\n ").split(" ")) != 2:
+            units = line.split(" ")
+            if len(units) != 2 or not all(unit.strip("\r\n") for unit in units):
                 raise UserError(f"{path}:{number}: {line!r} is not a pair of units; learn it again")
         if len(lines) < 2:
             raise UserError(f"{path}:1: no merges after the first line; learn it again")
