@@ -31,7 +31,7 @@ class RowSparseLookup(torch.autograd.Function):
 
     PyTorch's requires two, and a view of a bias with two has no backward pass for sparse gradients.
     With a ``padding_idx`` PyTorch's omits padding, which synchronizes with a GPU to count the other
-    rows; this one lists zeros.
+    rows; this one lists zeros on an accelerator.
     """
 
     @staticmethod
@@ -45,7 +45,11 @@ class RowSparseLookup(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, None]:
         (ids,) = ctx.saved_tensors
         if ctx.padding_idx is not None:
-            gradient = gradient.masked_fill((ids == ctx.padding_idx).unsqueeze(-1), 0.0)
+            is_padding = ids == ctx.padding_idx
+            if ids.device.type == "cpu":
+                ids, gradient = ids[~is_padding], gradient[~is_padding]
+            else:
+                gradient = gradient.masked_fill(is_padding.unsqueeze(-1), 0.0)
         values = gradient.reshape(-1, *ctx.shape[1:])
         rows = ids.reshape(1, -1)
         found = torch.sparse_coo_tensor(rows, values, ctx.shape, check_invariants=False)
