@@ -67,10 +67,16 @@ STOCK: Dict[str, Range] = {
     "ema_decay": SHARE,
     "ema_start_update": FROM_ZERO,
     "ema_update_freq": FROM_ONE,
+    "heartbeat_timeout": OR_OFF,
     # optimizers and schedules
     "adam_eps": Range(above=0),
     "weight_decay": FROM_ZERO,
     "momentum": FROM_ZERO,
+    "adadelta_rho": SHARE,
+    "power": FROM_ZERO,
+    "min_lr": FINITE,
+    "total_num_update": FROM_ONE,
+    "t_mult": Range(at_least=1),
     "lr_shrink": SHARE,
     "lr_threshold": FINITE,
     "lr_patience": FROM_ZERO,
@@ -112,6 +118,10 @@ STOCK: Dict[str, Range] = {
     "decoder_ffn_embed_dim": WIDTH,
     "encoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
     "decoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
+    "adaptive_softmax_factor": Range(above=0),
+    "adaptive_softmax_dropout": SHARE,
+    "quant_noise_pq": SHARE,
+    "quant_noise_pq_block_size": FROM_ONE,
     "encoder_layers": LAYERS,
     "decoder_layers": LAYERS,
     "max_source_positions": WIDTH,
@@ -128,7 +138,7 @@ def check_stock_ranges(options: Any) -> None:
     """Check the numbers of a parsed command line.
 
     Args:
-        options: a namespace; numbers that are not in the table must not be NaN.
+        options: a namespace; numbers that are not in the table must be finite.
     Raises:
         UserError: for the first number out of its range, or options that exclude each other.
     """
@@ -141,8 +151,8 @@ def check_stock_ranges(options: Any) -> None:
         for number in value if isinstance(value, list) else [value]:
             if limits is not None:
                 check_number(name, number, limits)
-            elif isinstance(number, float) and math.isnan(number):
-                raise UserError(f"{option} nan: must be a number")
+            elif isinstance(number, float) and not math.isfinite(number):
+                raise UserError(f"{option} {number}: must be a finite number")
     if getattr(options, "adam_betas", None) is not None:
         parse_betas(options.adam_betas)
     _check_decoding(options)

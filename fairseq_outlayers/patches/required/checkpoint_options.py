@@ -4,10 +4,13 @@ fairseq converts the options to an omegaconf object (``load_checkpoint_to_cpu``,
 ``convert_namespace_to_omegaconf``), which resolves a value such as ``${oc.env:HOME}`` on access: a
 checkpoint could read the environment and call any registered resolver. fairseq resolves all values
 before it saves (``Trainer.state_dict``), so the patch refuses a checkpoint with such a value.
+``convert_namespace_to_omegaconf`` evaluates texts that are literals, such as
+``"'\\x24{oc.env:HOME}'"``, so their values are checked, too.
 
 The options of the last opened checkpoint are stored, so that errors can name the option of a value.
 """
 
+import ast
 import functools
 from argparse import Namespace
 from typing import Any, Callable, Iterator, Optional, Tuple
@@ -41,10 +44,10 @@ class _CheckedConf(OmegaConf):
         return OmegaConf.create(obj, *args, **kwargs)
 
 
-def name_of(value: str) -> Optional[str]:
-    """``--option of FILE`` for an option of the last checkpoint that has this value."""
-    for name, other in _texts(_Opened.options):
-        if other == value:
+def name_of(value: Any) -> Optional[str]:
+    """``FILE: --option`` for an option of the last checkpoint that has this value."""
+    for name, other in _values(_Opened.options):
+        if type(other) is type(value) and other == value:
             return f"{_Opened.path}: {_option(name)}"
     return None
 
@@ -73,8 +76,8 @@ def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refuse_interpolations(options: Any) -> None:
     _Opened.options = options
-    for name, value in _texts(options):
-        if "${" in value:
+    for name, value in _values(options):
+        if isinstance(value, str) and "${" in value + _literal(value):
             raise UserError(
                 f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, an "
                 "omegaconf interpolation, which fairseq never saves. Use a checkpoint from a "
@@ -82,8 +85,16 @@ def _refuse_interpolations(options: Any) -> None:
             )
 
 
-def _texts(options: Any, name: str = "") -> Iterator[Tuple[str, str]]:
-    """All strings in nested containers, including keys, each after the name of its option."""
+def _literal(text: str) -> str:
+    """The value of a text that is a literal, as text; empty if it is none."""
+    try:
+        return str(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ""
+
+
+def _values(options: Any, name: str = "") -> Iterator[Tuple[str, Any]]:
+    """Nested containers with all their values and keys, each after the name of its option."""
     if isinstance(options, Namespace):
         options = vars(options)
     if OmegaConf.is_config(options):
@@ -92,9 +103,9 @@ def _texts(options: Any, name: str = "") -> Iterator[Tuple[str, str]]:
         for key, value in options.items():
             inner = f"{name}.{key}" if name else str(key)
             yield inner, str(key)
-            yield from _texts(value, inner)
-    elif isinstance(options, (list, tuple, set)):
+            yield from _values(value, inner)
+        return
+    yield name, options
+    if isinstance(options, (list, tuple, set)):
         for value in options:
-            yield from _texts(value, name)
-    elif isinstance(options, str):
-        yield name, options
+            yield from _values(value, name)

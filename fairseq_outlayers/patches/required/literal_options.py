@@ -27,6 +27,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.patches.required import checkpoint_options
 
 SHOWN = 60  # characters of a refused value
+CONTAINERS = (list, tuple, dict, set)
 
 
 def apply() -> None:
@@ -41,20 +42,22 @@ def evaluate_option(text: Any, *_: Any) -> Any:
     """Evaluate literals and arithmetic as ``eval`` would.
 
     Raises:
-        TypeError: if ``text`` is not a string, as ``eval`` does.
+        TypeError: if ``text`` is neither a string nor a container, as ``eval`` does.
         UserError: if it contains anything else; the message names the option.
     """
     try:
+        if isinstance(text, CONTAINERS):
+            raise ValueError("it is not text")
         return evaluate(text)
     except ValueError as error:
-        shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
+        shown = str(text) if len(str(text)) <= SHOWN else str(text)[:SHOWN] + "..."
         raise UserError(
             f"{_source_of(text)} {shown!r} was not evaluated: {error}. Only numbers, strings, "
             "lists and arithmetic are allowed; use a checkpoint from a source that you trust."
         ) from error
 
 
-def _source_of(text: str) -> str:
+def _source_of(text: Any) -> str:
     """The option with this value, and its checkpoint."""
     found = checkpoint_options.name_of(text)
     if found is not None:

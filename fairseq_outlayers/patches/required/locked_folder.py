@@ -5,8 +5,8 @@ other's checkpoints, and resume from them. The patch locks the folder
 (:mod:`fairseq_outlayers.checkpoints.folder_lock`) when the trainer is constructed, in the process
 that saves.
 
-A run also starts from scratch, over the checkpoints of an earlier one, if only
-``checkpoint_last.pt`` is missing (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch
+A run also starts anew (from scratch, or by ``--finetune-from-model``), over the checkpoints of an
+earlier one, if only ``checkpoint_last.pt`` is missing (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch
 refuses that.
 """
 
@@ -59,12 +59,11 @@ def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
         if _saves_locally(cfg) and cfg.restore_file == "checkpoint_last.pt":
             suffix = trainer.checkpoint_suffix
             last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-            elsewhere = cfg.finetune_from_model or getattr(cfg, "continue_once", None)
             earlier = _earlier(cfg.save_dir)
-            if earlier and not elsewhere and not os.path.exists(last):
+            if earlier and not os.path.exists(last):
                 raise UserError(
                     f"{cfg.save_dir} has {earlier[-1]} but no {os.path.basename(last)} to resume "
-                    "from: training from scratch would overwrite it. Pass --restore-file "
+                    "from: a new training would overwrite it. Pass --restore-file "
                     f"{os.path.join(cfg.save_dir, earlier[-1])} to resume, or another --save-dir."
                 )
         return stock(cfg, trainer, **passthrough_args)

@@ -7,7 +7,7 @@ address.
 
 With the patch, every process counts seconds in the group's store and watches the others' counts. If
 one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 disables the watch), the
-others print one line that names it and exit. fairseq uses this option, off by default, for a timer
+others print one line that names it and exit. A process that never counted has five times as long. fairseq uses this option, off by default, for a timer
 in each process (``DistributedTimeoutWrapper``), which cannot tell which process is frozen and sends
 a signal that is not handled while waiting; the watch replaces it.
 """
@@ -33,6 +33,7 @@ DEFAULT_TIMEOUT = 120.0
 INTERVAL = 1.0
 MISSED = 4  # counts, before a process is named after its connection was lost
 LEAVING = 5.0  # seconds to wait for the current count at exit
+STARTING = 5  # timeouts within which a process must count for the first time: it may load data
 
 LOST = r"Connection (closed|reset|refused)|Broken pipe|Socket closed|remote process exited"
 
@@ -58,6 +59,7 @@ class RankWatch:
         self._store, self._others = store, [r for r in range(world_size) if r != rank]
         self._counts: Dict[int, bytes] = {}
         self._seen: Dict[int, float] = {}
+        self._began = time.monotonic()
         self._where: Dict[int, str] = {}
         self._store_answered = time.monotonic()
         self._leaving = threading.Event()
@@ -80,9 +82,13 @@ class RankWatch:
             thread.join(LEAVING)
 
     def silent(self, seconds: float) -> List[int]:
-        """Ranks that have counted before, but not for ``seconds``."""
+        """Ranks that have not counted for ``seconds``, or never for ``STARTING`` times as long."""
         now = time.monotonic()
-        return [rank for rank, seen in sorted(self._seen.items()) if now - seen > seconds]
+        return [
+            rank
+            for rank in self._others
+            if now - self._seen.get(rank, self._began + (STARTING - 1) * seconds) > seconds
+        ]
 
     def name(self, rank: int) -> str:
         return f"rank {rank} ({self._where.get(rank, 'place unknown')})"

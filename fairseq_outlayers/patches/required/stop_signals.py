@@ -7,7 +7,9 @@ anyway), prints one line, and exits with 128 plus the signal's number. A second 
 process at once.
 
 If fairseq validates or saves after this update, it does that first, so that the resumed run equals
-an uninterrupted one. Signals that are ignored when training starts (``nohup``) stay ignored. For
+an uninterrupted one. A signal during validation saves at once, too, in case the process is killed
+before validation ends (a run of one process only; the resumed run then lacks that validation).
+Signals that are ignored when training starts (``nohup``) stay ignored. For
 several GPUs without torchrun, signal the processes, not the command that spawned them.
 """
 
@@ -26,6 +28,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 VOTES = "_outlayers_stop_votes"
 ITERATOR = "_outlayers_epoch_iterator"
 LEAVING = "_outlayers_leaves_after_save"
+SECURED = "_outlayers_saved_in_validation_after_update"
 
 
 def apply() -> None:
@@ -34,6 +37,7 @@ def apply() -> None:
     replace_once(Trainer, "get_train_iterator", _listening)
     replace_once(Trainer, "_aggregate_logging_outputs", _with_votes)
     replace_once(Trainer, "train_step", _then_stopping)
+    replace_once(Trainer, "valid_step", _saving_first)
 
 
 def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,6 +81,20 @@ def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return train_step
+
+
+def _saving_first(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def valid_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        iterator, updates = getattr(self, ITERATOR, None), self.get_num_updates()
+        # Other processes may not have received the signal, and sharded states need all of them.
+        alone = self.data_parallel_world_size == 1 and iterator is not None
+        if alone and signals.received() is not None and getattr(self, SECURED, None) != updates:
+            setattr(self, SECURED, updates)
+            checkpoint_utils.save_checkpoint(self.cfg.checkpoint, self, iterator, None)
+        return stock(self, *args, **kwargs)
+
+    return valid_step
 
 
 def _fairseq_acts_now(trainer: Any) -> bool:

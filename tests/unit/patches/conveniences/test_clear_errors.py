@@ -13,7 +13,7 @@ def shown(capsys, function, hook=None):
     """What the interpreter prints when ``function`` raises."""
     try:
         function()
-    except Exception:
+    except BaseException:
         (hook or sys.excepthook)(*sys.exc_info())
     return capsys.readouterr().err
 
@@ -87,3 +87,13 @@ def test_applying_again_does_not_put_a_hook_on_the_hook():
     hook = sys.excepthook
     patches.apply()
     assert sys.excepthook is hook
+
+
+def test_an_interruption_is_one_line(capsys, hook):
+    def interrupt():
+        try:
+            mistake()
+        except UserError:
+            raise KeyboardInterrupt from None
+
+    assert shown(capsys, interrupt, hook) == "error: interrupted\n"

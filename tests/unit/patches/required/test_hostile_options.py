@@ -27,6 +27,10 @@ TRANSLATION = [
     ("fconv", {}, "decoder_attention"),
     ("fconv_self_att", {}, "pretrained"),
     ("fconv_self_att", {}, "self_attention"),
+    ("fconv_self_att", {}, "encoder_attention"),
+    ("fconv_self_att", {}, "gated_attention"),
+    ("lightconv", {}, "encoder_kernel_size_list"),
+    ("lightconv", {}, "decoder_kernel_size_list"),
 ]
 LANGUAGE_MODELS = [
     ("transformer_lm_outlayers", {"character_embeddings": True}, "character_filters"),
@@ -168,6 +172,31 @@ def test_no_command_interpolates_an_option(name, command, data):
     path = checkpoint(data, arch, {}, "activation_fn", INTERPOLATED)
     with pytest.raises(UserError, match=r"hostile\.pt was not loaded: its option --activation-fn"):
         command(path, data)
+
+
+HIDDEN = [r"'\x24{oc.env:PATH}'", "'$' '{oc.env:PATH}'", "['$' '{oc.env:PATH}']"]
+
+
+@pytest.mark.parametrize("value", HIDDEN)
+@pytest.mark.parametrize("option", ["label_smoothing", "adam_betas", "num_batch_buckets"])
+def test_an_interpolation_that_a_literal_hides_is_refused(option, value, data):
+    given = [data, "--arch", "transformer", "--task", "translation", "-s", "en", "-t", "de",
+             "--criterion", "label_smoothed_cross_entropy", "--optimizer", "adam"]  # fmt: skip
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, input_args=[str(word) for word in given])
+    setattr(args, option, value)
+    path = data.parent / "hostile.pt"
+    torch.save({"args": args, "cfg": None, "model": {"weight": torch.zeros(1)}, **AS_SAVED}, path)
+    named = option.replace("_", "-")
+    with pytest.raises(UserError, match=rf"hostile\.pt was not loaded: its option --{named} "):
+        generate_with(path, data)
+
+
+@pytest.mark.usefixtures("no_command_line")
+def test_code_in_a_list_is_refused_and_the_option_is_named(data):
+    path = checkpoint(data, "fconv", {}, "encoder_layers", ["__import__('os').getcwd()"])
+    with pytest.raises(UserError, match=rf"^{path}: --encoder-layers .* was not evaluated"):
+        generate_with(path, data)
 
 
 def test_every_command_that_takes_a_checkpoint_is_tried():

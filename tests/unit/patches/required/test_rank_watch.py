@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from fairseq_outlayers.patches.required import rank_watch
 from tests.system.commands import ROOT
 
 # It counts without a pause: so it is within the store when the interpreter ends.
@@ -34,3 +35,36 @@ def test_a_process_that_ends_while_it_counts_is_not_aborted():
             timeout=120,
         )
         assert (done.returncode, done.stderr) == (0, "")
+
+
+class Store(dict):
+    """A group's store, as far as the watch uses it."""
+
+    def check(self, names):
+        return all(name in self for name in names)
+
+    def get(self, name):
+        return self[name].encode()
+
+    def set(self, name, value):
+        self[name] = value
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(rank_watch.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize(("counts", "seconds"), [(True, 10), (False, 50)])
+def test_a_process_that_stops_counting_or_never_counts_is_named(clock, counts, seconds):
+    store = Store({"1": "0 process 5 on here"}) if counts else Store()
+    watch = rank_watch.RankWatch(store, 0, 2, timeout=10.0)
+    for second in range(seconds + 1):
+        assert watch.verdict() is None
+        watch.exchange(second)
+        clock[0] += 1
+    said = watch.verdict()
+    assert said is not None
+    assert "rank 1 (process 5 on here)" in said if counts else "rank 1 (place unknown)" in said

@@ -1,0 +1,83 @@
+"""Nothing in a save folder is overwritten by a run that should not write there."""
+
+import os
+import shutil
+
+import pytest
+
+from fairseq_outlayers.checkpoints import folder_lock
+from tests.system.commands import PLUGIN, run, succeed
+
+pytestmark = pytest.mark.system
+
+TRAINING = (
+    f"--user-dir {PLUGIN} --arch luong_lstm --embed-dim 8 --hidden-size 8 --cpu --optimizer adam "
+    "--lr 0.01 --batch-size 8 --no-progress-bar --disable-validation --max-epoch 1"
+).split()
+
+
+@pytest.fixture(scope="module")
+def trained(random_data, tmp_path_factory):
+    """A folder with the checkpoints of an epoch."""
+    folder = tmp_path_factory.mktemp("trained")
+    succeed("train", random_data, *TRAINING, "--save-dir", folder)
+    return folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(trained, copy)
+    (copy / folder_lock.NAME).unlink()
+    return copy
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.pt")}
+
+
+def refused(data, folder, *options):
+    """What a training that may not write into the folder prints: one line."""
+    before = contents(folder)
+    result = run("train", data, *TRAINING, "--save-dir", folder, "--max-epoch", "2", *options)
+    assert result.returncode == 1
+    assert contents(folder) == before
+    lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, result.stderr[-3000:]
+    assert "Traceback" not in result.stderr
+    return lines[0]
+
+
+def test_a_second_run_in_the_folder_is_refused(random_data, folder):
+    holder, ready = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        folder_lock.acquire(str(folder))
+        os.write(ready[1], b".")
+        os.read(holder[0], 1)
+        os._exit(0)
+    os.read(ready[0], 1)
+    try:
+        assert f"process {child} on " in refused(random_data, folder)
+    finally:
+        os.write(holder[1], b".")
+        os.waitpid(child, 0)
+
+
+def test_a_damaged_last_checkpoint_stops_the_run_that_would_resume(random_data, folder):
+    last = folder / "checkpoint_last.pt"
+    damaged = bytearray(last.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    last.unlink()  # it may be a link to another checkpoint
+    last.write_bytes(damaged)
+    line = refused(random_data, folder)
+    assert "checkpoint_last.pt is damaged" in line
+    assert "checkpoint1.pt" in line
+
+
+@pytest.mark.parametrize("kind", [[], ["--finetune-from-model"]])
+def test_a_new_training_over_earlier_checkpoints_is_refused(random_data, folder, trained, kind):
+    (folder / "checkpoint_last.pt").unlink()
+    model = [trained / "checkpoint_last.pt"] if kind else []
+    line = refused(random_data, folder, *kind, *model)
+    assert "but no checkpoint_last.pt to resume from" in line

@@ -1,0 +1,64 @@
+"""A signal during validation saves at once, and once."""
+
+import signal
+from types import SimpleNamespace
+
+import pytest
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.checkpoints import signals
+from fairseq_outlayers.patches.required import stop_signals
+
+
+@pytest.fixture
+def saves(monkeypatch):
+    """Updates at which a checkpoint was saved."""
+    found = []
+    monkeypatch.setattr(
+        checkpoint_utils,
+        "save_checkpoint",
+        lambda cfg, trainer, iterator, loss: found.append((trainer.get_num_updates(), loss)),
+    )
+    return found
+
+
+def trainer(processes=1, **attributes):
+    return SimpleNamespace(
+        cfg=SimpleNamespace(checkpoint=None),
+        data_parallel_world_size=processes,
+        get_num_updates=lambda: 7,
+        **attributes,
+    )
+
+
+def validate(trained, batches, monkeypatch, signal_at=None):
+    """Validate on some batches; a signal arrives before one of them."""
+    received = []
+    monkeypatch.setattr(signals, "_received", received)
+    step = stop_signals._saving_first(lambda self, batch: batch)
+    for batch in range(batches):
+        if batch == signal_at:
+            received.append(int(signal.SIGTERM))
+        assert step(trained, batch) == batch
+
+
+def test_a_signal_during_validation_saves_once(saves, monkeypatch):
+    validate(trainer(**{stop_signals.ITERATOR: object()}), 5, monkeypatch, signal_at=2)
+    assert saves == [(7, None)]
+
+
+def test_without_a_signal_validation_saves_nothing(saves, monkeypatch):
+    validate(trainer(**{stop_signals.ITERATOR: object()}), 5, monkeypatch)
+    assert not saves
+
+
+@pytest.mark.parametrize(
+    "trained",
+    [
+        pytest.param(trainer(), id="fairseq-validate"),
+        pytest.param(trainer(2, **{stop_signals.ITERATOR: object()}), id="two processes"),
+    ],
+)
+def test_what_does_not_train_alone_saves_nothing(trained, saves, monkeypatch):
+    validate(trained, 5, monkeypatch, signal_at=0)
+    assert not saves
