@@ -157,6 +157,7 @@ def check_stock_ranges(options: Any) -> None:
         parse_betas(options.adam_betas)
     _check_decoding(options)
     _check_schedule(options)
+    _check_batches(options)
 
 
 def _whole_number(option: str, text: str) -> int:
@@ -194,3 +195,12 @@ def _check_schedule(options: Any) -> None:
         raise UserError("--warmup-updates 0: --lr-scheduler inverse_sqrt needs at least 1")
     if schedule == "reduce_lr_on_plateau" and options.lr_shrink == 1:
         raise UserError("--lr-shrink 1: --lr-scheduler reduce_lr_on_plateau needs less than 1")
+
+
+def _check_batches(options: Any) -> None:
+    reseeded = getattr(options, "update_ordered_indices_seed", False)
+    if reseeded and not options.update_epoch_batch_itr:
+        raise UserError(
+            "--update-ordered-indices-seed: without --update-epoch-batch-itr, batches are built "
+            "once, and a resumed run would build others; pass both"
+        )

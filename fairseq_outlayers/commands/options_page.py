@@ -23,6 +23,7 @@ from fairseq_outlayers.options import (
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
+from fairseq_outlayers.stock_ranges import STOCK
 
 OURS = "fairseq_outlayers."
 
@@ -94,7 +95,7 @@ def options_page() -> str:
             lines.append(f"## {title}\n")
         for name in parts:
             lines += _section(selector, name, classes, dataclasses)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_stock_limits()])
 
 
 def option_owners(option: str) -> List[str]:
@@ -158,6 +159,23 @@ def _section(
         yield from TABLE
         yield from map(_row, rows)
         yield ""
+
+
+def _stock_limits() -> Iterator[str]:
+    """fairseq's own options whose numbers are checked."""
+    yield "## Limits of fairseq's own options\n"
+    yield (
+        "With `--user-dir`, numbers on the command line of fairseq's commands must be finite and "
+        "within these limits.\n"
+    )
+    yield "| limits | options |"
+    yield "|---|---|"
+    options: Dict[str, List[str]] = {}
+    for name, limits in STOCK.items():
+        options.setdefault(str(limits), []).append(f"`--{name.replace('_', '-')}`")
+    for limits, names in options.items():
+        yield f"| {limits} | {', '.join(names)} |"
+    yield ""
 
 
 def _summary(part: Any) -> str:

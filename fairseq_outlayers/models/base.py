@@ -48,11 +48,13 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
     initialization.
     """
 
+    gates = 1  # of its recurrent cells, to estimate its size
+
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "AttentionalModel":
         """Build and initialize the model, and register its dictionaries."""
         source, target = task.source_dictionary, task.target_dictionary
-        check_model(cfg, class_of(cfg), task)
+        check_model(cfg, class_of(cfg), task, cls.gates)
         cls.check_options(cfg)
         check_shared_embeddings(cfg, source, target)
         source_embedding, target_embedding = cls.build_embeddings(cfg, source, target)

@@ -149,6 +149,8 @@ class ESNMT(EchoStateModel):
 class ESNMTLSTM(EchoStateModel):
     """RNMT+ with LSTM layers, frozen except for two scales per layer (ESNMT-LSTM)."""
 
+    gates = 4
+
     cell = LSTM
 
     @classmethod

@@ -64,6 +64,8 @@ class LuongLSTM(AttentionalModel):
     LSTM encoder, general attention, input feeding, any output layer on the attentional state.
     """
 
+    gates = 4
+
     @classmethod
     def check_options(cls, cfg: Any) -> None:
         if cfg.encoder_layers != cfg.decoder_layers:

@@ -61,6 +61,8 @@ class NematusGRU(AttentionalModel):
     The model of Di Gangi & Federico (2017), with any source embedding and any output layer.
     """
 
+    gates = 3
+
     @classmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:
         gru = LeftPaddedGRU(cfg.embed_dim, cfg.hidden_size)

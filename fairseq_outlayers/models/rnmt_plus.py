@@ -111,6 +111,8 @@ class RNMTSkeleton(AttentionalModel):
 class RNMTPlus(RNMTSkeleton):
     """RNMT+ with layer-normed LSTMs, fully trained: the baseline of Garg et al. (2020)."""
 
+    gates = 4
+
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
         make = trained_layers(cfg)

@@ -55,6 +55,8 @@ class RNNsearch(AttentionalModel):
     output layer.
     """
 
+    gates = 3
+
     @classmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> GRUEncoder:
         units = BidirectionalGatedUnits(cfg.embed_dim, cfg.hidden_size)

@@ -69,7 +69,7 @@ class SubwordLM(NotCompiled, FairseqLanguageModel):
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
         dictionary, size = task.target_dictionary, cfg.hidden_size
-        check_model(cfg, class_of(cfg), task)
+        check_model(cfg, class_of(cfg), task, gates=4)
         check_same_words(task)
         check_tie(cfg)
         embedding: Any = (

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 
 from fairseq_outlayers.commands.options_page import KINDS, OURS, REGISTRIES, options_page
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models import checks
 from fairseq_outlayers.models.checks import least_parameters
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
 from fairseq_outlayers.stock_ranges import STOCK, check_stock_ranges
@@ -100,6 +102,12 @@ def test_nan_passes_for_none_of_fairseqs_numbers():
         ({"batch_size_valid": ""}, "--batch-size-valid '': must be a whole number"),
         ({"decoder_output_dim": "0"}, "--decoder-output-dim 0: must be at least 1"),
         ({"lr": []}, "--lr has no value"),
+        ({"heartbeat_timeout": -5}, "--heartbeat-timeout -5: must be at least -1"),
+        ({"an_option_that_is_in_no_table": math.inf}, "table inf: must be a finite number"),
+        (
+            {"update_ordered_indices_seed": True, "update_epoch_batch_itr": False},
+            "--update-ordered-indices-seed: .* pass both",
+        ),
         ({"min_len": 31, "max_len_a": 0, "max_len_b": 30}, "--min-len 31: .* at most 30 tokens"),
         (
             {"lr_scheduler": "inverse_sqrt", "warmup_updates": 0},
@@ -140,7 +148,9 @@ def test_the_least_size_is_at_most_the_real_one(task, arch, output_layer):
     declared = MODEL_DATACLASS_REGISTRY.get(arch)
     defaults = vars(declared()) if declared else {}
     least = least_parameters(
-        SimpleNamespace(**{**defaults, **known, **options}), len(task.target_dictionary)
+        SimpleNamespace(**{**defaults, **known, **options}),
+        len(task.target_dictionary),
+        getattr(type(model), "gates", 4 if arch == "subword_lm" else 1),
     )
     tensors = {id(t): t.numel() for t in [*model.parameters(), *model.buffers()]}
     assert 0 < least <= sum(tensors.values())
@@ -156,5 +166,19 @@ def test_a_model_larger_than_the_machine_is_refused_before_it_is_built(task, arc
         make_model(arch, task, **dict.fromkeys(names, size))
 
 
+def test_many_wide_layers_are_refused_before_they_are_built(task, monkeypatch):
+    monkeypatch.setattr(checks, "machine_memory", lambda: 25 * 10**9)
+    sizes = {"hidden_size": 4000, "encoder_layers": 100, "decoder_layers": 100}
+    with pytest.raises(UserError, match=r"at least 19,0\d\d,\d{3},\d{3} parameters"):
+        make_model("luong_lstm", task, **sizes)  # it would take 103 GB
+
+
 def test_ranges_of_a_dataclass_include_those_that_it_inherits():
     assert {"joint_dim", "dropout"} <= set(ranges_of(MODEL_DATACLASS_REGISTRY["luong_lstm"]))
+
+
+def test_the_limits_of_fairseqs_own_options_are_in_the_page():
+    limits = options_page().partition("## Limits of fairseq's own options")[2]
+    for name, allowed in STOCK.items():
+        option = f"`--{name.replace('_', '-')}`"
+        assert re.search(rf"^\| {re.escape(str(allowed))} \|.*{option}", limits, re.M)

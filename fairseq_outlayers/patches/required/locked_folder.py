@@ -6,8 +6,8 @@ other's checkpoints, and resume from them. The patch locks the folder
 that saves.
 
 A run also starts anew (from scratch, or by ``--finetune-from-model``), over the checkpoints of an
-earlier one, if only ``checkpoint_last.pt`` is missing (``load_checkpoint`` in fairseq/checkpoint_utils.py). The patch
-refuses that.
+earlier one, if only ``checkpoint_last.pt`` is missing (``load_checkpoint`` in
+fairseq/checkpoint_utils.py). The patch refuses that.
 """
 
 import functools

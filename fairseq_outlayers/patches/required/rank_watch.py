@@ -6,10 +6,11 @@ gloo, which then names a neighbour. When one is killed, the others end in a trac
 address.
 
 With the patch, every process counts seconds in the group's store and watches the others' counts. If
-one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 disables the watch), the
-others print one line that names it and exit. A process that never counted has five times as long. fairseq uses this option, off by default, for a timer
-in each process (``DistributedTimeoutWrapper``), which cannot tell which process is frozen and sends
-a signal that is not handled while waiting; the watch replaces it.
+one has not counted for ``--heartbeat-timeout`` seconds (by default 120; 0 disables the watch), or
+never for five times as long, the others print one line that names it and exit. fairseq uses this
+option, off by default, for a timer in each process (``DistributedTimeoutWrapper``), which cannot
+tell which process is frozen and sends a signal that is not handled while waiting; the watch
+replaces it.
 """
 
 import atexit
