@@ -83,7 +83,7 @@ tokenize() {
   shift 4
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
     newer "$output.${languages[1]}" "$input.${languages[1]}"; then
-    made "$output.${languages[0]} (there already)"
+    made "$output.${languages[0]} (exists)"
     return
   fi
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
@@ -155,7 +155,7 @@ preprocess() {
   # noted have none.
   if newer "$destination/preprocess.log" "${files[@]}" &&
     [[ ! -e $destination/options || $(<"$destination/options") == "$*" ]]; then
-    made "$destination (there already)"
+    made "$destination (exists)"
     return
   fi
   # Elsewhere first: fairseq-preprocess refuses to overwrite, and half a folder must not count.

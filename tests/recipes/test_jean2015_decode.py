@@ -105,9 +105,9 @@ def test_seeds_of_an_arm_are_decoded_together_and_once(trained):
 
 
 def test_what_was_not_trained_here_is_not_decoded(trained):
-    with pytest.raises(NotHere, match=r"not decoded, for tied was not run: tied\.k9\.kp1"):
+    with pytest.raises(NotHere, match=r"not decoded, because tied was not run: tied\.k9\.kp1"):
         run(seed=3)
-    with pytest.raises(NotHere, match="not decoded, for none was not run"):
+    with pytest.raises(NotHere, match="not decoded, because none was not run"):
         run(of=("none", "tied"))
     for path in Path("runs/linear").rglob("*.pt"):
         path.unlink()
