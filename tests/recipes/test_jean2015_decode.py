@@ -100,7 +100,7 @@ def test_seeds_of_an_arm_are_decoded_together_and_once(trained):
     assert len(calls()) == 2
     with pytest.raises(NotHere, match=r"decoded once, with seed 1: tied\.seeds2\.k9\.kp1"):
         run(name="tied.seeds2.k9.kp1", seeds=(1, 2), seed=2)
-    with pytest.raises(NotHere, match=r"for tied \(seed 3\) was not run"):
+    with pytest.raises(NotHere, match=r"because tied \(seed 3\) was not run"):
         run(name="tied.seeds3.k9.kp1", seeds=(1, 2, 3))
 
 
