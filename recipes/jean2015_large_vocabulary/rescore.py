@@ -1,8 +1,8 @@
 """Score n-best lists of a search over candidates with the full vocabulary.
 
 Scores over candidates are renormalized, log P(y | words of the list), and are higher than those
-over all words, so the two do not compare. This program scores the hypotheses over all words and reports
-the effect of the restriction. Writes OUTPUT.md and OUTPUT.json.
+over all words, so the two do not compare. This program scores the hypotheses over all words and
+reports the effect of the restriction. Writes OUTPUT.md and OUTPUT.json.
 """
 
 from collections.abc import Sequence
