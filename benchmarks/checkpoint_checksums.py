@@ -1,8 +1,9 @@
-"""What comparing the checksums of a checkpoint costs, beside loading it.
+"""Time of verifying the checksums of a checkpoint, compared with loading it.
 
     PYTHONPATH=. python benchmarks/checkpoint_checksums.py --megabytes 400
 
-A checkpoint of random weights is written, then checked and loaded in turns, from the page cache.
+A checkpoint of random weights is written, then verified and loaded alternately, from the page
+cache.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from fairseq_outlayers.checkpoints.integrity import damage
 
 
 def seconds(function, *arguments) -> tuple[float, float]:
-    """Wall and processor time of a call."""
+    """Wall-clock and CPU time of a call."""
     start = time.perf_counter(), time.process_time()
     function(*arguments)
     return time.perf_counter() - start[0], time.process_time() - start[1]
@@ -30,11 +31,11 @@ def main() -> None:
     )
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the checkpoint")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--device", default="cpu", help="where the weights are loaded to")
+    parser.add_argument("--device", default="cpu", help="device that the weights are loaded to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "checkpoint.pt")
-        # As in a model with a large vocabulary: most of it in a few tables.
+        # As in a model with a large vocabulary: mostly a few tables.
         rows = options.megabytes * 1_000_000 // (4 * 4 * 1024)
         torch.save({f"table{k}": torch.randn(rows, 1024) for k in range(4)}, path)
         size = Path(path).stat().st_size
