@@ -59,8 +59,8 @@ class Assylbekov2018(Recipe):
         "TEXTS": ("", "folder of NAME/{train,valid,test}.txt for DATA=NAME beyond those built in "
                       "(default: WORK/texts)"),
         "LOOK_INTO": ("ptb", "DATA whose models are studied in step 50"),
-        "NEIGHBOURS_OF": ("while his you richard trading", "of step 50: those that the dictionary "
-                                                           "has"),
+        "NEIGHBOURS_OF": ("while his you richard trading", "words of step 50, if in the "
+                                                           "dictionary"),
     }  # fmt: skip
 
     def prepare(self) -> None:

@@ -20,16 +20,16 @@ class Baseline(Recipe):
     declared = {  # noqa: RUF012
         "SEGMENTATION": ("bpe", "bpe or words (18.7k German types)"),
         "BPE_MERGES": ("4000", "joint merges, with SEGMENTATION=bpe"),
-        "EPOCHS": ("10", "of training"),
-        "MAX_TOKENS": ("1000", "of a batch"),
+        "EPOCHS": ("10", "epochs"),
+        "MAX_TOKENS": ("1000", "tokens per batch"),
         "DIM": ("128", "width of the models"),
-        "LAYERS": ("2", "of each side"),
-        "DROPOUT": ("0.3", ""),
+        "LAYERS": ("2", "layers per side"),
+        "DROPOUT": ("0.3", "dropout"),
         "LR": ("0.003", "learning rate"),
         "CLIP": ("5", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
         "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("3", "of step 80"),
+        "SPEED_ROUNDS": ("3", "rounds of step 80"),
     }
 
     def prepare(self) -> None:
