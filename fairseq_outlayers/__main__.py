@@ -1,6 +1,6 @@
 """``python -m fairseq_outlayers``: the path for ``--user-dir``, and the commands.
 
-Only the commands import PyTorch and fairseq, so printing the path or the help is fast.
+A command imports PyTorch and fairseq only when it runs, so printing the path or a help is fast.
 """
 
 import argparse
@@ -90,8 +90,6 @@ class Commands(Mapping[str, "Command"]):
     """Commands by name, imported on access."""
 
     def __getitem__(self, name: str) -> "Command":
-        package = importlib.import_module("fairseq_outlayers")
-        package.register()
         return importlib.import_module(f"fairseq_outlayers.commands.{LISTED[name].module}").COMMAND
 
     def __iter__(self) -> Iterator[str]:
@@ -138,6 +136,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if chosen.command is None:
         print(Path(__file__).resolve().parent)
     else:
+        importlib.import_module("fairseq_outlayers").register()
         COMMANDS[chosen.command].run(chosen)
     return 0
 

@@ -31,6 +31,13 @@ class Neighbours(NamedTuple):
         return len({word for word, _ in self.input} & {word for word, _ in self.output})
 
 
+class WordMap(NamedTuple):
+    """Words by group, each with its two coordinates."""
+
+    title: str
+    groups: Dict[str, List[Tuple[str, float, float]]]
+
+
 def spaces(trained: loading.Trained) -> Dict[str, Tensor]:
     """The vectors of all ids, ``(V, D)`` for each space."""
     return {"input": trained.input_vectors(), "output": trained.output_vectors()}
@@ -112,3 +119,24 @@ def plane(vectors: Tensor) -> Tensor:
     components = torch.linalg.svd(centred, full_matrices=False).Vh[:2]
     coordinates = centred @ components.T
     return F.pad(coordinates, (0, 2 - coordinates.size(1)))
+
+
+def word_maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> List[WordMap]:
+    """A map of each space with the given words and their neighbours."""
+    dictionary, drawn = trained.task.target_dictionary, []
+    for side, vectors in spaces(trained).items():
+        groups = {
+            word: [word, *(other for other, _ in getattr(lists, side))]
+            for word, lists in found.items()
+        }
+        shown = list(dict.fromkeys(word for group in groups.values() for word in group))
+        numbers = torch.tensor([dictionary.index(word) for word in shown])
+        points = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
+        placed = {
+            word: [(member, points[member][0], points[member][1]) for member in group]
+            for word, group in groups.items()
+        }
+        drawn.append(WordMap(f"{name}, {side}", placed))
+    if len({str(one.groups) for one in drawn}) == 1:  # one space under two names
+        return [WordMap(f"{name}, {' and '.join(spaces(trained))}", drawn[0].groups)]
+    return drawn

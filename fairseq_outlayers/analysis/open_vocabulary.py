@@ -121,3 +121,37 @@ def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary
         logits = F.linear(output.project(hidden[0]), words.class_embeddings, words.class_bias)
         losses.append(F.cross_entropy(logits, target, reduction="none"))
     return torch.cat(losses)
+
+
+class Perplexity(NamedTuple):
+    """Words of one group in a text; without tokens, ``value`` is None."""
+
+    words: str
+    types: int
+    tokens: int
+    value: Optional[float]
+
+
+def perplexities(decoder: Any, text: Sequence[str]) -> List[Perplexity]:
+    """The perplexity of each group's words and of the whole text.
+
+    Args:
+        decoder: of a language model that composes its class embeddings.
+        text: its words, with an end-of-sentence symbol after each sentence.
+    Raises:
+        UserError: if the model does not compose them.
+    """
+    dictionary = decoder.dictionary
+    unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
+    words = open_vocabulary(decoder, unseen)
+    tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
+    losses = negative_log_likelihoods(decoder, tokens, words).double()
+    composed, unknown = tokens >= len(dictionary), tokens == dictionary.unk()
+    members = dict(zip(GROUPS, (~composed & ~unknown, composed, unknown), strict=True))
+    members["all"] = torch.ones_like(unknown)
+    found = []
+    for name, chosen in members.items():
+        types = {word for word, here in zip(text, chosen.tolist(), strict=True) if here}
+        value = math.exp(losses[chosen].mean().item()) if chosen.any() else None
+        found.append(Perplexity(name, len(types), int(chosen.sum()), value))
+    return found

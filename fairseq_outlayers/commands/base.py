@@ -5,7 +5,10 @@ from typing import Callable, List, NamedTuple, Optional
 
 
 class Command(NamedTuple):
-    """A command's help, arguments and function. User mistakes raise ``UserError``."""
+    """A command's help, arguments and function. User mistakes raise ``UserError``.
+
+    ``run`` imports what it needs when it is called, so that the help does not import PyTorch.
+    """
 
     summary: str  # one sentence, without a full stop
     example: str  # arguments that follow the command's name

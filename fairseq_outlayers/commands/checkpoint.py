@@ -1,76 +1,21 @@
 """Show what a checkpoint stores and what is regenerated from a seed."""
 
+import argparse
 from pathlib import Path
-from typing import Any, Dict
 
-import torch
-from torch import Tensor
-
-from fairseq_outlayers.checkpoints.free_space import leaves
-from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
-
-WEIGHT_BYTES = 4  # that saving a regenerated weight would take
 
 
-def checkpoint_report(path: Path) -> str:
-    """A plain-text table of parameters and megabytes by origin.
+def run(options: argparse.Namespace) -> None:
+    """Print the table of one checkpoint."""
+    from fairseq_outlayers.analysis.stored_weights import checkpoint_report
 
-    Raises:
-        UserError: if ``path`` is not a fairseq checkpoint.
-    """
-    checkpoint = _load(path)
-    weights = _floating(checkpoint["model"])
-    optimizer = _floating(checkpoint.get("last_optimizer_state") or {})
-    keys = [key for key in checkpoint["model"] if key.rpartition(".")[2] == VERSION]
-    versions = [Version.from_tensor(checkpoint["model"][key]) for key in keys]
-    in_file = sum(tensor.numel() for tensor in weights.values())
-    regenerated = sum(version.elements for version in versions)
-    seeds = ", ".join(sorted({str(version.seed) for version in versions}))
-    rows = [("weights in the file", in_file, _bytes(weights))]
-    if versions:
-        title = f"regenerated from seed {seeds}, not in the file"
-        rows.append((title, regenerated, regenerated * WEIGHT_BYTES))
-    moments = sum(tensor.numel() for tensor in optimizer.values())
-    rows.append(("optimizer state", moments, _bytes(optimizer)))
-    lines = [str(path)]
-    lines += [f"  {title:46} {n:>13,} {size / 1e6:>10,.1f} MB" for title, n, size in rows]
-    lines.append(f"  {'file':60} {path.stat().st_size / 1e6:>10,.1f} MB")
-    share = regenerated / max(in_file + regenerated, 1)
-    lines.append(f"  share of the model's weights regenerated: {share:.1%}")
-    return "\n".join(lines) + "\n"
-
-
-def _load(path: Path) -> Dict[str, Any]:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    require_whole(str(path))
-    try:
-        checkpoint = torch.load(path, map_location="cpu")
-    except UserError:
-        raise
-    except Exception as error:  # torch.load can raise anything for other files
-        raise UserError(f"{path}: not a checkpoint, torch cannot load it") from error
-    if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model"), dict):
-        raise UserError(f"{path}: not a fairseq checkpoint, it has no 'model'")
-    return checkpoint
-
-
-def _floating(value: Any) -> Dict[int, Tensor]:
-    """All floating-point tensors in nested containers by data pointer."""
-    tensors = (leaf for leaf in leaves(value) if isinstance(leaf, Tensor))
-    return {tensor.data_ptr(): tensor for tensor in tensors if tensor.is_floating_point()}
-
-
-def _bytes(tensors: Dict[int, Tensor]) -> int:
-    return sum(tensor.nbytes for tensor in tensors.values())
+    print(checkpoint_report(options.path), end="")
 
 
 COMMAND = Command(
     summary="Show what a checkpoint stores and what is regenerated from a seed",
     example="checkpoints/checkpoint_best.pt",
     add_arguments=lambda parser: parser.add_argument("path", type=Path, metavar="FILE"),
-    run=lambda options: print(checkpoint_report(options.path), end=""),
+    run=run,
 )

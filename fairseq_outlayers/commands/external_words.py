@@ -1,40 +1,35 @@
 """Print how many words of a text a model with external vectors knows."""
 
 import argparse
-from typing import Dict, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 
-from fairseq.data import Dictionary
-
-from fairseq_outlayers.analysis.external_words import (
-    SIDES,
-    SourceWords,
-    one_sided,
-    unknown_symbols,
-    unknown_words,
-)
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines, parallel_lines
-from fairseq_outlayers.tables.external_table import ExternalTable
+
+if TYPE_CHECKING:
+    from fairseq_outlayers.analysis.external_words import SourceWords
 
 
 def report(
     source: Sequence[List[str]],
-    words: SourceWords,
+    words: "SourceWords",
     translations: Dict[str, List[List[str]]],
     examples: int,
 ) -> Iterator[str]:
     """The three tables in Markdown."""
-    unknown = [(side, *amount) for side, amount in unknown_words(source, words).items()]
+    from fairseq_outlayers.analysis import external_words as analysis
+
+    unknown = [(side, *amount) for side, amount in analysis.unknown_words(source, words).items()]
     yield markdown_table([("source words unknown to", "tokens", "types"), *unknown])
     if translations:
         yield ""
-        symbols = [(name, *unknown_symbols(found)) for name, found in translations.items()]
+        symbols = [(name, *analysis.unknown_symbols(found)) for name, found in translations.items()]
         heading = ("translation", "unknown symbols", "sentences with one")
         yield markdown_table([heading, *symbols])
-    for side in SIDES[:2] if translations else ():
-        found = [example for example in one_sided(source, words) if example.unknown_to == side]
+    for side in analysis.SIDES[:2] if translations else ():
+        found = [one for one in analysis.one_sided(source, words) if one.unknown_to == side]
         yield ""
         yield f"{len(found)} sentences have a word unknown to the {side} side alone."
         for number, word, _ in found[:examples]:
@@ -61,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the tables of a text and its translations."""
+    from fairseq.data import Dictionary
+
+    from fairseq_outlayers.analysis.external_words import SourceWords
+    from fairseq_outlayers.tables.external_table import ExternalTable
+
     dictionary = Dictionary.load(options.dictionary)
     table = ExternalTable(options.external_embeddings, dictionary)
     source = list(lines(options.source))

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from fairseq_outlayers.checkpoints.loading import run_name
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import short_names
 from fairseq_outlayers.errors import UserError
@@ -174,6 +173,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _names(options: argparse.Namespace) -> List[str]:
     """Distinct names of the models."""
+    from fairseq_outlayers.checkpoints.loading import run_name
+
     names = options.names or [run_name(path) for path in options.path]
     return names if len(set(names)) == len(names) else short_names(options.path)
 

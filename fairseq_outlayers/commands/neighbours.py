@@ -2,37 +2,15 @@
 
 import argparse
 import json
-from typing import Dict, List
+from typing import TYPE_CHECKING, Dict
 
-import torch
-
-from fairseq_outlayers.analysis.neighbours import Neighbours, neighbours, plane, spaces
-from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.commands import plots
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.errors import UserError
 
-
-def maps(trained: loading.Trained, name: str, found: Dict[str, Neighbours]) -> List[plots.Map]:
-    """A map of each space with the given words and their neighbours."""
-    dictionary, drawn = trained.task.target_dictionary, []
-    for side, vectors in spaces(trained).items():
-        groups = {
-            word: [word, *(other for other, _ in getattr(lists, side))]
-            for word, lists in found.items()
-        }
-        shown = list(dict.fromkeys(word for group in groups.values() for word in group))
-        numbers = torch.tensor([dictionary.index(word) for word in shown])
-        points = dict(zip(shown, plane(vectors[numbers]).tolist(), strict=True))
-        placed = {
-            word: [(member, points[member][0], points[member][1]) for member in group]
-            for word, group in groups.items()
-        }
-        drawn.append(plots.Map(f"{name}, {side}", placed))
-    if len({str(one.groups) for one in drawn}) == 1:  # one space under two names
-        return [plots.Map(f"{name}, {' and '.join(spaces(trained))}", drawn[0].groups)]
-    return drawn
+if TYPE_CHECKING:
+    from fairseq_outlayers.analysis.neighbours import Neighbours
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the neighbours in both spaces of each model."""
+    from fairseq_outlayers.analysis.neighbours import neighbours, word_maps
+    from fairseq_outlayers.checkpoints import loading
+
     if options.number < 1:
         raise UserError(f"--number {options.number}: must be at least 1")
     report, drawn = {}, []
@@ -57,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         trained = loading.load(path, options.data)
         found = report[path] = neighbours(trained, options.words, options.number)
         if options.plot:
-            drawn += maps(trained, loading.run_name(path), found)
+            drawn += word_maps(trained, loading.run_name(path), found)
         if not options.json:
             print(f"{path}: {type(trained.output_layer).__name__}\n\n{_table(found)}\n")
     if options.json:
@@ -70,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         plots.draw_maps(drawn, options.plot)
 
 
-def _table(found: Dict[str, Neighbours]) -> str:
+def _table(found: Dict[str, "Neighbours"]) -> str:
     rows = [("word", "input space", "output space", "in both")]
     for word, lists in found.items():
         for rank, pair in enumerate(zip(lists.input, lists.output, strict=True)):

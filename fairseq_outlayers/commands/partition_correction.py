@@ -1,119 +1,15 @@
-"""Correct the class biases of a model trained by partitions without correction.
-
-Applies ``--partition-correction log_share`` after training: a class is a negative only in
-partitions that contain it, so its score is too high by minus the logarithm of their share of target
-tokens. ``docs/large_vocabularies.md`` has the derivation.
-"""
+"""Correct the class biases of a model trained by partitions without correction."""
 
 import argparse
-import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Dict, Optional
 
-import torch
-from fairseq import checkpoint_utils, utils
-
-from fairseq_outlayers.checkpoints import loading as checkpoints
-from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.partitions.batches import CORRECTION
-from fairseq_outlayers.partitions.options import is_corrected
-
-BIAS = "decoder.output_projection.bias"
-
-
-def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor:
-    """Write a checkpoint with the logarithm of each class's share added to its bias.
-
-    Training can continue from it with ``--partition-correction log_share``.
-
-    Args:
-        path: of a checkpoint trained by partitions.
-        output: of the new checkpoint, which must not exist.
-        data: folder with the training text; by default the training data's path.
-    Returns:
-        The added values, ``(V,)``.
-    Raises:
-        UserError: if there is nothing to correct, the training text is missing, or ``output``
-            cannot be written.
-    """
-    if output.exists():
-        raise UserError(f"--output {output}: already exists; name a new file")
-    if not output.parent.is_dir():
-        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such checkpoint")
-    require_whole(path)
-    state = torch.load(path, map_location="cpu")
-    _check(state, path)
-    _check_text(state, data)
-    trained = checkpoints.load(path, data)
-    added = torch.from_numpy(_log_shares(state, trained))
-    bias = state["model"][BIAS]
-    state["model"][BIAS] = (bias.double() + added).to(bias)
-    state["cfg"]["criterion"]["partition_correction"] = "log_share"
-    _fingerprint(state)[CORRECTION] = "log_share"
-    checkpoint_utils.torch_persistent_save(state, str(output))
-    return added
-
-
-def _check(state: Dict[str, Any], path: str) -> None:
-    task = SimpleNamespace(**checkpoints.task_options(state))
-    if not getattr(task, "partition_size", 0):
-        raise UserError(
-            f"{path}: was not trained with --partition-size, so its scores need no correction"
-        )
-    if is_corrected(SimpleNamespace(**state["cfg"]["criterion"]), task):
-        raise UserError(
-            f"{path}: its scores are corrected already (--partition-correction log_share); use it "
-            "unchanged"
-        )
-    if BIAS not in state["model"]:
-        raise UserError(
-            f"{path}: was trained with --no-class-bias, so there is no bias to correct; train "
-            "again with --partition-correction log_share"
-        )
-
-
-def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
-    task = checkpoints.task_options(state)
-    folder = data or str(task["data"]).split(os.pathsep)[0]
-    if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
-        raise UserError(
-            f"{folder}: has no training text to count words in: pass --data with the folder that "
-            "the model was trained on"
-        )
-
-
-def _fingerprint(state: Dict[str, Any]) -> Dict[str, Any]:
-    """The checkpoint's record of its partitions; empty if it has no iterator state."""
-    return state.get("extra_state", {}).get("train_iterator", {}).get("partitions", {})
-
-
-def _log_shares(state: Dict[str, Any], trained: checkpoints.Trained) -> Any:
-    """Log shares in the partitions of the training, counted in the training text."""
-    task, options = trained.task, state["cfg"]
-    task.load_dataset(task.cfg.train_subset, combine=True)
-    dataset = task.dataset(task.cfg.train_subset)
-    max_positions = utils.resolve_max_positions(
-        task.max_positions(), trained.model.max_positions(), options["dataset"]["max_tokens"]
-    )
-    partitions = task.partitions_of(
-        dataset,
-        task.limits(),
-        {
-            "max_positions": max_positions,
-            "ignore_invalid_inputs": True,
-            "seed": _fingerprint(state).get("--seed", options["common"]["seed"]),
-        },
-    )
-    return partitions.log_shares()
 
 
 def run(options: argparse.Namespace) -> None:
     """Correct one checkpoint and print the size of the corrections."""
+    from fairseq_outlayers.checkpoints.partition_correction import correct
+
     output = Path(options.output)
     added = correct(options.path, output, options.data)
     least, middle, most = (float(added.quantile(q)) for q in (0.0, 0.5, 1.0))

@@ -1,89 +1,9 @@
 """Print how a corpus is divided into partitions, before training."""
 
 import argparse
-import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
-from fairseq.data import Dictionary, data_utils
 
 from fairseq_outlayers.commands.base import Command
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
-from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
-from fairseq_outlayers.partitions.plan import Words, partition
-
-
-def partition_report(options: argparse.Namespace) -> str:
-    """A plain-text table of partitions with their words and sentences.
-
-    Raises:
-        UserError: if the data or the sizes are wrong.
-    """
-    pairs, dictionaries = _load(options)
-    config = PartitionConfig(
-        partition_size=options.partition_size,
-        partition_mode=options.partition_mode,
-        source_partition_size=options.source_partition_size,
-    )
-    limits = partition_limits(config, len(dictionaries["source"]), len(dictionaries["target"]))
-    if not limits:
-        raise UserError("--partition-size must be 1 or more")
-    order = np.arange(len(pairs.tgt_sizes))
-    if options.reshuffle_partitions:
-        order = reshuffled(order, options.seed, epoch=1)
-    sides = {
-        side: corpus_side(pairs, dictionaries[side], side, limit) for side, limit in limits.items()
-    }
-    began = time.perf_counter()
-    bounds = partition(list(sides.values()), order)
-    seconds = time.perf_counter() - began
-    tokens = int(sum(side.text.starts[-1] for side in sides.values()))
-    lines = [
-        f"{len(bounds) - 1:,} partitions of {len(order):,} sentence pairs "
-        f"({tokens:,} tokens scanned in {seconds:.2f} s)",
-        f"  {'':22} {'least':>10} {'median':>10} {'most':>10}",
-        _row("sentences", np.diff(bounds)),
-    ]
-    for name, side in sides.items():
-        words = Words(side, order, bounds, keep_full=options.partition_mode == "authors")
-        sizes = [len(words.of(number)) for number in range(len(bounds) - 1)]
-        lines.append(_row(f"{name} words trained", np.asarray(sizes)))
-        lines.append(f"    of {side.num_words:,} in the dictionary, {side.limit:,} at most")
-    return "\n".join(lines) + "\n"
-
-
-def _row(title: str, numbers: np.ndarray) -> str:
-    least, middle, most = (int(f(numbers)) for f in (np.min, np.median, np.max))
-    return f"  {title:22} {least:>10,} {middle:>10,} {most:>10,}"
-
-
-def _load(options: argparse.Namespace) -> Any:
-    """The binarized training data and its dictionaries."""
-    source, target = options.source_lang, options.target_lang
-    if source is None or target is None:
-        source, target = data_utils.infer_language_pair(str(options.data))
-    if source is None or target is None:
-        raise UserError(
-            f"{options.data}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "
-            "languages by --source-lang and --target-lang"
-        )
-    pairs, dictionaries = SimpleNamespace(), {}
-    sides = {"source": (source, "src"), "target": (target, "tgt")}
-    for side, (language, short) in sides.items():
-        path = options.data / f"dict.{language}.txt"
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-        dictionaries[side] = Dictionary.load(str(path))
-        prefix = options.data / f"train.{source}-{target}.{language}"
-        text = data_utils.load_indexed_dataset(str(prefix), dictionaries[side])
-        if text is None:
-            raise UserError(f"{prefix}: no binarized text")
-        setattr(pairs, short, text)
-        setattr(pairs, f"{short}_sizes", text.sizes)
-    return pairs, dictionaries
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,9 +17,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-lang")
 
 
+def run(options: argparse.Namespace) -> None:
+    """Print the table of partitions."""
+    from fairseq_outlayers.analysis.partition_report import partition_report
+
+    print(partition_report(options), end="")
+
+
 COMMAND = Command(
     summary="Show how --partition-size divides a corpus into partitions",
     example="data-bin --partition-size 15000",
     add_arguments=_add_arguments,
-    run=lambda options: print(partition_report(options), end=""),
+    run=run,
 )

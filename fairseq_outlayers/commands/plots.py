@@ -3,16 +3,12 @@
 import argparse
 import logging
 import sys
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Sequence
 
 from fairseq_outlayers.errors import UserError
 
-
-class Map(NamedTuple):
-    """Words by group, each with its two coordinates."""
-
-    title: str
-    groups: Dict[str, List[Tuple[str, float, float]]]
+if TYPE_CHECKING:
+    from fairseq_outlayers.analysis.neighbours import WordMap
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +31,7 @@ def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:
     _save(figure, path)
 
 
-def draw_maps(maps: Sequence[Map], path: str) -> None:
+def draw_maps(maps: Sequence["WordMap"], path: str) -> None:
     """Draw maps side by side, two in a row, with a colour for each group.
 
     Raises:

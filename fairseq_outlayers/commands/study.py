@@ -1,30 +1,36 @@
 """Shared code of commands that measure word vectors of checkpoints."""
 
 import argparse
+import importlib
 import json
-from typing import Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
-from fairseq_outlayers.analysis.finding import Study
-from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.commands import plots
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
 
+if TYPE_CHECKING:
+    from fairseq_outlayers.analysis.finding import Study
 
-def study_command(study: Study, axes: Tuple[str, str], summary: str, example: str) -> Command:
+
+def study_command(study: str, axes: Tuple[str, str], summary: str, example: str) -> Command:
     """A command that runs a study on every given checkpoint.
 
     Args:
-        study: of one model.
+        study: module in ``analysis/`` with a function ``study`` of one model.
         axes: labels of the plot.
         summary, example: of the command.
     """
 
     def run(options: argparse.Namespace) -> None:
-        rows, curves = [], []
+        from fairseq_outlayers.checkpoints import loading
+
+        measure: Study = importlib.import_module(f"fairseq_outlayers.analysis.{study}").study
+        rows: List[Dict[str, Any]] = []
+        curves = []
         for path in options.checkpoints:
             model = {"model": loading.run_name(path)}
-            for facts, curve in study(loading.load(path, options.data)):
+            for facts, curve in measure(loading.load(path, options.data)):
                 rows.append(model | facts)
                 names = [value for value in rows[-1].values() if isinstance(value, str)]
                 curves.append((", ".join(names), *curve))

@@ -1,10 +1,9 @@
 """Print statistics of the transform gates of composed word vectors."""
 
-from fairseq_outlayers.analysis.transform_gates import study
 from fairseq_outlayers.commands.study import study_command
 
 COMMAND = study_command(
-    study,
+    "transform_gates",
     axes=("transform gate", "density"),
     summary="Print how open the transform gates of composed word vectors are",
     example="run/checkpoint_best.pt --plot gates.svg",

@@ -3,15 +3,6 @@
 import argparse
 from pathlib import Path
 
-import torch
-
-from fairseq_outlayers.checkpoints import loading
-from fairseq_outlayers.checkpoints.unseen_words import (
-    add_words,
-    described_vector,
-    read_descriptions,
-    save,
-)
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.errors import UserError
 
@@ -42,6 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Add the words of a file; write a checkpoint and its dictionaries."""
+    import torch
+
+    from fairseq_outlayers.checkpoints import loading
+    from fairseq_outlayers.checkpoints.unseen_words import (
+        add_words,
+        described_vector,
+        read_descriptions,
+        save,
+    )
+
     descriptions = read_descriptions(options.descriptions)
     trained = loading.load(options.path, options.data)
     vectors = []

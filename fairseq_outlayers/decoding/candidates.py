@@ -1,17 +1,12 @@
 """Candidate lists: the classes that beam search may produce (Jean et al. 2015, Sec. 3.2)."""
 
-from dataclasses import dataclass, field
 from typing import Any, Dict, NamedTuple, Optional, Type
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from fairseq_outlayers.decoding.copies import copies_of
 from fairseq_outlayers.decoding.translations import Translations
-from fairseq_outlayers.errors import UserError, refuse_idle
-from fairseq_outlayers.ranges import check_ranges, ranged
-from fairseq_outlayers.registry import lookup
+from fairseq_outlayers.errors import UserError
 
 RENEWAL_SENTENCES = 100  # sentences per common list, as in the authors' code
 
@@ -188,70 +183,3 @@ SCOPES: Dict[str, Type[CandidateLists]] = {
     "batch": BatchLists,
     "common": CommonList,
 }
-
-
-@dataclass
-class CandidateConfig(FairseqDataclass):
-    candidates: Optional[str] = field(
-        default=None,
-        metadata={"help": "file of data_prep/build_candidates.py: translations of source words"},
-    )
-    candidate_frequent: int = ranged(
-        0,
-        "K: decode over the K most frequent words, including </s> and <unk>, and those that "
-        "--candidates adds; 0: over all words",
-        at_least=0,
-    )
-    candidate_per_word: int = ranged(
-        10, "K': translations of each source word from --candidates", at_least=0
-    )
-    candidate_scope: ChoiceEnum(list(SCOPES)) = field(  # type: ignore[valid-type]
-        default="sentence",
-        metadata={
-            "help": "one list for each sentence, for each batch, or of K words for successive "
-            "batches; only with sentence are hypotheses independent of the batch"
-        },
-    )
-    candidate_copies: bool = field(
-        default=False,
-        metadata={
-            "help": "add words of a source sentence that are also in the target dictionary, such "
-            "as names and numbers, to its candidates"
-        },
-    )
-
-
-def build_lists(
-    config: CandidateConfig, source_dictionary: Any, target_dictionary: Any
-) -> Optional[CandidateLists]:
-    """Build the candidate lists of the options; None for the whole vocabulary.
-
-    Raises:
-        UserError: if options are missing, or contradict each other or the file.
-    """
-    check_ranges(config, CandidateConfig)
-    frequent, per_word = config.candidate_frequent, config.candidate_per_word
-    if frequent == 0 and config.candidates is None:
-        for name in ("candidate_scope", "candidate_copies"):
-            refuse_idle(config, CandidateConfig(), name, "--candidate-frequent")
-        refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
-        return None
-    if frequent < 2:
-        raise UserError(
-            f"--candidate-frequent {frequent}: must be at least 2, because it counts </s> and "
-            "<unk>; --candidates needs it"
-        )
-    if config.candidates is None:
-        if per_word != 0:
-            refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
-        translations, per_word = Translations.none(len(source_dictionary)), 0
-    else:
-        translations = Translations.load(config.candidates, source_dictionary, target_dictionary)
-    if not 0 <= per_word <= translations.per_word:
-        raise UserError(
-            f"--candidate-per-word {per_word}: must be from 0 to {translations.per_word}, the "
-            f"--per-word of {config.candidates} (data_prep/build_candidates.py)"
-        )
-    scope = lookup(SCOPES, str(config.candidate_scope), "--candidate-scope")
-    copies = copies_of(source_dictionary, target_dictionary) if config.candidate_copies else None
-    return scope(target_dictionary, translations, frequent, per_word, copies)

@@ -9,13 +9,14 @@ from fairseq.tasks import FairseqTask
 
 from fairseq_outlayers.partitions.batches import CORRECTION, PartitionedBatches
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
+from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
 from fairseq_outlayers.partitions.options import (
     check_frozen,
     check_options,
     is_corrected,
     partition_limits,
 )
-from fairseq_outlayers.partitions.working_set import WorkingSet, source_tables, target_tables
+from fairseq_outlayers.partitions.working_set import WorkingSet
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The working set: rows of a translation model's tables that the current partition uses."""
 
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
 from fairseq_outlayers.tables.active_rows import ActiveRows, Moments
-from fairseq_outlayers.tables.table import Table, table_of
 
 
 class WorkingSet:
@@ -197,56 +197,3 @@ class WorkingSet:
                 table.load(saved)
                 self._is_loaded = True
                 state[prefix + name] = table.parameter.data
-
-
-Named = Dict[str, Table]
-
-
-def target_tables(model: Any) -> Named:
-    """Tables with a row for each target word, by name: input embeddings and the output layer's.
-
-    Raises:
-        UserError: if there are none, or the output layer depends on the words themselves.
-    """
-    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
-    if not isinstance(layer, OutputLayer):
-        raise UserError(
-            "--partition-size and --freeze-embeddings need a model that takes --output-layer, and "
-            f"{type(model).__name__} does not: choose another --arch (luong_lstm, rnnsearch, "
-            "transformer_outlayers, ...)"
-        )
-    if layer.depends_on_words:
-        raise UserError(
-            "--partition-size and --freeze-embeddings need tables with a row per class, but this "
-            "--output-layer computes classes from the words themselves: choose another"
-        )
-    embedding = model.decoder.embed_tokens
-    _check_plain(embedding, layer.num_classes, "target")
-    layer.check_tables()
-    return _named(model, [table_of(embedding), *layer.class_tables()])
-
-
-def source_tables(model: Any) -> Named:
-    """The table with a row for each source word, by name.
-
-    Raises:
-        UserError: if source words have no plain embeddings.
-    """
-    embedding = getattr(model.encoder, "embed_tokens", None)
-    _check_plain(embedding, len(model.encoder.dictionary), "source")
-    assert isinstance(embedding, nn.Embedding)
-    return _named(model, [table_of(embedding)])
-
-
-def _check_plain(embedding: Any, num_words: int, side: str) -> None:
-    if not isinstance(embedding, nn.Embedding) or embedding.num_embeddings != num_words:
-        raise UserError(
-            f"--partition-size and --freeze-embeddings need a plain embedding table for the "
-            f"{num_words:,} {side} words, but this model has {embedding}"
-        )
-
-
-def _named(model: nn.Module, tables: List[Table]) -> Named:
-    by_parameter = {id(table.parameter): table for table in tables}
-    parameters = model.named_parameters()
-    return {name: by_parameter[id(p)] for name, p in parameters if id(p) in by_parameter}

@@ -8,7 +8,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from fairseq_outlayers.decoding.candidates import CandidateConfig, build_lists
+from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
 from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacementConfig,

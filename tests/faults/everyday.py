@@ -283,8 +283,8 @@ def own_commands() -> Iterator[Case]:
                f"build_candidates --lexicon lexicon {dictionaries} --output new.npz")  # fmt: skip
     yield Case("a lexicon over its text", nothing,
                "build_lexicon --source train.xx --target train.yy --output train.xx")  # fmt: skip
-    yield Case("a lexicon into no folder", nothing, "build_lexicon --source train.xx "
-               "--target train.yy --output nowhere/new")  # fmt: skip
+    yield Case("a lexicon below a file", nothing, "build_lexicon --source train.xx "
+               "--target train.yy --output codes/new")  # fmt: skip
     yield Case("a corpus of one language twice", nothing,
                "tokenize_corpus --input train --output new --languages xx xx")  # fmt: skip
     yield Case("a corpus without one language", nothing,

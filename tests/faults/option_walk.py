@@ -5,7 +5,13 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fairseq_outlayers.commands.options import KINDS, OURS, REGISTRIES, _actions, _stock_options
+from fairseq_outlayers.commands.options_page import (
+    KINDS,
+    OURS,
+    REGISTRIES,
+    _actions,
+    _stock_options,
+)
 from tests.faults import world
 
 VALUES = ("0", "-1", "1e30", "nan", "inf", "", "1000000000000000000")

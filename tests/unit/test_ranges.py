@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 
-from fairseq_outlayers.commands.options import KINDS, OURS, REGISTRIES, options_page
+from fairseq_outlayers.commands.options_page import KINDS, OURS, REGISTRIES, options_page
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.checks import least_parameters
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of

@@ -6,10 +6,10 @@ import math
 import pytest
 import torch
 
-from fairseq_outlayers.analysis.neighbours import neighbours, plane
+from fairseq_outlayers.analysis.neighbours import neighbours, plane, word_maps
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained, real_words
-from fairseq_outlayers.commands.neighbours import COMMAND, maps
+from fairseq_outlayers.commands.neighbours import COMMAND
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
@@ -133,7 +133,7 @@ def test_points_of_a_plane_keep_their_distances_on_the_map():
 def test_a_map_has_each_word_with_its_neighbours_of_that_space(task):
     trained = make_trained(task)
     found = neighbours(trained, ["w1", "w2"], 3)
-    at_input, at_output = maps(trained, "mine", found)
+    at_input, at_output = word_maps(trained, "mine", found)
     assert (at_input.title, at_output.title) == ("mine, input", "mine, output")
     for drawn, side in ((at_input, "input"), (at_output, "output")):
         for word, group in drawn.groups.items():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fairseq_outlayers.__main__ import main
-from fairseq_outlayers.commands.capacity import CAPACITIES, ModelFactory, Sizes, joint_dim_bounds
+from fairseq_outlayers.analysis.capacity import CAPACITIES, ModelFactory, Sizes, joint_dim_bounds
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 
 V = 1000  # no figure below depends on it

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from fairseq_outlayers.commands.checkpoint import checkpoint_report
+from fairseq_outlayers.analysis.stored_weights import checkpoint_report
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_dictionary, make_model, make_task
 

@@ -11,6 +11,9 @@ import pytest
 
 import fairseq_outlayers
 from fairseq_outlayers.__main__ import COMMANDS, LISTED, main
+from fairseq_outlayers.analysis import echo_gains as analysis
+from fairseq_outlayers.commands import echo_gains
+from fairseq_outlayers.reservoirs.options import ECHO_STARTS
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 
@@ -63,7 +66,7 @@ def test_what_is_listed_is_what_the_command_says_of_itself(name):
     assert LISTED[name].summary == COMMANDS[name].summary
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], *([name, "--help"] for name in LISTED)])
 def test_the_path_and_the_help_import_neither_pytorch_nor_fairseq(arguments):
     command = [sys.executable, "-X", "importtime", "-m", "fairseq_outlayers", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(Path(fairseq_outlayers.__file__).parents[1])}
@@ -71,10 +74,15 @@ def test_the_path_and_the_help_import_neither_pytorch_nor_fairseq(arguments):
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "fairseq_outlayers" in imported
     assert imported.isdisjoint({"torch", "fairseq", "numpy"})
-    assert "neighbours" in done.stdout if arguments else Path(done.stdout.strip()).is_dir()
+    assert "usage: " in done.stdout if arguments else Path(done.stdout.strip()).is_dir()
 
 
 def test_a_command_registers_what_it_needs():
     command = [sys.executable, "-m", "fairseq_outlayers", "capacity", "--num-classes", "100"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "bilinear" in done.stdout
+
+
+def test_echo_gain_offers_what_the_models_have():
+    assert tuple(analysis.ARCHITECTURES) == echo_gains.ARCHITECTURES
+    assert tuple(ECHO_STARTS) == echo_gains.ECHO_STARTS

@@ -8,7 +8,7 @@ from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import MODEL_REGISTRY
 
 import fairseq_outlayers
-from fairseq_outlayers.commands.options import options_page
+from fairseq_outlayers.commands.options_page import options_page
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 
 ROOT = Path(fairseq_outlayers.__file__).parents[1]
