@@ -1,17 +1,17 @@
-"""Whether a translation depends on the other sentences of its batch, ours and CTranslate2's.
+"""Dependence of translations on the batch, for this package and CTranslate2.
 
     python benchmarks/batch_independence.py
 
 A small Transformer is trained on the toy language pair and exported to CTranslate2. Each arm
-translates the same sentences in one batch and singly, by beam search:
+translates the same sentences in one batch and one by one, with beam search:
 
     all words            ours over the whole vocabulary
     candidates           ours over the candidates of each sentence (--candidate-scope sentence)
     candidates, batch    ours over those of the batch (--candidate-scope batch)
     CTranslate2          the exported model over the whole vocabulary
-    CTranslate2, vmap    with the same lists as vmap.txt, of which it takes the union of a batch
+    CTranslate2, vmap    with the same lists as vmap.txt, whose union over the batch it uses
 
-Prints for how many sentences both translations are equal token for token. Nothing is timed.
+Prints the number of sentences whose translations are equal token for token. Nothing is timed.
 """
 
 import argparse
@@ -40,7 +40,7 @@ Translate = Callable[[list[str]], list[list[str]]]  # a batch of sentences to un
 
 
 def run(*command: object) -> None:
-    """Run a Python script or module; its output is shown only if it fails."""
+    """Run a Python script or module; prints its output only if it fails."""
     words = [sys.executable, *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     if done.returncode:
@@ -48,7 +48,7 @@ def run(*command: object) -> None:
 
 
 def prepare(folder: Path, settings: argparse.Namespace) -> None:
-    """Text, binarized data, candidate lists, a trained model and its export."""
+    """Make text, binarized data, candidate lists, a trained model and its export."""
     text, data, model = folder / "text", folder / "bin", folder / "model"
     if not data.exists():
         run("data_prep/toy_corpus.py", "--output", text, "--seed", 1, "--train", settings.train,
@@ -56,7 +56,7 @@ def prepare(folder: Path, settings: argparse.Namespace) -> None:
         run("-m", "fairseq_cli.preprocess", "--source-lang", "src", "--target-lang", "tgt",
             "--trainpref", text / "train", "--validpref", text / "valid",
             "--destdir", data, "--padding-factor", 1)  # fmt: skip
-    # Goes on where it was stopped, and ends at once if it is done.
+    # Resumes if interrupted, and ends immediately if finished.
     run("-m", "fairseq_cli.train", data, "--user-dir", "fairseq_outlayers", "--cpu",
         "--arch", "transformer_iwslt_de_en_outlayers", "--output-layer", "tied",
         *TRAINING.split(), "--max-epoch", settings.epochs, "--save-dir", model)  # fmt: skip
@@ -72,7 +72,7 @@ def prepare(folder: Path, settings: argparse.Namespace) -> None:
 
 
 def make_arms(folder: Path, settings: argparse.Namespace) -> Iterator[tuple[str, Translate]]:
-    """Functions that translate a list of sentences as one batch, by name."""
+    """Functions that translate a list of sentences as one batch, with names."""
     import ctranslate2  # an extra
 
     path = folder / "model" / "checkpoint_last.pt"
@@ -91,7 +91,7 @@ def make_arms(folder: Path, settings: argparse.Namespace) -> Iterator[tuple[str,
 
 
 def ours(model: Any, settings: argparse.Namespace) -> Translate:
-    """A model of this package."""
+    """Translation by a model of this package."""
     search = {"beam": settings.beam, "max_len_a": 0, "max_len_b": settings.longest}
     return lambda texts: [
         found.target for found in model.translate(texts, batch_size=len(texts), **search)
@@ -99,7 +99,7 @@ def ours(model: Any, settings: argparse.Namespace) -> Translate:
 
 
 def theirs(translator: Any, settings: argparse.Namespace, use_vmap: bool) -> Translate:
-    """The exported model."""
+    """Translation by the exported model."""
     return lambda texts: [
         found.hypotheses[0]
         for found in translator.translate_batch(
@@ -112,7 +112,7 @@ def theirs(translator: Any, settings: argparse.Namespace, use_vmap: bool) -> Tra
 
 
 def main() -> None:
-    """Prepare, translate both ways, print a table, write the figures."""
+    """Prepare, translate both ways, print a table, write the results."""
     settings = parse_arguments()
     torch.set_num_threads(settings.threads)
     folder = settings.work.resolve()
@@ -133,17 +133,17 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sentences", type=int, default=60)
-    parser.add_argument("--train", type=int, default=8000, help="sentences to train on")
+    parser.add_argument("--train", type=int, default=8000, help="training sentences")
     parser.add_argument("--epochs", type=int, default=8, help="of training")
     parser.add_argument("--frequent", type=int, default=40, help="K, without </s> and <unk>")
     parser.add_argument("--per-word", type=int, default=2, help="K'")
     parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--longest", type=int, default=40, help="units of a translation")
+    parser.add_argument("--longest", type=int, default=40, help="maximum units per translation")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--work", type=Path, default=Path("work/batch_independence"))
     parser.add_argument(

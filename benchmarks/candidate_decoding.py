@@ -2,9 +2,9 @@
 
     python benchmarks/candidate_decoding.py --classes 500000 --frequent 15000 --small 30000
 
-Each arm is an untrained ``luong_lstm`` that translates the same random sentences by beam search,
-all of them to the length limit; a turn is one batch. Prints words per second, and their ratio to
-the model with the small vocabulary, which has no lists.
+Each arm is an untrained ``luong_lstm`` that translates the same random sentences by beam search, up
+to the length limit; a turn is one batch. Prints words per second, and the ratio to the model with
+the small vocabulary, which uses no lists.
 """
 
 import argparse
@@ -44,11 +44,11 @@ def random_translations(task: Any, per_word: int) -> Translations:
 
 
 def make_arms(options: argparse.Namespace) -> dict[tuple[str, str], Any]:
-    """By output layer and kind of list: a function that translates a batch."""
+    """Functions that translate a batch, by output layer and type of list."""
     arms = {}
     small, large = make_task(options.small), make_task(options.classes)
     translations = random_translations(large, options.per_word)
-    # Source ids of the small task, so that all arms read the same.
+    # Source ids of the small task, so that all arms have the same input.
     batch = turns.on(options.device, make_batch(small, options.sentences, options.length))
     search = {"beam_size": options.beam, "max_len_b": options.length, "min_len": options.length}
     for layer in options.output_layers:
@@ -72,7 +72,7 @@ def make_arms(options: argparse.Namespace) -> dict[tuple[str, str], Any]:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     times = turns.take_turns(make_arms(options), options.rounds)
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line; the output file is named after the number of classes."""
+    """Parse the command line; the output file is named after the number of classes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -102,9 +102,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--frequent", type=int, default=15_000, help="K")
     parser.add_argument("--per-word", type=int, default=10, help="K'")
     parser.add_argument("--output-layers", nargs="+", default=["linear"])
-    parser.add_argument("--dimensions", type=int, default=256, help="of embeddings and states")
+    parser.add_argument(
+        "--dimensions", type=int, default=256, help="of embeddings and hidden states"
+    )
     parser.add_argument("--sentences", type=int, default=32)
-    parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
+    parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
     parser.add_argument("--beam", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)

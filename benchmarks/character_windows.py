@@ -1,12 +1,12 @@
-"""Composing word vectors by CharCNN: each distinct window of characters once, or every place anew.
+"""CharCNN word vectors: computing each distinct character window once, or every position.
 
     python benchmarks/character_windows.py work/assylbekov2018_subword_lm/ptb.6000/dict.txt
 
-Both arms make the features of the small model (Kim et al. 2016) and the gradients of characters and
-filters: `windows` as the package does, `convolution` by a convolution over the places of all words.
-Words are all of the dictionary, as for classes at every training step, or --batch-words of them, as
-at the input. Prints by how much the results differ, and the median of the ratios over the rounds,
-the smallest and the largest.
+Both arms compute the features of the small model (Kim et al. 2016) and the gradients of characters
+and filters: `windows` like the package, `convolution` by a convolution over all positions. Words
+are the whole dictionary, as for classes in training, or --batch-words of them, as at the input.
+Prints the difference of the results, and the median, minimum and maximum of the ratios over the
+rounds.
 """
 
 import argparse
@@ -28,14 +28,14 @@ CONFIG = SimpleNamespace(unit_dim=0, char_widths=6, char_filters=25, mask_char_p
 
 
 def by_convolution(parts: Parts, ids: Tensor) -> Tensor:
-    """Features of words, ``(N, D)``, from every place of every word."""
+    """Features of words, ``(N, D)``, from all positions of all words."""
     characters = parts["emb"](ids).transpose(1, 2)
     responses = [convolution(characters).amax(2) for convolution in parts["cnn"].convolutions]
     return torch.tanh(torch.cat(responses, 1))
 
 
 def with_gradients(features: Callable[[], Tensor], parts: Parts) -> Callable[[], Tensor]:
-    """The features, after a backward pass to the parts."""
+    """A step that computes the features and a backward pass to the parts."""
 
     def step() -> Tensor:
         for part in parts.values():
@@ -48,7 +48,7 @@ def with_gradients(features: Callable[[], Tensor], parts: Parts) -> Callable[[],
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -90,12 +90,12 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("dictionary", type=Path, help="dict.txt of fairseq-preprocess")
-    parser.add_argument("--batch-words", type=int, default=350, help="distinct words of a batch")
+    parser.add_argument("--batch-words", type=int, default=350, help="distinct words per batch")
     parser.add_argument("--rounds", type=int, default=7)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

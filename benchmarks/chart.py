@@ -1,9 +1,9 @@
-"""Draws the chart of README.md from what benchmarks/large_vocabulary.py has measured.
+"""Draw the chart of README.md from the results of benchmarks/large_vocabulary.py.
 
     python benchmarks/chart.py
 
-Target tokens per second of fairseq-train by number of words, one line for each arm, with the peak
-memory of the process at the most words. Needs matplotlib (the extra `report`).
+Target tokens per second of fairseq-train by number of words, one line per arm, with the peak memory
+of the process at the largest number of words. Needs matplotlib (the extra `report`).
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 MEASURED = "results/benchmarks/large_vocabulary.json"
-ARMS = {  # in the file: in the chart, and its colour
+ARMS = {  # name in the file: label and color in the chart
     "sampled": ("luong_lstm, samples, lazy_adam", "#1b7837"),
     "partitions": ("luong_lstm, partitions, Adam", "#2166ac"),
     "stock": ("fairseq's lstm, Adam", "#b2182b"),
@@ -21,7 +21,7 @@ TITLE = "Half a million words train about as fast as thirty thousand"
 
 
 def read_points(path: Path) -> dict[str, list[tuple[int, float, float]]]:
-    """Words, tokens/s and peak memory in MB of every arm, by number of words."""
+    """Words, tokens/s and peak memory in MB by arm, ordered by number of words."""
     points: dict[str, list[tuple[int, float, float]]] = {arm: [] for arm in ARMS}
     for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
         arm, _, words = row["arm"].partition(".V")
@@ -30,7 +30,7 @@ def read_points(path: Path) -> dict[str, list[tuple[int, float, float]]]:
 
 
 def draw(points: dict[str, list[tuple[int, float, float]]], path: Path) -> None:
-    """One panel; labels stand at the ends of the lines."""
+    """Draw one panel with labels at the ends of the lines."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -63,7 +63,7 @@ def _label(axes: Any, words: list[int]) -> None:
 
 
 def main() -> None:
-    """Read, draw, and say what was written."""
+    """Read, draw, and print the path."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,8 +1,9 @@
-"""What comparing the checksums of a checkpoint costs, beside loading it.
+"""Time of verifying the checksums of a checkpoint, compared with loading it.
 
     PYTHONPATH=. python benchmarks/checkpoint_checksums.py --megabytes 400
 
-A checkpoint of random weights is written, then checked and loaded in turns, from the page cache.
+A checkpoint of random weights is written, then verified and loaded alternately, from the page
+cache.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from fairseq_outlayers.checkpoints.integrity import damage
 
 
 def main() -> None:
-    """Measure, print the ratio, write the figures."""
+    """Measure, print the ratio, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -30,7 +31,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "checkpoint.pt")
-        # As in a model with a large vocabulary: most of it in a few tables.
+        # As in a model with a large vocabulary: mostly a few tables.
         rows = options.megabytes * 1_000_000 // (4 * 4 * 1024)
         torch.save({f"table{k}": torch.randn(rows, 1024) for k in range(4)}, path)
         gigabytes = Path(path).stat().st_size / 1e9

@@ -1,12 +1,12 @@
-"""Beam search of a trained model: over all words, in 8-bit integers, over candidates, elsewhere.
+"""Beam search of a trained model: over all words, with 8-bit integers, over candidates.
 
     python benchmarks/decoding.py --checkpoint work/.../checkpoint_best.pt --source test.de \\
         --candidates candidates.npz
 
-A turn translates the same sentences by one way, in batches of one size. ``CTranslate2`` joins where
-it is installed and the checkpoint is a Transformer. Prints sentences per second of one processor,
-their ratio to the exact search over all words in batches of the same size, and how many
-translations differ from its.
+A turn translates the same sentences by one method, in batches of one size. ``CTranslate2`` is
+included if it is installed and the checkpoint is a Transformer. Prints sentences per second of one
+processor, the ratio to exact search over all words in batches of the same size, and the number of
+translations that differ from it.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def ours(translator: Any, sentences: list[str], beam: int, batch_size: int) -> l
 
 
 def by_ctranslate2(options: argparse.Namespace, folder: str, sentences: list[str]) -> Way | None:
-    """The exported model, or None where CTranslate2 does not take it."""
+    """The exported model, or None if CTranslate2 does not support it."""
     output = Path(folder) / "model"
     try:
         export_ctranslate2(str(options.checkpoint), output, options.data)
@@ -61,7 +61,7 @@ def by_ctranslate2(options: argparse.Namespace, folder: str, sentences: list[str
 
 
 def make_ways(options: argparse.Namespace, folder: str, sentences: list[str]) -> dict[str, Way]:
-    """By name: a function that translates all sentences in batches of a size."""
+    """Functions that translate all sentences in batches of a given size, by name."""
     files = {"data": options.data}
     translators = {
         ALL_WORDS: load(options.checkpoint, **files),
@@ -81,7 +81,7 @@ def make_ways(options: argparse.Namespace, folder: str, sentences: list[str]) ->
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     sentences = options.source.read_text(encoding="utf-8").splitlines()[: options.sentences]
@@ -119,23 +119,25 @@ def main() -> None:
         rows.append(row)
         speed, ratio = f"{row['sentences_per_second']:.1f}", turns.spread(row["speed_by_exact"])
         print(f"| {name} | {size} | {speed} | {ratio} | {row['other_translations']} |")
-    # Where the files lay says nothing elsewhere.
+    # Local paths are not recorded.
     settings = {**vars(options), "checkpoint": options.checkpoint.name}
     turns.write(options.output, settings, rows)
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--data", type=Path, help="its dictionaries; default: as trained")
+    parser.add_argument(
+        "--data", type=Path, help="folder of its dictionaries (default: the training data)"
+    )
     parser.add_argument("--source", type=Path, required=True, help="text, segmented as in training")
     parser.add_argument("--candidates", type=Path, help="a file of build_candidates.py")
     parser.add_argument("--frequent", type=int, default=2000, help="K")
     parser.add_argument("--per-word", type=int, default=10, help="K'")
-    parser.add_argument("--sentences", type=int, default=200, help="of the source, the first")
+    parser.add_argument("--sentences", type=int, default=200, help="number of source sentences")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)

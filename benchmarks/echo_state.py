@@ -1,13 +1,13 @@
-"""Training speed and memory of echo state translation beside trained models of the same size.
+"""Training speed and memory of echo state models and trained models of the same size.
 
     python benchmarks/echo_state.py --rounds 5
 
-Arms, all with 6+6 layers of one width: rnmt_plus; esnmt and esnmt_lstm; the same skeleton on
-``torch.nn.LSTM`` (plain LSTM); fairseq's own lstm, whose decoder goes step by step in every layer.
-A step is forward, cross-entropy, backward, and Adam on what is trained. The arms take turns, in
-another order every round; ratios are to rnmt_plus in the same round. Processor time is given beside
-the clock's, because other programs may be running. Memory is what is kept for the backward pass:
-every tensor that autograd saved, parameters and frozen weights left out, each storage once.
+Arms, all with 6+6 layers of one width: rnmt_plus; esnmt and esnmt_lstm; the same architecture with
+``torch.nn.LSTM`` (plain LSTM); fairseq's lstm, whose decoder goes step by step in every layer. A
+step is forward, cross-entropy, backward, and Adam for the trained parameters. The arms alternate in
+shuffled order; ratios are to rnmt_plus in the same round. CPU time is reported in addition to
+wall-clock time, because other programs may be running. Memory is that of tensors saved for the
+backward pass, without parameters and frozen weights, counting each storage once.
 """
 
 import argparse
@@ -38,7 +38,7 @@ LAYERS = 6
 
 
 class PlainLSTM(RecurrentLayer):
-    """``torch.nn.LSTM`` as a layer of the skeleton; for batches without padding."""
+    """``torch.nn.LSTM`` as a recurrent layer, for batches without padding."""
 
     def __init__(self, input_size: int, hidden_size: int):
         super().__init__(input_size, hidden_size, state_size=2)
@@ -69,7 +69,7 @@ class PlainLSTM(RecurrentLayer):
 
 
 class PlainModel(RNMTSkeleton):
-    """The skeleton on ``torch.nn.LSTM``."""
+    """The RNMT+ architecture with ``torch.nn.LSTM``."""
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Any:
@@ -115,7 +115,7 @@ ARMS: dict[str, Callable[[SimpleNamespace, int], nn.Module]] = {
 
 
 class Arm:
-    """A model with its optimizer, and one batch for all steps."""
+    """A model with its optimizer and a fixed batch."""
 
     def __init__(self, name: str, options: argparse.Namespace):
         words = Dictionary()
@@ -136,7 +136,7 @@ class Arm:
         return F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten())
 
     def step(self) -> tuple[float, float]:
-        """Seconds by the clock and of the processor for one update."""
+        """Wall-clock and CPU seconds of one update."""
         turns.synchronise()
         clock, processor = time.perf_counter(), time.process_time()
         self.optimizer.zero_grad()
@@ -146,7 +146,7 @@ class Arm:
         return time.perf_counter() - clock, time.process_time() - processor
 
     def kept_megabytes(self) -> float:
-        """What one forward pass keeps for the backward pass."""
+        """Memory saved by a forward pass for the backward pass."""
         kept: dict[int, int] = {}
 
         def note(tensor: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ class Arm:
 
 
 def compare(options: argparse.Namespace) -> list[dict]:
-    """A row an arm: tokens per second, and ratios to the first arm round by round."""
+    """A row per arm: tokens per second, and ratios to the first arm in each round."""
     arms = {name: Arm(name, options) for name in ARMS}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in arms}
     order, shuffler = list(arms), random.Random(0)
@@ -171,7 +171,7 @@ def compare(options: argparse.Namespace) -> list[dict]:
         shuffler.shuffle(order)
         for name in order:
             taken = arms[name].step()
-            if number > 0:  # the first round warms up
+            if number > 0:  # the first round is a warm-up
                 times[name].append(taken)
     first, tokens = next(iter(arms)), options.sentences * options.length
     rows = []
@@ -191,7 +191,7 @@ def compare(options: argparse.Namespace) -> list[dict]:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -4,12 +4,12 @@
 
 Arms: ours (``losses.full_nll``), plain (``F.cross_entropy`` of all logits), fairseq
 (log-probabilities in float32, then ``F.nll_loss``), ours and fairseq's with label smoothing;
-PyTorch's ``F.linear_cross_entropy`` where there is one, and Apple's cut-cross-entropy where it is
-installed (its implementation for ``torch.compile``, which runs on a CPU and has no bias). Prints
-the ratio to plain over the rounds: median, smallest and largest. Memory is how far one pass raises
-the peak of a fresh process (Linux), and by the least that it could be: the gradients. The error is
-the largest of the gradients, by the largest gradient, in float64 from plain; beyond
---error-up-to classes it is left out, because that takes memory.
+PyTorch's ``F.linear_cross_entropy`` if available, and Apple's cut-cross-entropy if installed (its
+implementation for ``torch.compile``, which runs on a CPU and has no bias). Prints the median,
+minimum and maximum of the ratios to plain. Memory is the increase of a fresh process's peak by one
+pass (Linux), also divided by its minimum, the gradients. The error is the largest error of a
+gradient, relative to the largest gradient of plain in float64; it is omitted beyond --error-up-to
+classes to save memory.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
 
 
 def _resident_kilobytes(line: str) -> int:
-    """``VmRSS``, what is resident now, or ``VmHWM``, its peak."""
+    """``VmRSS``, the resident size, or ``VmHWM``, its peak."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{line}:")[1].split()[0])
 
@@ -117,15 +117,15 @@ def _resident_kilobytes(line: str) -> int:
 def _peak_megabytes(name: str, shape: tuple[int, ...], threads: int, answer: SimpleQueue) -> None:
     torch.set_num_threads(threads)
     inputs = make_inputs(*shape)
-    one_pass(ARMS[name], make_inputs(4, 8, 4))  # what is imported at the first call
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak that importing made
+    one_pass(ARMS[name], make_inputs(4, 8, 4))  # imports modules on the first call
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _resident_kilobytes("VmRSS")
     one_pass(ARMS[name], inputs)
     answer.put((_resident_kilobytes("VmHWM") - before) / 1024)
 
 
 def peak_megabytes(name: str, shape: tuple[int, ...], threads: int, device: str) -> float:
-    """How far one pass raises the peak memory: of a process of its own, or of a GPU."""
+    """Increase of peak memory by one pass, in a new process or on a GPU."""
     if device != "cpu":
         inputs = make_inputs(*shape, device)
         torch.cuda.reset_peak_memory_stats()
@@ -141,7 +141,7 @@ def peak_megabytes(name: str, shape: tuple[int, ...], threads: int, device: str)
 
 
 def error(name: str, inputs: tuple[Tensor, ...]) -> float:
-    """The largest error of a gradient by the largest gradient, from plain in float64."""
+    """The largest error of a gradient relative to the largest gradient of plain in float64."""
     exact = tuple(t.detach().double() if t.is_floating_point() else t for t in inputs)
     for own, other in zip(exact, inputs, strict=True):
         own.requires_grad_(other.requires_grad)
@@ -152,7 +152,7 @@ def error(name: str, inputs: tuple[Tensor, ...]) -> float:
 
 
 def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
-    """A row an arm: ratios to plain, round by round, seconds and megabytes."""
+    """A row per arm: ratios to plain in each round, seconds and megabytes."""
     inputs = make_inputs(*shape, options.device)
     arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
     times = turns.take_turns(arms, options.rounds)
@@ -172,7 +172,7 @@ def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
-"""Start-up with a large table of external vectors, against the same model without one.
+"""Start-up with a large table of external vectors, compared with the same model without.
 
     python benchmarks/external_start.py --words 1900000 --dimensions 300
 
-Each arm is a process of its own that loads its source dictionary, builds a `nematus_gru` and
-encodes one batch: `without` has a dictionary of the trained words alone, `with` all words of the
-table, as `nematus_mix_sum`. Importing is not counted. Seconds are the processor's.
+Each arm is a process that loads its source dictionary, builds a `nematus_gru` and encodes one
+batch: `without` has a dictionary of the trained words only, `with` has all words of the table, as
+`nematus_mix_sum`. Imports are not counted. Seconds are CPU time.
 """
 
 import argparse
@@ -30,7 +30,7 @@ BATCH = (40, 25)  # sentences, tokens
 
 
 def write_table(work: Path, words: int, trained: int, dimensions: int) -> None:
-    """Dictionaries with and without the words that only the table has, and the table."""
+    """Write the table, and dictionaries with and without its untrained words."""
     if (work / "done").exists():
         return
     work.mkdir(parents=True, exist_ok=True)
@@ -58,13 +58,13 @@ def write_table(work: Path, words: int, trained: int, dimensions: int) -> None:
 
 
 def peak_mb() -> float:
-    """Largest resident size of this process so far (`ru_maxrss` would know of its parent's)."""
+    """Peak resident size of this process (`ru_maxrss` would include its parent's)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def start(name: str, options: argparse.Namespace) -> dict:
-    """What an arm's process measures of itself."""
+    """Measurements in the process of an arm."""
     imported, began, clock = peak_mb(), time.process_time(), time.perf_counter()
     source = Dictionary.load(str(options.work / f"{name}.dict.txt"))
     loaded = time.process_time()
@@ -95,7 +95,7 @@ def start(name: str, options: argparse.Namespace) -> dict:
 
 @torch.no_grad()
 def encode(model: torch.nn.Module, words: int, seed: int) -> None:
-    """One batch of random words of the dictionary."""
+    """Encode a batch of random words."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, words, BATCH, generator=generator)
     device = next(model.parameters()).device
@@ -103,7 +103,7 @@ def encode(model: torch.nn.Module, words: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     if options.child:
         print(json.dumps(start(options.child, options)))
@@ -128,12 +128,14 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--words", type=int, default=1_900_000, help="of the table")
-    parser.add_argument("--trained", type=int, default=20_000, help="words with embeddings as well")
+    parser.add_argument(
+        "--trained", type=int, default=20_000, help="words that also have embeddings"
+    )
     parser.add_argument("--dimensions", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)

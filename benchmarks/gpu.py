@@ -1,11 +1,11 @@
-"""Everything that wants a GPU, in one run: the tests that are marked for one, and the benchmarks.
+"""Run all tests marked gpu and the benchmarks on a GPU.
 
     python benchmarks/gpu.py
 
-Needs a GPU, Python 3.11 or newer, torch 2.11 or newer with CUDA, and this package installed beside
-fairseq. `make gpu` runs it. Each step prints its last lines; the settings are small, so that all
-steps take less than ten minutes. One JSON file holds the outcome of the tests, the figures of every
-benchmark, commit, machine and versions.
+Needs a GPU, Python 3.11 or newer, torch 2.11 or newer with CUDA, fairseq and this package. `make
+gpu` runs it. Each step prints its last lines; settings are small, so that all steps take less than
+ten minutes. One JSON file has the outcome of the tests, the results of every benchmark, commit,
+machine and versions.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import turns
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ["-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
-# Name and options of each benchmark that has something to tell of a GPU.
+# Options of each benchmark that is relevant on a GPU.
 BENCHMARKS = {
     "exact_loss": "--classes 32000 500000 --positions 4096 --dimensions 512",
     "sampled_loss": "--classes 128000 --shares 0.25 0.05",
@@ -37,7 +37,7 @@ BENCHMARKS = {
 
 
 def step(name: str, command: list[str], seconds: float) -> dict:
-    """Run a command; how long it took, whether it succeeded, and its last lines."""
+    """Run a command; returns its time, success and last lines."""
     start = time.monotonic()
     try:
         done = subprocess.run(
@@ -52,7 +52,7 @@ def step(name: str, command: list[str], seconds: float) -> dict:
 
 
 def main() -> None:
-    """Run all steps within the limit, and write the file."""
+    """Run all steps within the time limit, and write the file."""
     options = parse_arguments()
     if not torch.cuda.is_available():
         raise SystemExit("no GPU here, or a torch without CUDA: nothing was run")
@@ -76,11 +76,11 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=600.0, help="for all steps together")
+    parser.add_argument("--seconds", type=float, default=600.0, help="time limit for all steps")
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/gpu.json"))
     return parser.parse_args()
 

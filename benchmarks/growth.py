@@ -1,14 +1,14 @@
-"""How the cost of an update grows with the number of classes, the batch, and the sizes.
+"""Growth of the cost of an update with classes, positions and dimensions.
 
     python benchmarks/growth.py
     python benchmarks/growth.py --largest 100000 --rounds 5
 
-A turn draws, scores, takes gradients and updates the output side alone: `exact` (``full_nll`` and
-PyTorch's fused Adam), `sampled` (``sampled_nll`` and ``lazy_adam``, --sampled classes) and
-`partition` (``full_nll`` over --sampled rows that are in use, fused Adam). One size at a time is
-varied: classes from 30,000 to --largest at 128 dimensions, positions, and dimensions. Prints the
-milliseconds of every point and the exponent of a power law fitted to each series, 0 where the cost
-does not grow; --chart draws them on two logarithmic axes.
+A turn samples, scores, computes gradients and updates the output layer only: `exact` (``full_nll``
+and PyTorch's fused Adam), `sampled` (``sampled_nll`` and ``lazy_adam``, --sampled classes) and
+`partition` (``full_nll`` over --sampled active rows, fused Adam). One size at a time is varied:
+classes from 30,000 to --largest at 128 dimensions, positions, and dimensions. Prints the
+milliseconds of every point and the exponent of a power law fitted to each series (0: no growth);
+--chart draws them with logarithmic axes.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.samplers import UniformSampler
 
 BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
-EXACT_UP_TO = 130_000  # classes: beyond, an exact update is a matter of minutes on a CPU
+EXACT_UP_TO = 130_000  # classes; with more, an exact update takes minutes on a CPU
 
 
 class OutputSide:
@@ -67,7 +67,7 @@ class OutputSide:
 
 
 def series(largest: int) -> dict[str, list[int]]:
-    """The points of every size that is varied."""
+    """The points of every varied size."""
     classes = [n for n in (30_000, 125_000, 500_000, 2_000_000) if n <= largest]
     return {
         "classes": classes if len(classes) > 1 else [largest // 4, largest],
@@ -77,12 +77,12 @@ def series(largest: int) -> dict[str, list[int]]:
 
 
 def exponent(points: list[int], seconds: list[float]) -> float:
-    """Of the power law through the points, by least squares of the logarithms."""
+    """The exponent of a power law, by least squares of the logarithms."""
     return float(np.polyfit(np.log(points), np.log(seconds), 1)[0])
 
 
 def measure(options: argparse.Namespace) -> list[dict]:
-    """A row a point."""
+    """A row per point."""
     rows = []
     for varied, points in series(options.largest).items():
         for kind in options.kinds:
@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace) -> list[dict]:
 
 
 def draw(rows: list[dict], path: Path) -> None:
-    """One panel for each size that is varied, both axes logarithmic."""
+    """Draw a panel per varied size, with logarithmic axes."""
     import matplotlib.pyplot as plt
 
     varied = list(dict.fromkeys(row["varied"] for row in rows))
@@ -122,7 +122,7 @@ def draw(rows: list[dict], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     print("| update | varied | milliseconds | exponent |\n|---|---|---|---|")
@@ -133,18 +133,18 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = ["exact", "sampled", "partition"]
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--largest", type=int, default=2_000_000, help="classes")
-    parser.add_argument("--sampled", type=int, default=8192, help="classes drawn, or in use")
+    parser.add_argument("--sampled", type=int, default=8192, help="classes sampled, or active")
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--chart", type=Path, help="picture to draw")
+    parser.add_argument("--chart", type=Path, help="image file to write")
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/growth.json"))
     return parser.parse_args()
 

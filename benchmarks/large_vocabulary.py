@@ -1,20 +1,19 @@
-"""Training with a very large vocabulary, by fairseq-train on made-up text.
+"""Training with a very large vocabulary by fairseq-train, on synthetic text.
 
     python benchmarks/large_vocabulary.py
     python benchmarks/large_vocabulary.py --vocabularies 30000 500000 --arms stock partitions
 
-Arms, each with both vocabularies of every size asked for:
+Arms, for every size of both vocabularies:
 
     stock        fairseq's `lstm` with `cross_entropy` and Adam
     partitions   `luong_lstm` with `partition_softmax`, both sides limited to --partition-size, Adam
     sampled      `luong_lstm` with `sampled_softmax` (--num-sampled classes) and `lazy_adam`
 
-Words are drawn by Zipf's law. Every round trains each arm for some updates; ratios are to the first
-arm of the round. Memory is the peak of the process; "beyond tables" is without the tables of words
-and their two moments, of which there are three tables and a bias (and in stock fairseq as well).
-Under partitions moments of whole tables come into being when the first partition is left, so a run
-that ends before has none, and none are taken off. The dictionaries of both sides, which are among
-it, are measured alone too.
+Words follow Zipf's law. Every round trains each arm for some updates; ratios are to the first arm
+of the round. Memory is the peak of the process; "beyond tables" is without the three word tables
+and a bias (also in stock fairseq) and their two moments. Under partitions, moments of whole tables
+are allocated at the end of the first partition, so none are subtracted for a run that ends before.
+The dictionaries of both sides, which are included, are also measured separately.
 """
 
 import argparse
@@ -34,7 +33,7 @@ MOMENTS = 2  # of Adam
 
 
 def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> Path:
-    """Made-up text of two languages as fairseq-preprocess leaves it."""
+    """Write synthetic text of two languages in the format of fairseq-preprocess."""
     data = folder / f"V{vocabulary}.{sentences}x{length}"
     if (data / "done").exists():
         return data
@@ -80,7 +79,7 @@ def options_of(kind: str, settings: argparse.Namespace) -> list[str]:
 
 
 def classes_scored(logs: list[Path], vocabulary: int) -> float:
-    """Mean number of different classes that an update scored: duplicate draws are scored once."""
+    """Mean number of distinct classes scored per update."""
     lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
     found = [parsed for line in lines if (parsed := training_log.parse_line(line))]
     shares = [line.values["sampled_share"] for line in found if "sampled_share" in line.values]
@@ -88,12 +87,12 @@ def classes_scored(logs: list[Path], vocabulary: int) -> float:
 
 
 def table_megabytes(vocabulary: int, dimensions: int, moments: int = MOMENTS) -> float:
-    """Embeddings of both sides, class vectors and biases, with their moments, in float32."""
+    """Size of embeddings, class vectors and biases with their moments, in float32."""
     return vocabulary * (3 * dimensions + 1) * 4 * (1 + moments) / 1e6
 
 
 def leaves_first_partition(data: Path, settings: argparse.Namespace) -> bool:
-    """Whether training comes to a second partition, and moments of whole tables into being."""
+    """Whether training reaches a second partition, so that moments of whole tables exist."""
     fitting = []
     for language in ("xx", "yy"):
         words = np.fromfile(data / f"train.xx-yy.{language}.bin", dtype=np.int32)
@@ -106,7 +105,7 @@ def leaves_first_partition(data: Path, settings: argparse.Namespace) -> bool:
 
 
 def dictionary_megabytes(data: Path) -> float:
-    """What the loaded dictionaries of both sides hold."""
+    """Memory of the loaded dictionaries of both sides."""
     tracemalloc.start()
     loaded = [Dictionary.load(str(data / f"dict.{language}.txt")) for language in ("xx", "yy")]
     held, _ = tracemalloc.get_traced_memory()
@@ -116,7 +115,7 @@ def dictionary_megabytes(data: Path) -> float:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     settings = parse_arguments()
     data = {
         size: write_corpus(settings.work, size, settings.sentences, settings.length)
@@ -155,7 +154,7 @@ def main() -> None:
 
 
 def print_table(rows: list[dict]) -> None:
-    """One line an arm; ratios are to the first."""
+    """A line per arm; ratios are to the first."""
     first = rows[0]["arm"]
     titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
     print("|", " | ".join((*titles, "dictionaries", "classes scored")), "|\n|" + "---|" * 7)
@@ -171,7 +170,7 @@ def print_table(rows: list[dict]) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -180,12 +179,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--partition-size", type=int, default=15_000)
     parser.add_argument("--num-sampled", type=int, default=8192)
-    parser.add_argument("--dimensions", type=int, default=256, help="of embeddings and states")
+    parser.add_argument(
+        "--dimensions", type=int, default=256, help="of embeddings and hidden states"
+    )
     parser.add_argument("--max-tokens", type=int, default=1000, help="of a batch")
     parser.add_argument("--sentences", type=int, default=8000)
-    parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
-    parser.add_argument("--updates", type=int, default=120, help="of every arm a round")
-    parser.add_argument("--slow-updates", type=int, default=4, help="of stock arms --slow-above")
+    parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
+    parser.add_argument("--updates", type=int, default=120, help="updates per arm and round")
+    parser.add_argument(
+        "--slow-updates", type=int, default=4, help="updates of stock arms above --slow-above"
+    )
     parser.add_argument("--slow-above", type=int, default=50_000, help="classes")
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)

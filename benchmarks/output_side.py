@@ -1,13 +1,13 @@
-"""The output side of a model alone by size of the vocabulary: sampled softmax and its update.
+"""Sampled softmax and its update without the rest of a model, by size of the vocabulary.
 
     python benchmarks/output_side.py --tensorflow OTHER-ENVIRONMENT/bin/python
 
-A turn scores the targets of a batch and distinct classes drawn uniformly, takes the gradients of
+A turn scores the targets of a batch and distinct uniform samples, computes the gradients of
 contexts, class vectors and biases, and updates the latter two. Arms: ``sampled_nll`` with
-``lazy_adam``; and with ``--tensorflow``, the Python of an environment that has it,
-``tf.nn.sampled_softmax_loss`` with Keras's Adam and with plain gradient descent, which no Adam can
-be expected to beat. Prints milliseconds, their ratio to ours with as many classes, and to the same
-arm with the fewest classes.
+``lazy_adam``; and with ``--tensorflow``, the Python of an environment with TensorFlow,
+``tf.nn.sampled_softmax_loss`` with Keras's Adam and with plain gradient descent (a lower bound on
+the time of Adam). Prints milliseconds, and ratios to ours with as many classes and to the same arm
+with the fewest classes.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class OutputSide:
         self.random = np.random.Generator(np.random.Philox(0))
 
     def update(self) -> None:
-        """Draw, loss, gradients, step."""
+        """Sample, loss, gradients, step."""
         self.context.grad = None
         self.optimizer.zero_grad()
         draw = self.sampler.sample(self.targets, self.random)
@@ -64,7 +64,7 @@ class OutputSide:
 
 
 class TensorFlow:
-    """The same in a process with TensorFlow, which waits between its turns."""
+    """The same in a TensorFlow process, which waits between turns."""
 
     def __init__(self, optimizer: str, classes: int, options: argparse.Namespace):
         sizes = (classes, options.positions, options.dimensions, options.sampled, options.threads)
@@ -97,7 +97,7 @@ class TensorFlow:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     arms: dict[tuple[str, int], Callable[[], None]] = {}
@@ -124,21 +124,21 @@ def main() -> None:
         rows.append(row)
         ours, fewest = map(turns.spread, (row["ours_by_it"], row["time_by_fewest"]))
         print(f"| {name} | {classes:,} | {row['milliseconds']:.0f} | {ours} | {fewest} |")
-    # Its version says more than the path of its Python.
+    # Record the version instead of the path.
     settings = {**vars(options), "tensorflow": [worker.version for worker in workers[:1]]}
     turns.write(options.output, settings, rows)
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tensorflow", type=Path, metavar="PYTHON", help="one with TensorFlow")
+    parser.add_argument("--tensorflow", type=Path, metavar="PYTHON", help="Python with TensorFlow")
     parser.add_argument("--classes", type=int, nargs="+", default=[50_000, 500_000, 1_000_000])
     parser.add_argument("--positions", type=int, default=1024)
     parser.add_argument("--dimensions", type=int, default=512)
-    parser.add_argument("--sampled", type=int, default=8192, help="classes drawn for an update")
+    parser.add_argument("--sampled", type=int, default=8192, help="classes sampled per update")
     parser.add_argument("--rounds", type=int, default=7)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

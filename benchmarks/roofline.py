@@ -1,12 +1,12 @@
-"""Each hot path's share of the rate at which this machine multiplies matrices.
+"""Efficiency of hot paths relative to their matrix products.
 
     python benchmarks/roofline.py
 
-The rate is measured in the same turns, by products of the very shapes that a path cannot do
-without: scores, and the gradients of contexts and of class vectors, a chunk of positions at a time.
-A path's share is the time of these products by its own. Paths: the exact output side
-(``full_nll``), the sampled one (``sampled_nll`` with its rows gathered), and the same with the
-update of the rows by ``lazy_adam``. Goals: exact .70 or more, sampled .60 or more.
+The products that a path needs are timed in the same rounds, with the same shapes: scores, and the
+gradients of contexts and of class vectors, a chunk of positions at a time. The share of a path is
+the time of these products divided by its own. Paths: the exact loss (``full_nll``), the sampled
+loss (``sampled_nll`` with the gathering of its rows), and the same with the update of the rows by
+``lazy_adam``. Goals: exact .70 or more, sampled .60 or more.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Problem:
         self.random = np.random.Generator(np.random.Philox(0))
 
     def products(self, classes: int, on_cpu: int) -> None:
-        """The products alone: scores, and both gradients."""
+        """Only the products: scores and both gradients."""
         size = choose_chunk_size(0, self.context.device, classes, on_cpu)
         with torch.no_grad():
             embeddings = self.dense.weight[:classes]
@@ -64,7 +64,7 @@ class Problem:
         ).backward()
 
     def sampled(self) -> None:
-        """Draw, loss and gradients."""
+        """Sample, loss and gradients."""
         self.context.grad = None
         self.optimizer.zero_grad()
         draw = self.sampler.sample(self.targets, self.random)
@@ -73,13 +73,13 @@ class Problem:
         sampled_nll(self.context, rows, *scored, draw.log_expected_count)[0].backward()
 
     def sampled_and_updated(self) -> None:
-        """The same, and the rows updated."""
+        """The same with the update of the rows."""
         self.sampled()
         self.optimizer.step()
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     problem = Problem(options)
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -2,13 +2,12 @@
 
     python benchmarks/row_updates.py --classes 30000 500000
 
-A turn looks up the embeddings and biases of a fixed number of sampled classes, takes gradients,
-clips them and steps. The loss is a dot product with fixed numbers, since it would cost the same in
+A turn looks up the embeddings and biases of a fixed number of sampled classes, computes and clips
+gradients, and steps. The loss is a dot product with constants, because its cost is the same for
 every arm (``sampled_loss.py`` measures the real one). ``lazy_adam`` and PyTorch's SparseAdam get
 row-sparse gradients, PyTorch's fused Adam and fairseq's Adam dense ones. An arm of 500,000 classes
-of 256 dimensions needs up to 2 GB.
-Prints milliseconds, their ratio to lazy_adam with as many classes, and to the same optimizer with
-the fewest classes.
+of 256 dimensions needs up to 2 GB. Prints milliseconds, and ratios to lazy_adam with as many
+classes and to the same optimizer with the fewest classes.
 """
 
 import argparse
@@ -36,7 +35,7 @@ OPTIMIZERS: dict[str, tuple[bool, Callable]] = {
 
 
 class Arm:
-    """An output layer in training on other classes in every update."""
+    """Training of an output layer with new classes in every update."""
 
     def __init__(self, optimizer: str, classes: int, options: argparse.Namespace):
         self.options, self.device = options, torch.device(options.device)
@@ -64,7 +63,7 @@ class Arm:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     keys = [(name, classes) for classes in options.classes for name in OPTIMIZERS]
@@ -87,12 +86,12 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--classes", type=int, nargs="+", default=[30_000, 500_000])
-    parser.add_argument("--sampled", type=int, default=8192, help="classes drawn for an update")
+    parser.add_argument("--sampled", type=int, default=8192, help="classes sampled per update")
     parser.add_argument("--dimensions", type=int, default=256)
     turns.add_device(parser)
     parser.add_argument("--rounds", type=int, default=7)

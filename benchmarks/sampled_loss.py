@@ -2,10 +2,10 @@
 
     python benchmarks/sampled_loss.py --classes 128000 --positions 4000 --dimensions 512
 
-Arms: the exact loss (``losses.full_nll``), ours at every share (``losses.sampled_nll``, its draw
-and the gathering of its rows included), and plain at every share: all logits of the sample as one
-table and ``F.cross_entropy``. Prints the time by that of the exact loss, which should come near the
-share, and ours by plain.
+Arms: the exact loss (``losses.full_nll``), ours at every share (``losses.sampled_nll``, including
+sampling and the gathering of its rows), and plain at every share: all logits of the sample as one
+matrix and ``F.cross_entropy``. Prints the time relative to the exact loss, which should be near the
+share, and ours relative to plain.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from fairseq_outlayers.samplers import UniformSampler
 
 
 class Problem:
-    """A table of classes, the states to score them from, and every way to do that."""
+    """A class table, contexts, and the losses to compare."""
 
     def __init__(self, classes: int, positions: int, dimensions: int, device: str):
         generator = torch.Generator().manual_seed(0)
@@ -63,7 +63,7 @@ class Problem:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

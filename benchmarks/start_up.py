@@ -1,8 +1,8 @@
-"""Processor seconds that a process takes to start: imports, and the help of a command.
+"""CPU time of starting a process: imports, and the help of a command.
 
     PYTHONPATH=. python benchmarks/start_up.py
 
-Each arm is a new Python process. The arms take turns, in an order shuffled every round.
+Each arm is a new Python process. The arms alternate, in an order shuffled every round.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def processor_seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

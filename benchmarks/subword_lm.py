@@ -1,11 +1,11 @@
-"""Time of composed word vectors in a language model, beside vectors of every word's own.
+"""Time of composed word vectors in a language model, compared with a vector per word.
 
     python benchmarks/subword_lm.py --size small
 
-Three comparisons, arms taking turns: a training step of the softmax alone (against that of the word
-model, with the ratio of their arithmetic), a training step of the whole model (against fairseq's
-lstm_lm with the same sizes and batch), and a batch at evaluation (against the word model). Prints
-the median of the ratios over the rounds, the smallest and the largest.
+Three comparisons with alternating arms: a training step of the softmax only (relative to the word
+model, with the ratio of their operations), a training step of the whole model (relative to
+fairseq's lstm_lm with the same sizes and batch), and a batch in evaluation (relative to the word
+model). Prints the median, minimum and maximum of the ratios over the rounds.
 """
 
 import argparse
@@ -38,7 +38,7 @@ ARMS = {
 
 
 def make_dictionary(folder: Path, num_words: int) -> Dictionary:
-    """Invented words of two units; the first one has as many syllables as a word can have."""
+    """Synthetic words of two units; the first one has the maximum number of syllables."""
     words = [f"w{number}" for number in range(num_words - 4)]
     (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
     for kind, types in (("morphs", MORPHS), ("syllables", SYLLABLES)):
@@ -76,13 +76,13 @@ def make_stock(dictionary: Dictionary, size: str) -> Any:
 
 
 def arithmetic(model: Any, positions: int) -> float:
-    """Multiplications of the softmax, its classes' composition included, a class."""
+    """Multiplications of the softmax per class, including composition."""
     layer = model.decoder.output_projection
     size = model.decoder.lstm.layers[0].hidden_size
     if not hasattr(layer, "words"):
         return positions * size
     composition = layer.words.composition
-    composed = 2 * 2 * composition.output_size**2  # two highway layers of two maps each
+    composed = 2 * 2 * composition.output_size**2  # two highway layers with two maps each
     parts = layer.layers()
     if "proj" in parts:
         composed += parts["proj"].weight.numel()
@@ -118,7 +118,7 @@ def evaluation(model: Any, criterion: Any, sample: dict) -> Callable[[], None]:
 
 
 def report(title: str, times: dict[str, list[float]], extra: dict[str, str]) -> list[dict]:
-    """Print a table of ratios to the first arm, and return its figures."""
+    """Print a table of ratios to the first arm, and return its rows."""
     first = next(iter(times))
     print(f"\n{title}\n\n| arm | seconds | time / {first} (min to max) | |\n|---|---|---|---|")
     rows = []
@@ -162,7 +162,7 @@ def compare(size: str, num_words: int, rounds: int, device: str) -> list[dict]:
 
 
 def main() -> None:
-    """Measure, print the tables, write the figures."""
+    """Measure, print the tables, write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -4,9 +4,9 @@ Started by ``output_side.py`` with the Python of an environment that has TensorF
 
     python benchmarks/tensorflow_worker.py adam CLASSES POSITIONS DIMENSIONS SAMPLED THREADS
 
-Says its version when it is ready, then "done" after every turn. A turn is the forward pass of
-``tf.nn.sampled_softmax_loss`` over distinct classes drawn uniformly, its gradients, and a step of
-Keras's Adam, or of plain gradient descent (``sgd``), all in one compiled graph.
+Prints its version when ready, then "done" after every turn. A turn is the forward pass of
+``tf.nn.sampled_softmax_loss`` over distinct uniform samples, its gradients, and a step of Keras's
+Adam or of plain gradient descent (``sgd``), in one compiled graph.
 """
 
 import argparse
@@ -17,7 +17,7 @@ NUMBERS = ("classes", "positions", "dimensions", "sampled", "threads")
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -28,9 +28,9 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Set up, then a turn for each line."""
+    """Set up, then run a turn for each line."""
     options = parse_arguments()
-    import tensorflow as tf  # --help needs none
+    import tensorflow as tf  # not needed for --help
 
     classes, positions, dimensions, sampled, threads = (getattr(options, n) for n in NUMBERS)
     tf.config.threading.set_intra_op_parallelism_threads(threads)

@@ -4,7 +4,7 @@
     python benchmarks/training_step.py --classes 128000 --shares 0.5 0.25 0.05
 
 Each arm is ``luong_lstm`` with its criterion, fairseq's Adam and clipping; a turn is one update on
-a batch of random sentences of one length. Prints target tokens per second, and their ratio to the
+a batch of random sentences of equal length. Prints target tokens per second, and the ratio to the
 first output layer at the same share.
 """
 
@@ -26,7 +26,7 @@ import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 
 
 def make_task(classes: int) -> SimpleNamespace:
-    """Dictionaries of ``classes`` classes at the target and a tenth of them at the source."""
+    """A task with ``classes`` target words and a tenth as many source words."""
 
     def dictionary(size: int) -> Dictionary:
         made = Dictionary()
@@ -61,7 +61,7 @@ def make_batch(task: SimpleNamespace, sentences: int, length: int) -> dict:
 
 
 class Arm:
-    """A model in training."""
+    """Training of a model."""
 
     def __init__(self, task: Any, output_layer: str, share: float, options: argparse.Namespace):
         size = options.dimensions
@@ -79,7 +79,7 @@ class Arm:
         self.criterion.follow_updates(lambda: self.updates)
 
     def update(self, batch: dict) -> None:
-        """One forward and backward pass and one step."""
+        """One update."""
         self.optimizer.zero_grad()
         loss, _, _ = self.criterion(self.model, batch)
         (loss / batch["ntokens"]).backward()
@@ -89,7 +89,7 @@ class Arm:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table, write the results."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     task = make_task(options.classes)
@@ -117,18 +117,20 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line; the output file is named after the number of classes."""
+    """Parse the command line; the output file is named after the number of classes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--classes", type=int, default=32_000)
     parser.add_argument("--shares", type=float, nargs="+", default=[1.0])
     parser.add_argument("--output-layers", nargs="+", default=["linear", "joint"])
-    parser.add_argument("--dimensions", type=int, default=512, help="of embeddings and states")
+    parser.add_argument(
+        "--dimensions", type=int, default=512, help="of embeddings and hidden states"
+    )
     parser.add_argument("--joint-dim", type=int, default=512)
     parser.add_argument("--sampler", default="batch_negatives")
     parser.add_argument("--sentences", type=int, default=160)
-    parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
+    parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

@@ -1,4 +1,4 @@
-"""Arms that take turns in one process, and how their figures are written down."""
+"""Alternating measurements of arms in one process, and their result files."""
 
 import argparse
 import random
@@ -12,21 +12,21 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-# The recipes write figures down as well; benchmarks are scripts, which see their own folder alone.
+# Shared with the recipes; benchmarks are scripts, whose path has only their own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipes.lab import measurements
 
 FEWEST_ROUNDS = 5
-# What every call of `take_turns` measured, for the file.
+# Measurements of every call of `take_turns`, for the file.
 _taken: list[dict] = []
 
 
 def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[Any, list[float]]:
-    """Seconds of every arm in every round; each round runs all arms, in an order of its own.
+    """Seconds of every arm in every round; each round runs all arms in shuffled order.
 
-    A GPU is waited for before the clock is read. The processor's seconds beside those of the clock,
-    and the most memory of a GPU, go into the file that :func:`write` makes.
+    Times include GPU work. CPU seconds and the peak memory of a GPU are also written by
+    :func:`write`.
     """
     times: dict[Any, list[float]] = {name: [] for name in arms}
     processor: dict[Any, list[float]] = {name: [] for name in arms}
@@ -40,7 +40,7 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
             clock, of_processor = time.perf_counter(), time.process_time()
             arms[name]()
             synchronise()
-            if number > 0:  # the first round warms up
+            if number > 0:  # the first round is a warm-up
                 times[name].append(time.perf_counter() - clock)
                 processor[name].append(time.process_time() - of_processor)
                 memory[name] = max(memory[name], _peak_megabytes())
@@ -57,7 +57,7 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
 
 
 def synchronise(forget_peak: bool = False) -> None:
-    """Wait for a GPU, if one is in use."""
+    """Synchronize with a GPU, if one is in use."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
         if forget_peak:
@@ -71,12 +71,12 @@ def _peak_megabytes() -> float:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """The option ``--device``."""
+    """Add the option ``--device``."""
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
 
 
 def on(device: str, value: Any) -> Any:
-    """Tensors and modules, alone or in containers, on a device; leaves of a graph stay leaves."""
+    """Move tensors and modules, also in containers, to a device; leaf tensors stay leaves."""
 
     def move(part: Any) -> Any:
         if isinstance(part, torch.Tensor):
@@ -87,17 +87,17 @@ def on(device: str, value: Any) -> Any:
 
 
 def ratios(numerator: list[float], denominator: list[float]) -> list[float]:
-    """Round by round, ascending: whatever else the machine did hit both arms of a round alike."""
+    """Ratios within rounds, ascending; other load affects both arms of a round."""
     return sorted(n / d for n, d in zip(numerator, denominator, strict=True))
 
 
 def spread(values: list[float]) -> str:
-    """The median, the smallest and the largest."""
+    """Median, minimum and maximum."""
     return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def why_not_published(settings: Mapping[str, Any]) -> list[str]:
-    """Reasons for which figures are a trial and no results."""
+    """Reasons why the figures are a trial instead of results."""
     reasons = []
     if "dirty" in str(measurements.COMMIT):
         reasons.append(f"the checkout has changes that are not in a commit ({measurements.COMMIT})")
@@ -108,9 +108,9 @@ def why_not_published(settings: Mapping[str, Any]) -> list[str]:
 
 
 def write(output: Path, settings: dict, rows: list[dict]) -> None:
-    """A JSON file of the rows and the options that they were measured with; says where it is.
+    """Write rows and options as JSON, and print the path.
 
-    What must not be published is marked as a trial, and says why.
+    Trials are marked with the reasons.
     """
     said = {name: str(value) for name, value in settings.items()}
     reasons = why_not_published(settings)

@@ -1,4 +1,4 @@
-"""Other forms of a word under which a table of vectors may know it, and why it knows none."""
+"""Back-off forms of words for vector lookup, and reasons for missing vectors."""
 
 import html
 import re
@@ -9,7 +9,7 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def other_forms(word: str) -> Iterator[str]:
-    """Case variants first, then the same with each digit as '#' (as Di Gangi & Federico 2017).
+    """Case variants, then the same with each digit as '#' (Di Gangi & Federico 2017).
 
     ``Cats`` -> cats, CATS; ``1984`` -> ####; ``B2B`` -> b2b, B2b, then B#B, b#b, B#b.
     """
@@ -22,12 +22,12 @@ def other_forms(word: str) -> Iterator[str]:
 
 
 def diagnose(word: str, has_vector: Callable[[str], bool]) -> tuple[str, str] | None:
-    """Why a word may have no vector although what it stands for has one.
+    """Find a likely reason why a word has no vector.
 
     Args:
-        has_vector: whether the table knows a word as it stands.
+        has_vector: whether the table lists exactly this word.
     Returns:
-        The reason, and what the table knows instead; None if no reason is seen.
+        The reason and the form that has a vector; None if no reason is found.
     """
 
     def known(form: str) -> bool:
@@ -38,8 +38,8 @@ def diagnose(word: str, has_vector: Callable[[str], bool]) -> tuple[str, str] | 
         return "escapes", plain
     joined = word.replace("@-@", "-").removesuffix("@@")
     if joined != word:
-        return "marks of segmentation", joined
+        return "segmentation markers", joined
     pieces = PIECE.findall(word)
     if len(pieces) > 1 and all(map(known, pieces)):
-        return "another tokenisation", " ".join(pieces)
+        return "different tokenization", " ".join(pieces)
     return None

@@ -1,8 +1,8 @@
-"""Build candidate lists for decoding: which target words the source words of a sentence allow.
+"""Build candidate lists of target words for decoding.
 
-A list of Jean et al. (2015) is the K most frequent target words and the K' best translations of
-each source word. The file holds the translations; K and K' are chosen when decoding, up to
---per-word. With --dev-source and --dev-target, reports what the lists allow of a reference.
+A list of Jean et al. (2015) has the K most frequent target words and the K' best translations of
+each source word. The file holds the translations; K and K' (at most --per-word) are chosen when
+decoding. With --dev-source and --dev-target, reports the coverage of a reference.
 """
 
 import argparse
@@ -30,7 +30,7 @@ EXAMPLE = """example:
 
 
 def read_blocked(path: Path | None, target: DictionaryFile) -> np.ndarray:
-    """Ids of the words in a file, one a line; says how many the dictionary does not have."""
+    """Ids of the words in a file, one per line; prints how many are not in the dictionary."""
     if path is None:
         return np.empty(0, dtype=np.int64)
     index, words = target.ids(), {line.strip() for line in read_lines(path)} - {""}
@@ -45,7 +45,7 @@ def describe(
     target: DictionaryFile,
     translations: RankedTranslations,
 ) -> str:
-    """One line: what was dropped, and what the file holds."""
+    """One line about the contents of the file and the dropped words."""
     unknown = [
         len({words[number] for number in set(ids.tolist())} - dictionary.ids().keys())
         for words, ids, dictionary in (
@@ -67,12 +67,12 @@ def report_coverage(
     target: DictionaryFile,
     translations: RankedTranslations,
 ) -> None:
-    """Print the table for every pair of K and K'."""
+    """Print the coverage for every pair of K and K'."""
     listed = options.report_per_word or [n for n in REPORT_PER_WORD if n <= options.per_word]
     for per_word in listed:
         if per_word > options.per_word:
             raise UserError(
-                f"--report-per-word {per_word}: the file holds {options.per_word} translations a "
+                f"--report-per-word {per_word}: the file holds {options.per_word} translations per "
                 "word; raise --per-word"
             )
     choices = list(itertools.product(options.report_frequent or REPORT_FREQUENT, listed))
@@ -88,7 +88,7 @@ def write(
     target: DictionaryFile,
     translations: RankedTranslations,
 ) -> None:
-    """Write the candidate file and the exports, together.
+    """Write the candidate file and the exports.
 
     Raises:
         UserError: if two of them, or one and an input, are the same file.
@@ -107,8 +107,8 @@ def write(
     paths = [path for path, _ in asked]
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError(
-            "--output, --marian and --ctranslate2 are files of their own, and two of "
-            f"{', '.join(map(str, paths))} are one; name each differently"
+            "--output, --marian and --ctranslate2 need different files, but two of "
+            f"{', '.join(map(str, paths))} are equal; change one"
         )
     inputs = [options.lexicon, options.source_dictionary, options.target_dictionary]
     inputs += [p for p in (options.block, options.dev_source, options.dev_target) if p is not None]
@@ -119,7 +119,7 @@ def write(
 
 
 def whole_number(text: str) -> int:
-    """An argparse type: a whole number, zero included."""
+    """An argparse type: a whole number from 0."""
     return 0 if text == "0" else positive_int(text)
 
 
@@ -141,11 +141,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=positive_int,
         default=20,
         metavar="N",
-        help="translations of each source word to keep, the largest K' (default: 20)",
+        help="number of translations per source word, the largest K' (default: 20)",
     )
     for name, what in (
-        ("block", "words never to be produced, one a line"),
-        ("dev-source", "tokenised source text to report coverage on"),
+        ("block", "words that are never produced, one per line"),
+        ("dev-source", "tokenized source text for the coverage report"),
         ("dev-target", "its reference"),
         ("marian", "also write Marian's lexical shortlist"),
         ("ctranslate2", "also write CTranslate2's vmap.txt"),
@@ -158,7 +158,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"words that the vmap.txt always allows (default: {FREQUENT})",
     )
     for name, default, what, limit in (
-        ("frequent", REPORT_FREQUENT, "K, with </s> and <unk> counted", ""),
+        ("frequent", REPORT_FREQUENT, "K, including </s> and <unk>", ""),
         ("per-word", REPORT_PER_WORD, "K'", ", up to --per-word"),
     ):
         parser.add_argument(
@@ -166,7 +166,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
             type=whole_number,
             nargs="+",
             metavar="N",
-            help=f"{what}, to report coverage for (default: {' '.join(map(str, default))}{limit})",
+            help=f"{what} of the coverage report (default: {' '.join(map(str, default))}{limit})",
         )
     return parser.parse_args(arguments)
 
@@ -189,8 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(describe(lexicon, source, target, translations))
     if not len(translations.targets):
         raise UserError(
-            f"{options.lexicon}: no entry is in both dictionaries; build it from the text that "
-            "the dictionaries were made of"
+            f"{options.lexicon}: no entry is in both dictionaries; build it from the text of the "
+            "dictionaries"
         )
     if options.dev_source is not None:
         report_coverage(options, source, target, translations)

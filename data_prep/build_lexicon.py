@@ -1,10 +1,10 @@
-"""Build a lexical table, t(target word | source word), from a tokenised parallel corpus.
+"""Build a lexical table, t(target word | source word), from a tokenized parallel corpus.
 
-By default with IBM Model 1, built in and deterministic. Or from word alignments (--alignments, in
-Pharaoh's format), by another aligner (--aligner eflomal: pip install eflomal; its alignments differ
-from run to run), or by converting a table (--table: of fast_align -p, or a lex.s2t). Model 1 keeps
-all co-occurring word pairs in memory: beyond some million sentence pairs, import a table.
-The table is for build_candidates.py, and a dictionary for the replacement of unknown words.
+By default with IBM Model 1, which is built in and deterministic. Alternatively from word alignments
+(--alignments, Pharaoh format), by another aligner (--aligner eflomal: pip install eflomal; not
+deterministic), or by converting a table (--table: of fast_align -p, or a lex.s2t). Model 1 keeps
+all co-occurring word pairs in memory: for more than some million sentence pairs, convert a table.
+The table is the input of build_candidates.py, and a dictionary for replacing unknown words.
 """
 
 import argparse
@@ -66,13 +66,13 @@ ALIGNERS = {"ibm1": by_ibm_model1, "eflomal": by_eflomal}
 def from_alignments(options: argparse.Namespace, links: Path) -> Lexicon:
     """Relative frequencies of the links in a Pharaoh file."""
     texts = [options.source, options.target]
-    # An empty file of links is a mistake as well, so all three are counted together.
+    # All three are counted, because an empty file of links is an error, too.
     count_parallel_lines([*texts, links])
     return count_links(read_parallel(texts), read_lines(links), links)
 
 
 def build(options: argparse.Namespace) -> Lexicon:
-    """The table that the command line asks for."""
+    """Build the table according to the options."""
     if options.table is not None:
         return read_table(options.table, options.table_format or TABLE_FORMAT)
     if options.source is None or options.target is None:
@@ -88,34 +88,37 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--source", type=Path, metavar="FILE", help="tokenised source text")
+    parser.add_argument("--source", type=Path, metavar="FILE", help="tokenized source text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the table")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
-        "--aligner", choices=sorted(ALIGNERS), default="ibm1", help="default: ibm1, built in"
+        "--aligner", choices=sorted(ALIGNERS), default="ibm1", help="default: ibm1 (built in)"
     )
     kind.add_argument(
-        "--alignments", type=Path, metavar="FILE", help="count these links, lines of 0-0 1-2 ..."
+        "--alignments",
+        type=Path,
+        metavar="FILE",
+        help="count the links of this file, lines of 0-0 1-2 ...",
     )
     kind.add_argument("--table", type=Path, metavar="FILE", help="convert this table")
     parser.add_argument(
         "--table-format",
         choices=sorted(TABLE_FORMATS),
-        help=f"of --table (default: {TABLE_FORMAT})",
+        help=f"format of --table (default: {TABLE_FORMAT})",
     )
     parser.add_argument(
         "--iterations",
         type=up_to(10_000),
         metavar="N",
-        help=f"of EM, by --aligner ibm1 (default: {ITERATIONS})",
+        help=f"iterations of EM for --aligner ibm1 (default: {ITERATIONS})",
     )
     parser.add_argument(
         "--per-word",
         type=positive_int,
         default=100,
         metavar="N",
-        help="keep the N best translations of a word (default: 100)",
+        help="keep the N best translations per word (default: 100)",
     )
     options = parser.parse_args(arguments)
     model1 = options.aligner == "ibm1" and options.alignments is None and options.table is None
@@ -126,7 +129,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the table named by ``--output``."""
+    """Build and write the table."""
     options = parse_arguments(arguments)
     inputs = [options.source, options.target, options.alignments, options.table]
     given = [path for path in inputs if path is not None]

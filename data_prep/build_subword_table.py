@@ -1,9 +1,9 @@
-"""Cut the words of a fairseq dictionary into characters, syllables or morphs.
+"""Split the words of a fairseq dictionary into characters, syllables or morphs.
 
 The table is written beside the dictionary, dict.de.txt -> morphs.de.txt, where models that compose
-word vectors (--arch subword_lm, --output-layer subword) look for it. A line is a word, a tab, and
-its units with single spaces between them. fairseq's specials (</s>, <unk>, ...) are not in it: they
-are one unit each. So are the words with which fairseq fills a dictionary up (madeupword0000, ...).
+word vectors (--arch subword_lm, --output-layer subword) expect it. A line is a word, a tab, and its
+units separated by single spaces. fairseq's specials (</s>, <unk>, ...) are not listed: they are one
+unit each. fairseq's padding words (madeupword0000, ...) are one unit each, too.
 """
 
 import argparse
@@ -27,7 +27,7 @@ EXAMPLE = """example:
 
 
 def unseen_words(texts: Sequence[Path], known: Sequence[str]) -> list[str]:
-    """The words of some texts that a dictionary lacks, in the order of their first appearance."""
+    """Words of some texts that are not in the dictionary, in order of first occurrence."""
     found = dict.fromkeys(
         word for text in texts for line in read_lines(text) for word in line.split()
     )
@@ -39,7 +39,7 @@ def cut_all(words: Iterable[str], cut: Cutter) -> SubwordTable:
     """The units of every word.
 
     Raises:
-        UserError: if the units of a word, put together, are not the word.
+        UserError: if the units of a word do not concatenate to the word.
     """
     table = {}
     for word in words:
@@ -50,7 +50,7 @@ def cut_all(words: Iterable[str], cut: Cutter) -> SubwordTable:
 
 
 def describe(table: SubwordTable, units: str) -> list[str]:
-    """How many units there are, how many a word has, and which words a sum cannot tell apart."""
+    """Numbers of units, units per word, and words that differ only in the order of units."""
     lengths = sorted(map(len, table.values()))
     types = len({unit for parts in table.values() for unit in parts})
     percentile = lengths[min(len(lengths) - 1, round(0.99 * len(lengths)))]
@@ -69,7 +69,7 @@ def describe(table: SubwordTable, units: str) -> list[str]:
 
 
 def frequent(table: SubwordTable, number: int = 5) -> str:
-    """The units that most words have."""
+    """The most frequent units, counted once per word."""
     counts = Counter(unit for parts in table.values() for unit in set(parts))
     return ", ".join(f"{unit} ({count:,})" for unit, count in counts.most_common(number))
 
@@ -91,7 +91,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--segmentations",
         type=Path,
         metavar="FILE",
-        help="morphs: use these (morfessor-train -S FILE) instead of training on the dictionary",
+        help="morphs: use this output of morfessor-train -S instead of training on the dictionary",
     )
     parser.add_argument(
         "--also-words-of",
@@ -99,20 +99,20 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=[],
         type=Path,
         metavar="TEXT",
-        help="cut the words of these texts too that the dictionary lacks, so that "
-        "fairseq_outlayers open-vocabulary can score them; nothing is trained on them",
+        help="also split words of these texts that are not in the dictionary, so that "
+        "fairseq_outlayers open-vocabulary can score them; not used for training",
     )
     parser.add_argument(
-        "--seed", type=positive_int, default=1, metavar="N", help="of Morfessor (default: 1)"
+        "--seed", type=positive_int, default=1, metavar="N", help="seed of Morfessor (default: 1)"
     )
     options = parser.parse_args(arguments)
     if options.segmentations and options.units != "morphs":
-        parser.error(f"--segmentations are of morphs, and --units is {options.units}: choose one")
+        parser.error(f"--segmentations needs --units morphs, not {options.units}")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the table of the dictionary named on the command line."""
+    """Write the subword table of a dictionary."""
     options = parse_arguments(arguments)
     listed = DictionaryFile.read(options.dictionary).words()
     words = [word for word in listed if not is_padding_word(word)]

@@ -1,4 +1,4 @@
-"""How much of a reference translation candidate lists allow, by K and K'."""
+"""Coverage of a reference translation by candidate lists, for each K and K'."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,12 +12,12 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Coverage(NamedTuple):
-    """What the lists of one choice of K and K' allow, without copies or with them."""
+    """Coverage by the lists for one choice of K and K'."""
 
     frequent: int  # K
     per_word: int  # K'
     tokens: float  # share of the target tokens, without </s>
-    sentences: float  # share of the sentences with every token in their list
+    sentences: float  # share of sentences whose tokens are all in their list
     mean_size: float  # of the lists, with </s> and <unk>
 
 
@@ -29,15 +29,15 @@ class Counts:
 
 
 class CoverageReport:
-    """Counts target tokens by how frequent a word must be listed to allow them.
+    """Counts the target tokens that candidate lists cover.
 
-    Everything is counted twice: without copies, and with them (``--candidate-copies``: each word of
-    the source that the target dictionary has too is a candidate).
+    Everything is counted without copies and with them (``--candidate-copies``: each source word
+    that is in the target dictionary is a candidate).
 
     Args:
         translations: of the source words.
         source, target: the dictionaries.
-        choices: pairs of K, which counts ``</s>`` and ``<unk>``, and K'.
+        choices: pairs of K (including ``</s>`` and ``<unk>``) and K'.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class CoverageReport:
         known = words[words >= 0]
         by_translation = np.full(len(known), NEVER)
         if len(listed):
-            place = np.searchsorted(listed, known).clip(max=len(listed) - 1)
-            by_translation = np.where(listed[place] == known, ranks[place], NEVER)
+            index = np.searchsorted(listed, known).clip(max=len(listed) - 1)
+            by_translation = np.where(listed[index] == known, ranks[index], NEVER)
         copies = np.setdiff1d(self._copies(source), self.translations.blocked)
         self.num_sentences += 1
         self.num_tokens += len(words)
@@ -88,13 +88,13 @@ class CoverageReport:
                 counts.sizes[number] += min(limit, self.num_frequent) + 2 + len(added) + more
 
     def _copies(self, source: str) -> np.ndarray:
-        """Target words that are spelled like a word of the sentence, both in their dictionary."""
+        """Ids of target words that equal a source word of the sentence; both must be known."""
         known, same = self.indices
         found = {same[word] for word in source.split() if word in known and word in same}
         return np.array(sorted(found), dtype=np.int64)
 
     def _translation_ranks(self, source: str) -> tuple[np.ndarray, np.ndarray]:
-        """RankedTranslations of a sentence's words, ascending, and the best rank that each has."""
+        """Translations of a sentence's words, ids ascending, and the best rank of each."""
         ids = {self.indices[0][word] for word in source.split() if word in self.indices[0]}
         rows = [self.translations.row(number) for number in sorted(ids)]
         targets = np.concatenate([*rows, np.empty(0, dtype=np.int64)]).astype(np.int64)
@@ -104,7 +104,7 @@ class CoverageReport:
         return listed, ranks[order][first]
 
     def rows(self, with_copies: bool = False) -> Iterator[Coverage]:
-        """The result for each choice."""
+        """The coverage for each choice."""
         counts = self.counts_with_copies if with_copies else self.counts
         for number, (frequent, per_word) in enumerate(self.choices):
             yield Coverage(

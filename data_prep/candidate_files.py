@@ -1,11 +1,11 @@
-"""Candidate lists as files: for this package's decoder, for Marian and for CTranslate2."""
+"""Candidate files for this package's decoder, Marian and CTranslate2."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-import common  # noqa: F401  (finds the package of this checkout)
+import common  # noqa: F401  (adds this checkout's package to the path)
 from fairseq_outlayers.formats.candidate_file import CandidateFile
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import Lexicon
@@ -13,12 +13,12 @@ from fairseq_outlayers.formats.output_file import OutputFile
 
 
 class RankedTranslations(NamedTuple):
-    """The best translations of every source word, as ids, in rows one after the other."""
+    """The best translations of every source word, as ids, in compressed rows."""
 
     offsets: np.ndarray  # row s is targets[offsets[s] : offsets[s + 1]]
     targets: np.ndarray
     probabilities: np.ndarray
-    blocked: np.ndarray  # ids of target words that are never to be produced
+    blocked: np.ndarray  # ids of target words that are never produced
 
     @classmethod
     def select(
@@ -29,7 +29,7 @@ class RankedTranslations(NamedTuple):
         per_word: int,
         blocked: np.ndarray,
     ) -> "RankedTranslations":
-        """The ``per_word`` best entries of each word, of those that the dictionaries have."""
+        """The ``per_word`` best entries of each word whose words are in the dictionaries."""
         ids = _ids(lexicon.source_words, source), _ids(lexicon.target_words, target)
         known = (ids[0][lexicon.sources] >= 0) & (ids[1][lexicon.targets] >= 0)
         known &= ~np.isin(ids[1][lexicon.targets], blocked)
@@ -45,13 +45,13 @@ class RankedTranslations(NamedTuple):
         return cls(offsets, best.targets, best.probabilities, blocked)
 
     def row(self, source_id: int) -> np.ndarray:
-        """Translations of a word, the most probable first."""
+        """Translations of a word, most probable first."""
         return self.targets[self.offsets[source_id] : self.offsets[source_id + 1]]
 
     def write(
         self, output: OutputFile, source: DictionaryFile, target: DictionaryFile, per_word: int
     ) -> None:
-        """The file that ``--candidates`` of the decoder reads."""
+        """Write the file for the decoder's ``--candidates``."""
         CandidateFile(self.offsets, self.targets, self.blocked, per_word).write(
             output, source, target
         )
@@ -59,7 +59,7 @@ class RankedTranslations(NamedTuple):
     def write_marian(
         self, output: OutputFile, source: DictionaryFile, target: DictionaryFile
     ) -> None:
-        """Marian's lexical shortlist: ``TARGET SOURCE P`` lines."""
+        """Write Marian's lexical shortlist: ``TARGET SOURCE P`` lines."""
         for source_id, word in enumerate(source.symbols):
             row = slice(self.offsets[source_id], self.offsets[source_id + 1])
             for target_id, p in zip(self.targets[row], self.probabilities[row], strict=True):
@@ -72,7 +72,7 @@ class RankedTranslations(NamedTuple):
         target: DictionaryFile,
         frequent: Sequence[int],
     ) -> None:
-        """CTranslate2's ``vmap.txt``: first what is always allowed, then a line a source word."""
+        """Write CTranslate2's ``vmap.txt``: words always allowed, then a line per source word."""
         output.write_line("\t" + " ".join(target.symbols[number] for number in frequent))
         for source_id, word in enumerate(source.symbols):
             if row := [target.symbols[number] for number in self.row(source_id)]:
@@ -80,6 +80,6 @@ class RankedTranslations(NamedTuple):
 
 
 def _ids(words: Sequence[str], dictionary: DictionaryFile) -> np.ndarray:
-    """The id of each word, -1 for one that the dictionary does not have."""
+    """The id of each word, -1 if it is not in the dictionary."""
     index = dictionary.ids()
     return np.array([index.get(word, -1) for word in words], dtype=np.int64)

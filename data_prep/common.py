@@ -1,8 +1,8 @@
-"""What the command lines of data preparation share: arguments, errors as lines, progress.
+"""Shared by the commands of data preparation: arguments, one-line errors, progress.
 
-The commands are scripts run by path (``python data_prep/NAME.py``), so this module is imported
-as ``common``: Python puts a script's own folder first on its search path. Importing it puts this
-checkout's ``fairseq_outlayers`` next, whose ``formats`` the commands share with the package.
+The commands are scripts run by path (``python data_prep/NAME.py``). Python puts a script's folder
+first on its search path, so this module is imported as ``common``. Importing it adds this
+checkout's ``fairseq_outlayers`` to the path, whose ``formats`` the commands use.
 """
 
 import argparse
@@ -20,21 +20,21 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from fairseq_outlayers.errors import UserError, changes_nothing
 
 Item = TypeVar("Item")
-tqdm.monitor_interval = 0  # no thread of its own: a process with threads should not fork
-QUIET_SECONDS = 20.0  # off a terminal, progress is shown only after, and every, so many seconds
+tqdm.monitor_interval = 0  # no monitor thread: a process with threads should not fork
+QUIET_SECONDS = 20.0  # if not a terminal, show progress only after, and every, so many seconds
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser whose errors take one line on stderr, without the usage."""
+    """An argument parser that prints errors in one line on stderr, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (--help shows an example)\n")
 
 
 def run(main: Callable[[], None]) -> None:
-    """Call ``main``; turn user errors into one line on stderr and exit code 2.
+    """Call ``main``; print user errors in one line on stderr and exit with code 2.
 
-    SIGTERM becomes ``SystemExit``, so that temporary files are removed as after any other error.
+    SIGTERM becomes ``SystemExit``, so that temporary files are removed as after other errors.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -68,14 +68,14 @@ worker_count = up_to(1_000)
 
 
 def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:
-    """Refuse options that would change nothing.
+    """Reject options without effect.
 
     Args:
-        acts: whether they change anything.
-        where: they do not, in words.
-        names: of options that are None unless they are given.
+        acts: whether they have an effect.
+        where: the situation in which they have none, for the message.
+        names: of options whose default is None.
     Raises:
-        UserError: if one of them is given all the same.
+        UserError: if one of them is given but has no effect.
     """
     for name in names:
         value = getattr(options, name.replace("-", "_"))
@@ -84,7 +84,7 @@ def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str
 
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input``, ``--output`` and ``--languages``, which name files PREFIX.LANGUAGE."""
+    """Add ``--input``, ``--output`` and ``--languages``, for files PREFIX.LANGUAGE."""
     parser.add_argument("--input", required=True, metavar="PREFIX", help="read PREFIX.LANGUAGE")
     parser.add_argument("--output", required=True, metavar="PREFIX", help="write PREFIX.LANGUAGE")
     parser.add_argument(
@@ -93,7 +93,7 @@ def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def language_files(prefix: str, languages: Sequence[str]) -> list[Path]:
-    """``PREFIX.LANGUAGE`` for each language; raises UserError when a language is named twice."""
+    """``PREFIX.LANGUAGE`` for each language; raises UserError if a language is given twice."""
     for position, language in enumerate(languages):
         if language in languages[:position]:
             raise UserError(f"--languages names {language!r} twice; name each language once")
@@ -101,7 +101,7 @@ def language_files(prefix: str, languages: Sequence[str]) -> list[Path]:
 
 
 def input_files(prefix: str, languages: Sequence[str]) -> list[Path]:
-    """:func:`language_files` of ``--input``; raises UserError when it names one of them whole."""
+    """:func:`language_files` of ``--input``; raises UserError if it is the full name of one."""
     files = language_files(prefix, languages)
     stem, _, language = prefix.rpartition(".")
     if language in languages and Path(prefix).is_file() and not files[0].exists():
@@ -118,7 +118,7 @@ def progress(
     unit: str = " lines",
     file: TextIO | None = None,
 ) -> Iterable[Item]:
-    """Show progress on stderr (or ``file``): on a terminal, or anywhere when the work is long."""
+    """Show progress on stderr (or ``file``); if that is no terminal, only for long operations."""
     file = file or sys.stderr
     delay, interval = (0.3, 0.1) if file.isatty() else (QUIET_SECONDS, QUIET_SECONDS)
     return tqdm(

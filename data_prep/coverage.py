@@ -1,4 +1,4 @@
-"""How much of a text a training vocabulary and a table of vectors know, in tokens and types."""
+"""Coverage of a text by a training vocabulary and a vector table, in tokens and types."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ OWN, BY_FORM, COMPOSED, NONE = "own vector", "by another form", "from subwords",
 
 @dataclass(frozen=True)
 class Coverage:
-    """A text's words by what is known of them.
+    """The words of a text, by what covers them.
 
     Attributes:
         counts: occurrences of each word in the text.
@@ -28,7 +28,7 @@ class Coverage:
     internal: Callable[[str], bool]
 
     def lines(self) -> Iterator[str]:
-        """Some lines for the user: shares first, then words unknown to either side or to both."""
+        """The report: shares by kind of vector, then words unknown to the model or to both."""
         yield f"{self.name}: {self._amount(lambda _: True)}"
         for kind in (OWN, BY_FORM, COMPOSED, NONE):
             if any(self.source(word) == kind for word in self.counts):
@@ -62,7 +62,7 @@ class Coverage:
 def failures(
     counts: Counter[str], source: Callable[[str], str], has_vector: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Lines about words without a vector: those that a reason is seen for, then the others."""
+    """Report words without a vector: first those with a known reason, then the others."""
     groups: dict[str, list[str]] = {}
     for word, count in counts.most_common():
         if source(word) in (OWN, BY_FORM):
@@ -72,8 +72,8 @@ def failures(
             reason, instead = found
             groups.setdefault(reason, []).append(f"{word} ({count}; known: {instead})")
         elif source(word) == NONE:
-            groups.setdefault("no reason seen", []).append(f"{word} ({count})")
-    for reason in sorted(groups, key=lambda reason: reason == "no reason seen"):
+            groups.setdefault("unknown reason", []).append(f"{word} ({count})")
+    for reason in sorted(groups, key=lambda reason: reason == "unknown reason"):
         shown = ", ".join(groups[reason][:EXAMPLES])
         more = ", ..." if len(groups[reason]) > EXAMPLES else ""
         yield f"  without a vector, {reason}: {len(groups[reason]):,} types: {shown}{more}"

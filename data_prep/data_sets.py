@@ -1,6 +1,6 @@
-"""The data sets that ``download.py`` knows: where each file lies and the SHA-256 of its content.
+"""The data sets of ``download.py``: addresses and SHA-256 checksums.
 
-The checksums are those of the decompressed text, so they serve a .gz file and a plain one alike.
+Checksums are of the decompressed text, so they apply to .gz and plain files.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def multi30k() -> list[RemoteFile]:
 
 
 def multi30k_mono() -> list[RemoteFile]:
-    """Task 2: five more captions an image in English and German, written independently."""
+    """Task 2: five more captions per image in English and German, written independently."""
     return [
         RemoteFile(
             name,

@@ -1,7 +1,7 @@
-"""Fetch a named data set, check its checksums and write its files decompressed.
+"""Download a data set, verify its checksums and write the decompressed files.
 
-Files come from a local mirror (--from DIR, or the environment variable OUTLAYERS_DATA), otherwise
-from their public address. Files that are there with the right content are not fetched again.
+Files come from a local mirror (--from DIR, or the environment variable OUTLAYERS_DATA) or from
+their public address. Existing files with the right checksum are skipped.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def sha256(data: bytes) -> str:
 
 
 def download(url: str) -> bytes:
-    """The bytes at an address; UserError after three attempts, or at once if it is not there."""
+    """Download a file; raises UserError after three attempts, or at once if it does not exist."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response:
@@ -51,13 +51,13 @@ def download(url: str) -> bytes:
         if attempt < ATTEMPTS:
             time.sleep(attempt)
     raise UserError(
-        f"{url}: cannot be downloaded after attempt {attempt}: {reason}; try again later, or "
+        f"{url}: download failed after attempt {attempt}: {reason}; try again later, or "
         "give a local mirror with --from DIR"
     )
 
 
 def read_mirror(mirror: Path, file: RemoteFile) -> tuple[Path, bytes]:
-    """The path and the bytes of a file in a local mirror, compressed or plain."""
+    """Path and content of a file in a local mirror, compressed or plain."""
     for path in (mirror / f"{file.mirror}.gz", mirror / file.mirror):
         if path.is_file():
             return path, path.read_bytes()
@@ -71,7 +71,7 @@ def fetch(file: RemoteFile, mirror: Path | None) -> bytes:
     """The decompressed, verified content of a file.
 
     Raises:
-        UserError: if it cannot be had, is damaged, or has another checksum.
+        UserError: if it is unavailable, damaged, or has another checksum.
     """
     if mirror is None:
         source, data = file.url, download(file.url)
@@ -92,7 +92,7 @@ def fetch(file: RemoteFile, mirror: Path | None) -> bytes:
 
 
 def is_present(path: Path, file: RemoteFile) -> bool:
-    """Whether the file has been written before, with the right content."""
+    """Whether the file exists with the right checksum."""
     return path.is_file() and sha256(path.read_bytes()) == file.sha256
 
 
@@ -103,7 +103,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", choices=DATA_SETS, metavar="NAME", help=", ".join(DATA_SETS))
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="write files here")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
     parser.add_argument(
         "--from",
         dest="mirror",
@@ -116,12 +116,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files of the data set named on the command line."""
+    """Download the data set."""
     options = parse_arguments(arguments)
     files = DATA_SETS[options.name]
     wanted = [file for file in files if not is_present(options.out / file.name, file)]
     bar = progress(wanted, len(wanted), "fetching", " files")
-    # All checksums are checked before the first file is written.
+    # All checksums are verified before the first file is written.
     contents = {file.name: fetch(file, options.mirror) for file in bar}
     with write_together([options.out / name for name in contents]) as outputs:
         for output, content in zip(outputs, contents.values(), strict=True):
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tokens = sum(output.tokens for output in outputs)
     print(
         f"wrote {len(outputs)} files of {options.name} to {options.out} "
-        f"({lines:,} lines, {tokens:,} tokens; {len(files) - len(wanted)} were there)"
+        f"({lines:,} lines, {tokens:,} tokens; {len(files) - len(wanted)} existed)"
     )
 
 

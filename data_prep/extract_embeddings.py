@@ -1,15 +1,15 @@
-"""Make a table of external word vectors for the source side of a model, and its dictionary.
+"""Make a table of external word vectors for source words, and its dictionary.
 
 The dictionary lists the words of the training text by frequency, then every other word of the
-vectors' file, so that a word first met in testing has its own vector too. Writes
+vector file, so that words unseen in training have their own vectors too. Writes
 
-    PREFIX.npy        the table, a row for each symbol of the dictionary; opened without loading
+    PREFIX.npy        the table, a row per symbol of the dictionary; memory-mapped
     PREFIX.npy.json   its checksums
     PREFIX.dict.txt   for fairseq-preprocess --srcdict
 
-A word that the vectors do not know under its own form gets the vector of a case variant, else that
-of the form with '#' for digits, else one from subwords (fastText's .bin, model2vec), else the mean
-of all vectors. </s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
+A word that is not in the vector file gets the vector of a case variant, else that of the form with
+'#' for digits, else one from subwords (fastText's .bin, model2vec), else the mean of all vectors.
+</s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
 """
 
 import argparse
@@ -42,7 +42,7 @@ EXAMPLE = """example:
 
 
 def count_words(paths: Sequence[Path]) -> dict[Path, Counter[str]]:
-    """Occurrences of every word in each text, as fairseq splits it."""
+    """Word counts of each text, split as by fairseq."""
     found = {}
     for path in paths:
         lines = progress(read_lines(path), count_lines(path), f"reading {path.name}")
@@ -51,13 +51,13 @@ def count_words(paths: Sequence[Path]) -> dict[Path, Counter[str]]:
 
 
 def by_frequency(counts: Counter[str]) -> list[str]:
-    """Words in the order of fairseq's dictionaries, without its own symbols."""
+    """Words in the order of fairseq's dictionaries, without its special symbols."""
     words = (word for word in counts if word not in SPECIALS)
     return sorted(words, key=lambda word: (-counts[word], word))
 
 
 def extract(options: argparse.Namespace) -> None:
-    """Write table, sidecar and dictionary, and say what they cover."""
+    """Write table, checksums and dictionary, and print their coverage."""
     training, texts = count_words([options.train])[options.train], count_words(options.text)
     form = detect_format(options.vectors) if options.format == "auto" else options.format
     vectors = FORMATS[form](options.vectors)
@@ -93,12 +93,12 @@ def describe(
     norms: dict[str, float],
     texts: dict[Path, Counter[str]],
 ) -> None:
-    """Print what was read and how much of each text it covers."""
+    """Print what was read and the coverage of each text."""
     print(
         f"{options.vectors}: {extraction.count:,} words, {extraction.vectors.dimensions} dimensions"
     )
     for reason, number in sorted(extraction.skipped.items()):
-        print(f"  passed over, {reason}: {number:,}")
+        print(f"  skipped, {reason}: {number:,}")
     print("  norm: " + ", ".join(f"{name} {value:g}" for name, value in norms.items()))
     size = min(options.internal_vocabulary or extraction.trained, extraction.trained)
     internal: Callable[[str], bool] = lambda word: extraction.rows.get(word, size) < size  # noqa: E731
@@ -131,11 +131,14 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=[],
         type=Path,
         metavar="FILE",
-        help="other texts: their coverage is shown, and their words get a vector by back-off",
+        help="other texts: report their coverage, and give their words a vector by back-off",
     )
     parser.add_argument("--output", required=True, metavar="PREFIX")
     parser.add_argument(
-        "--precision", choices=PRECISIONS, default="fp16", help="of the table (default: fp16)"
+        "--precision",
+        choices=PRECISIONS,
+        default="fp16",
+        help="precision of the table (default: fp16)",
     )
     parser.add_argument(
         "--limit", type=positive_int, metavar="N", help="read only the first N words of the vectors"
@@ -144,14 +147,14 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--internal-vocabulary",
         type=positive_int,
         metavar="N",
-        help="symbols, specials included, that the model will have embeddings of its own for; only "
-        "for what is printed (default: all words of the training text)",
+        help="number of symbols (with specials) that have embeddings in the model; affects only "
+        "the report (default: all words of the training text)",
     )
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the table of the files named on the command line."""
+    """Make the table."""
     extract(parse_arguments(arguments))
 
 

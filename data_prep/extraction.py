@@ -1,4 +1,4 @@
-"""From a file of word vectors and the words of some texts to the rows of a table."""
+"""Extraction of table rows from a word vector file, for the words of some texts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,12 +17,12 @@ PADDING, END, UNKNOWN = 1, 2, 3
 
 
 class Extraction:
-    """Reads a file of vectors into the rows of a table.
+    """Copies word vectors into the rows of a table.
 
     Args:
-        vectors: the file.
-        table: to write into.
-        training: the training text's words, the most frequent first.
+        vectors: the vector file.
+        table: output.
+        training: words of the training text, most frequent first.
     """
 
     def __init__(self, vectors: VectorFile, table: TableWriter, training: Sequence[str]):
@@ -31,19 +31,19 @@ class Extraction:
         self.training = training
         self.rows = {symbol: row for row, symbol in enumerate((*SPECIALS, *training))}
         self.trained = len(self.rows)
-        self.filled = bytearray(self.trained)  # of the training words, those with a vector
-        self.sources: dict[str, str] = {}  # of words without a vector of their own
+        self.filled = bytearray(self.trained)  # which training words have a vector
+        self.sources: dict[str, str] = {}  # source of the vectors of words not in the file
         self.skipped: Counter[str] = Counter()
         self.count = 0
         self.norm_sum = 0.0
-        self.sums = np.zeros((2, vectors.dimensions))  # of the vectors, of their squares
+        self.sums = np.zeros((2, vectors.dimensions))  # of vectors and of their squares
 
     def read(self, limit: int | None) -> None:
-        """Copy the file's vectors; words beyond the training text get new rows, in file order."""
+        """Copy all vectors; words not in the training text get new rows, in file order."""
         for words, vectors in progress(self._limited(limit), 0, "reading vectors", " blocks"):
             rows = list(map(self._row_for, words))
             used = [position for position, row in enumerate(rows) if row is not None]
-            # The rows of training words lie anywhere; the new ones follow each other.
+            # Rows of training words are scattered; new rows are consecutive.
             for chosen in (
                 [position for position in used if rows[position] < self.trained],
                 [position for position in used if rows[position] >= self.trained],
@@ -55,7 +55,7 @@ class Extraction:
             raise UserError("the file of vectors has no usable word; check --vectors and --format")
 
     def add_other_forms(self, counts: Counter[str]) -> None:
-        """Find a vector for the words of a text that have none of their own."""
+        """Find back-off vectors for the words of a text."""
         for word in counts:
             if word in SPECIALS or word in self.sources or self.has_vector(word):
                 continue
@@ -70,7 +70,7 @@ class Extraction:
                 self._write(self.rows.setdefault(word, len(self.rows)), vector)
 
     def add_shared_rows(self) -> dict[str, float]:
-        """Write the rows of the specials and of training words without a vector; norms of all."""
+        """Write the rows of specials and of training words without a vector; returns norms."""
         mean = self.sums[0] / self.count
         deviation = np.sqrt(np.maximum(self.sums[1] / self.count - mean**2, 0))
         special_rows = {PADDING: 0 * mean, END: mean + deviation, UNKNOWN: mean, 0: mean}
@@ -86,7 +86,7 @@ class Extraction:
         }
 
     def has_vector(self, word: str) -> bool:
-        """Whether the file lists the word as it stands."""
+        """Whether the file lists exactly this word."""
         row = self.rows.get(word)
         if row is None or row < len(SPECIALS) or word in self.sources:
             return False
@@ -109,9 +109,9 @@ class Extraction:
                     return
 
     def _row_for(self, word: str) -> int | None:
-        """The row to write a word's vector to, or None if the word is of no use."""
+        """The row for a word's vector, or None if the word is unusable."""
         if word.split() != [word]:
-            # fairseq splits a sentence wherever Python sees white space.
+            # fairseq splits sentences at all Unicode white space.
             self.skipped["not UTF-8" if not word else "contain white space"] += 1
             return None
         row = self.rows.get(word)
@@ -122,7 +122,7 @@ class Extraction:
             self.skipped["fairseq's own symbols"] += 1
             return None
         if row >= self.trained or self.filled[row]:
-            self.skipped["listed twice, the first counts"] += 1
+            self.skipped["listed twice; the first is used"] += 1
             return None
         self.filled[row] = 1
         return row

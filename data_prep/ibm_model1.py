@@ -1,6 +1,6 @@
 """Word translation probabilities by IBM Model 1 (Brown et al. 1993), in NumPy.
 
-Deterministic: the model is convex, starts uniform, and is added up in a fixed order.
+Deterministic: the objective is convex, initialization is uniform, and sums have a fixed order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,19 +11,19 @@ import numpy as np
 from common import progress
 from fairseq_outlayers.formats.lexicon import Lexicon
 
-BLOCK_PAIRS = 4_000_000  # word pairs in memory at once while the pairs are numbered
+BLOCK_PAIRS = 4_000_000  # word pairs in memory while the pairs are numbered
 
 
 class Corpus(NamedTuple):
-    """One side of a parallel corpus as numbers."""
+    """One side of a parallel corpus as word ids."""
 
     words: list[str]
-    ids: np.ndarray  # all tokens of all lines, one after the other
+    ids: np.ndarray  # tokens of all lines, concatenated
     lengths: np.ndarray  # tokens of each line
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> "Corpus":
-        """Words are numbered as they first occur."""
+        """Words are numbered by first occurrence."""
         numbers: dict[str, int] = {}
         ids: list[int] = []
         lengths: list[int] = []
@@ -37,15 +37,15 @@ class Corpus(NamedTuple):
 class Block(NamedTuple):
     """Every (source token, target token) of some sentence pairs, grouped by target token."""
 
-    entries: np.ndarray  # which entry of the table each is, (P,)
-    group_sizes: np.ndarray  # source tokens that each target token meets, the empty one included
+    entries: np.ndarray  # index into the table, (P,)
+    group_sizes: np.ndarray  # source tokens per target token, including the empty word
 
 
 def ibm_model1(source: Corpus, target: Corpus, iterations: int) -> Lexicon:
-    """``t(target word | source word)`` after so many iterations of EM.
+    """``t(target word | source word)`` after EM.
 
-    Every source sentence also has the empty word, which explains target words that nothing else
-    does; its own row is not returned.
+    Every source sentence also has the empty word, for target words without a source; its row is not
+    returned.
     """
     empty = len(source.words)
     blocks, sources, targets = _number_pairs(source, target, empty)
@@ -65,7 +65,7 @@ def ibm_model1(source: Corpus, target: Corpus, iterations: int) -> Lexicon:
 def _number_pairs(
     source: Corpus, target: Corpus, empty: int
 ) -> tuple[list[Block], np.ndarray, np.ndarray]:
-    """The blocks, and the source and target word of each entry of the table, ascending."""
+    """The blocks, and the source and target word of each table entry, ascending."""
     num_targets = max(len(target.words), 1)
     blocks, known_by_block = [], []
     for keys, group_sizes in _pairs(source, target, empty, num_targets):
@@ -82,9 +82,9 @@ def _number_pairs(
 def _pairs(
     source: Corpus, target: Corpus, empty: int, num_targets: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For stretches of sentences: one number a word pair, and the sizes of the groups of a token.
+    """For blocks of sentences: one key per word pair, and the group size of each target token.
 
-    A group lists the source sentence of a target token, the empty word last.
+    A group is the source sentence of a target token, followed by the empty word.
     """
     ends = np.cumsum(source.lengths)
     tokens = np.insert(source.ids, ends, empty)

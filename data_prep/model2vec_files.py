@@ -1,9 +1,9 @@
 """model2vec's static vectors: a folder with ``model.safetensors`` and ``tokenizer.json``.
 
-The tensor ``embeddings`` has a row for every token of the tokenizer, or, with a tensor ``mapping``,
-``mapping[token]`` is its row; a tensor ``weights`` has a factor for each token. Tokens that are
-whole words are words with vectors. A word that is none gets the mean of its pieces' vectors, which
-is what model2vec gives it, where the tokenizer is a WordPiece.
+The tensor ``embeddings`` has a row for every token of the tokenizer or, with a tensor ``mapping``,
+``mapping[token]`` is its row; a tensor ``weights`` has a factor per token. Tokens that are whole
+words are listed as words. With a WordPiece tokenizer, any other word gets the mean of its pieces'
+vectors, as in model2vec.
 """
 
 import json
@@ -18,18 +18,18 @@ from fairseq_outlayers.errors import UserError
 from vector_files import BLOCK_WORDS, Block, check_dimensions, checked_block
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
-MOST_JSON = 1 << 28  # bytes; tokenizers of half a million tokens have 40 MB
+MOST_JSON = 1 << 28  # bytes; a tokenizer of half a million tokens has 40 MB
 # NumPy has no bfloat16.
 NUMBERS = ("F64", "F32", "F16", "I8")
-REMEDY = "give a folder that model2vec has saved"
-SPACE = "▁"  # of SentencePiece: the token begins a word
+REMEDY = "give a folder saved by model2vec"
+SPACE = "▁"  # in SentencePiece, begins a word
 
 
 class Model2VecVectors:
     """The vectors of a model2vec folder, or of the ``model.safetensors`` in it.
 
     Raises:
-        UserError: if a file is missing, damaged or says something else.
+        UserError: if a file is missing, damaged or inconsistent.
     """
 
     def __init__(self, path: Path):
@@ -47,11 +47,11 @@ class Model2VecVectors:
             self._numbers("weights", last, NUMBERS),
         )
         largest = last if mapping is None else int(mapping[: last + 1].max(initial=-1))
-        # Before any array is made: a hostile file may ask for 10^15 rows.
+        # Before any allocation: a malicious file may ask for 10^15 rows.
         if largest >= size or (mapping is not None and mapping.min(initial=0) < 0):
             raise UserError(
-                f"{self.path}: embeddings of {size:,} rows, and {TOKENIZER} asks for row "
-                f"{largest:,}: they are of two models; {REMEDY}"
+                f"{self.path}: embeddings of {size:,} rows, but {TOKENIZER} asks for row "
+                f"{largest:,}: they belong to different models; {REMEDY}"
             )
         self.rows = np.arange(last + 1) if mapping is None else mapping[: last + 1]
         self.factors = np.ones(last + 1) if weights is None else weights[: last + 1]
@@ -61,7 +61,7 @@ class Model2VecVectors:
         for token, number in sorted(self.tokens.ids.items(), key=lambda item: item[1]):
             word = self.tokens.word(token)
             if word is None:
-                self.skipped["tokens that are no whole words"] += 1
+                self.skipped["tokens that are not whole words"] += 1
                 continue
             words.append(word)
             ids.append(number)
@@ -75,7 +75,7 @@ class Model2VecVectors:
         return self._vectors(pieces).mean(0) if pieces else None
 
     def _vectors(self, tokens: list[int]) -> np.ndarray:
-        """``(tokens, dimensions)``, float32; rows that follow each other are read as one."""
+        """``(tokens, dimensions)``, float32; nearby rows are read in one slice."""
         rows = self.rows[tokens]
         low, high = int(rows.min()), int(rows.max())
         if high - low < 4 * len(rows) + BLOCK_WORDS:
@@ -87,7 +87,7 @@ class Model2VecVectors:
 
     def _tensor(self, name: str, rank: int, kinds: tuple[str, ...]) -> Any:
         if name not in self.tensors.keys():  # noqa: SIM118 (no dictionary)
-            raise UserError(f"{self.path}: no tensor {name!r} in it; {REMEDY}")
+            raise UserError(f"{self.path}: no tensor {name!r}; {REMEDY}")
         tensor = self.tensors.get_slice(name)
         if len(tensor.get_shape()) != rank or tensor.get_dtype() not in kinds:
             raise UserError(
@@ -97,14 +97,14 @@ class Model2VecVectors:
         return tensor
 
     def _numbers(self, name: str, last: int, kinds: tuple[str, ...]) -> np.ndarray | None:
-        """A number for each token, if the file has this tensor."""
+        """A tensor with a number per token, or None if the file lacks it."""
         if name not in self.tensors.keys():  # noqa: SIM118 (no dictionary)
             return None
         (length,) = self._tensor(name, 1, kinds).get_shape()
         if length <= last:
             raise UserError(
-                f"{self.path}: {name} of {length:,} numbers, and the tokenizer has {last + 1:,} "
-                f"tokens: they are of two models; {REMEDY}"
+                f"{self.path}: {name} of {length:,} numbers, but the tokenizer has {last + 1:,} "
+                f"tokens: they belong to different models; {REMEDY}"
             )
         return self.tensors.get_tensor(name)
 
@@ -115,7 +115,7 @@ class Tokens:
     Args:
         path: of the file.
     Raises:
-        UserError: if it is no tokenizer of a kind that is known.
+        UserError: if it is no tokenizer of a supported type.
     """
 
     def __init__(self, path: Path):
@@ -134,22 +134,21 @@ class Tokens:
             self.lower = bool((content.get("normalizer") or {}).get("lowercase"))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise UserError(
-                f"{path}: no tokenizer, or a damaged one ({type(error).__name__}: {error}); "
-                f"{REMEDY}"
+                f"{path}: not a tokenizer, or damaged ({type(error).__name__}: {error}); {REMEDY}"
             ) from None
         if self.kind not in READERS:
             raise UserError(
-                f"{path}: a tokenizer of type {self.kind!r}; known are {', '.join(READERS)}"
+                f"{path}: a tokenizer of type {self.kind!r}; supported are {', '.join(READERS)}"
             )
         if min(self.ids.values(), default=0) < 0:
             raise UserError(f"{path}: a token has the number {min(self.ids.values())}; {REMEDY}")
 
     def word(self, token: str) -> str | None:
-        """The word that a token is, or None for a piece of one or for a special token."""
+        """The word that a token represents; None for a subword or a special token."""
         return None if token in self.special else READERS[self.kind](self, token)
 
     def pieces(self, word: str) -> list[int]:
-        """Tokens of a word, the longest first from the left; none where they do not suffice."""
+        """Tokens of a word, longest match first; empty if it cannot be tokenized."""
         if self.kind != "WordPiece":
             return []
         rest, found = word.lower() if self.lower else word, []
@@ -176,7 +175,7 @@ def _after_space(tokens: Tokens, token: str) -> str | None:
 
 
 def _of_bytes(tokens: Tokens, token: str) -> str | None:
-    """A BPE token: with the mark of a word's end, or bytes after that of a space."""
+    """A BPE token that is a whole word: with the end-of-word suffix, or with a leading space."""
     if tokens.suffix:
         return token.removesuffix(tokens.suffix) if token.endswith(tokens.suffix) else None
     if token.startswith(SPACE):
@@ -188,7 +187,7 @@ def _of_bytes(tokens: Tokens, token: str) -> str | None:
 
 
 def _bytes_by_letter() -> dict[str, int]:
-    """Byte-level BPE: printable Latin-1 as it is, other bytes from U+0100 on, in order."""
+    """Byte-level BPE: printable Latin-1 is unchanged, other bytes are U+0100 and following."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(b): b for b in printable} | {chr(256 + n): b for n, b in enumerate(others)}
@@ -204,7 +203,7 @@ READERS = {
 
 
 def _kind_of(model: Any) -> str:
-    """The type, which old files do not name."""
+    """The type, for old files that do not state it."""
     if isinstance(model["vocab"], list):
         return "Unigram"
     return "BPE" if "merges" in model else "WordPiece"
@@ -214,15 +213,15 @@ def _read_json(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"{path}: no such file; {REMEDY}")
     if path.stat().st_size > MOST_JSON:
-        raise UserError(f"{path}: {path.stat().st_size:,} bytes, more than a tokenizer has")
+        raise UserError(f"{path}: {path.stat().st_size:,} bytes is too large for a tokenizer")
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: no JSON, or a damaged one ({error}); {REMEDY}") from None
+        raise UserError(f"{path}: invalid JSON ({error}); {REMEDY}") from None
 
 
 def _open(path: Path) -> Any:
-    """The tensors of a file, which stay on disk."""
+    """The tensors of a file, not loaded."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; {REMEDY}")
     try:
@@ -232,4 +231,4 @@ def _open(path: Path) -> Any:
     try:
         return safe_open(str(path), framework="np")
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: no safetensors, or damaged ones ({error}); {REMEDY}") from None
+        raise UserError(f"{path}: not a safetensors file, or damaged ({error}); {REMEDY}") from None

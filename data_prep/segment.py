@@ -1,6 +1,6 @@
-"""Segment words into subword units: learn a segmentation, then apply it.
+"""Segment words into subword units: learn a segmentation, or apply it.
 
-fairseq joins the units again with --post-process subword_nmt (or --remove-bpe) and
+fairseq removes the segmentation with --post-process subword_nmt (or --remove-bpe) or
 --post-process sentencepiece.
 """
 
@@ -30,12 +30,12 @@ EXAMPLE = """example:
 
 
 def normalized(line: str) -> str:
-    """The words of a line, separated by single spaces: how fairseq will read it."""
+    """The words of a line, separated by single spaces, as fairseq reads them."""
     return " ".join(line.split())
 
 
 def learn(options: argparse.Namespace) -> None:
-    """Learn one segmentation from the text of all inputs."""
+    """Learn one segmentation from all inputs."""
     total = sum(count_lines(path) for path in options.inputs)
     with write_together([options.output], options.inputs) as outputs:
         lines = (normalized(line) for path in options.inputs for line in read_lines(path))
@@ -47,13 +47,13 @@ def learn(options: argparse.Namespace) -> None:
 
 
 def segmented_lines(segmentation: Segmentation, path: Path) -> Iterator[str]:
-    """Segment each line; UserError at a line that could not be put together again."""
+    """Segment each line; raises UserError if that would not be reversible."""
     for number, line in enumerate(read_lines(path), start=1):
         words = normalized(line)
         if segmentation.has_mark(words):
             raise UserError(
-                f"{path}:{number}: contains the mark of segmentation ('@@' at the end of a word, "
-                f"or U+2581): {words[:60]!r}; is it segmented already? Remove the mark"
+                f"{path}:{number}: contains a segmentation marker ('@@' at the end of a word, "
+                f"or U+2581): {words[:60]!r}; is it already segmented? Remove the marker"
             )
         yield segmentation.segment(words)
 
@@ -92,7 +92,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--vocabulary-size",
         type=positive_int,
         metavar="N",
-        help="units, single characters included",
+        help="number of units, including single characters",
     )
 
     applier = commands.add_parser(
@@ -105,7 +105,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the subcommand named on the command line."""
+    """Run the subcommand."""
     options = parse_arguments(arguments)
     options.command(options)
 

@@ -1,4 +1,4 @@
-"""The two ways to segment words into subword units: subword-nmt and sentencepiece, both BPE."""
+"""Methods of subword segmentation: BPE by subword-nmt or sentencepiece."""
 
 import contextlib
 import functools
@@ -12,12 +12,12 @@ from common import progress
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import read_lines
 
-# sentencepiece would silently leave out longer sentences (4,192 bytes unless told otherwise).
+# sentencepiece silently skips longer sentences (default: 4,192 bytes).
 LONGEST_SENTENCE_BYTES = 1 << 24
 
 
 class Segmentation(Protocol):
-    """Segments a line of words into units, both separated by single spaces."""
+    """Segments lines of words into lines of units, separated by single spaces."""
 
     def has_mark(self, line: str) -> bool: ...
 
@@ -33,11 +33,11 @@ def merging_progress(steps: range, file: TextIO) -> Iterable[int]:
     return progress(steps, len(steps), "merging", " merges", file)
 
 
-VERSIONS = ("#version: 0.1", "#version: 0.2")  # first lines of codes that subword-nmt applies
+VERSIONS = ("#version: 0.1", "#version: 0.2")  # supported first lines of subword-nmt codes
 
 
 class SubwordNmt:
-    """BPE by subword-nmt: a unit with more of the word to come ends in ``@@``.
+    """BPE by subword-nmt: every unit of a word except the last ends in ``@@``.
 
     Raises:
         UserError: if the codes file is malformed.
@@ -58,7 +58,7 @@ class SubwordNmt:
         self.bpe = BPE(io.StringIO("\n".join(lines) + "\n"))
 
     def has_mark(self, line: str) -> bool:
-        """Whether a word ends in the mark, so that the words could not be told apart again."""
+        """Whether a word ends in the marker, which would make the segmentation ambiguous."""
         return "@@ " in f"{line} "
 
     def segment(self, line: str) -> str:
@@ -68,17 +68,17 @@ class SubwordNmt:
     def learn(
         lines: Iterable[str], merges: int | None, vocabulary_size: int | None
     ) -> tuple[bytes, str]:
-        """The codes file and its description, for a number of merges or of units."""
+        """Learn codes with a number of merges or units; returns the file and a description."""
         from subword_nmt import learn_bpe
 
         codes, notes = io.StringIO(), io.StringIO()
-        # Its notes would break up our one-line errors; its progress bar has to get past that.
+        # Its messages would break our one-line errors, so stderr is redirected; progress is not.
         learn_bpe.tqdm = functools.partial(merging_progress, file=sys.stderr)
         size = merges or vocabulary_size
         try:
             with contextlib.redirect_stderr(notes):
                 learn_bpe.learn_bpe(lines, codes, size, total_symbols=merges is None)
-        except ValueError:  # the maximum of no pairs at all
+        except ValueError:  # maximum of an empty set of pairs
             raise UserError("the text has no word of two letters; give more text") from None
         learned = codes.getvalue().count("\n") - 1
         if learned < 1 and "no pair" not in notes.getvalue():
@@ -92,10 +92,10 @@ class SubwordNmt:
 
 
 class SentencePiece:
-    """BPE by sentencepiece: a unit that begins a word begins with U+2581.
+    """BPE by sentencepiece: the first unit of a word begins with U+2581.
 
     Raises:
-        UserError: if the file is no sentencepiece model.
+        UserError: if the file is not a sentencepiece model.
     """
 
     def __init__(self, path: Path):
@@ -106,11 +106,11 @@ class SentencePiece:
         except RuntimeError:
             raise UserError(
                 f"{path}:1: neither subword-nmt codes ('#version: ...') nor a sentencepiece model; "
-                "give a file that `segment.py learn` wrote"
+                "give a file of `segment.py learn`"
             ) from None
 
     def has_mark(self, line: str) -> bool:
-        """Whether the line holds the mark, which would become a space when units are joined."""
+        """Whether the line contains the marker, which would become a space in joined units."""
         return "\u2581" in line
 
     def segment(self, line: str) -> str:
@@ -120,7 +120,7 @@ class SentencePiece:
     def learn(
         lines: Iterable[str], merges: int | None, vocabulary_size: int | None
     ) -> tuple[bytes, str]:
-        """The model and its description, for a number of units (three control symbols included)."""
+        """Learn a number of units (with three control symbols); returns model and description."""
         import sentencepiece
 
         if vocabulary_size is None:
@@ -134,7 +134,7 @@ class SentencePiece:
                 model_writer=model,
                 model_type="bpe",
                 vocab_size=vocabulary_size,
-                normalization_rule_name="identity",  # or segmentation could not be undone
+                normalization_rule_name="identity",  # keeps the segmentation reversible
                 character_coverage=1.0,
                 max_sentence_length=LONGEST_SENTENCE_BYTES,
                 num_threads=1,
@@ -152,7 +152,7 @@ METHODS: dict[str, type[Segmentation]] = {"subword-nmt": SubwordNmt, "sentencepi
 
 
 def load_segmentation(path: Path) -> Segmentation:
-    """The segmentation in a file that ``segment.py learn`` wrote; its content says which kind."""
+    """Load a file of ``segment.py learn``; its content determines the method."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; make it with `segment.py learn`")
     with open(path, "rb") as file:

@@ -1,8 +1,8 @@
-"""Tokenise a corpus in one or several languages with sacremoses (the Moses tokeniser in Python).
+"""Tokenize a corpus in one or several languages with sacremoses (the Moses tokenizer in Python).
 
-Words are not HTML-escaped: "&quot;" or "&apos;" in the text would match no entry of external
-word embeddings and has to be undone before scoring. Filters are off unless asked for, so that a
-test set keeps every line; a filter drops line n of all languages or of none.
+Words are not HTML-escaped: "&quot;" or "&apos;" would match no external word vector and would
+have to be undone before scoring. Filters are off by default, so that a test set keeps every line; a
+filter drops line n in all languages.
 """
 
 import argparse
@@ -34,7 +34,7 @@ EXAMPLE = """example:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Tokenises one line of each language; sent to worker processes, so it holds options only."""
+    """Tokenizes one line of each language; picklable, because it holds only options."""
 
     languages: tuple[str, ...]
     lowercase: bool
@@ -46,8 +46,8 @@ class Tokenizer:
     def tokenize(self, language: str, line: str) -> str:
         """The tokens of a line, separated by single spaces."""
         normalizer, tokenizer = moses(language)
-        # Every kind of white space (tab, "\r", U+0085, U+2028, ...) separates words. Done first,
-        # because sacremoses deletes some of them and would glue the words together.
+        # All white space (tab, "\r", U+0085, U+2028, ...) separates words. Done first, because
+        # sacremoses deletes some of it and would join the words.
         line = " ".join(line.split())
         if self.normalize_punctuation:
             line = normalizer.normalize(line)
@@ -59,7 +59,7 @@ class Tokenizer:
 
 @functools.cache
 def moses(language: str):
-    """The punctuation normaliser and the tokeniser of a language, built once a process."""
+    """The punctuation normalizer and tokenizer of a language, built once per process."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import
 
     return MosesPunctNormalizer(language), MosesTokenizer(language)
@@ -67,14 +67,14 @@ def moses(language: str):
 
 @dataclass(frozen=True)
 class Filter:
-    """Which lines to drop; ``None`` and False keep all."""
+    """Filters of lines; ``None`` and False disable a filter."""
 
     drop_empty: bool
     max_length: int | None
     max_ratio: float | None
 
     def reason_to_drop(self, tokenized: Sequence[str]) -> str | None:
-        """Why line n of all languages is dropped, or None if it is kept."""
+        """Why a line is dropped in all languages, or None if it is kept."""
         lengths = [len(line.split()) for line in tokenized]
         if self.drop_empty and not min(lengths):
             return "empty"
@@ -88,7 +88,7 @@ class Filter:
 def write_kept(
     tokenized: Iterable[Sequence[str]], line_filter: Filter, outputs: Sequence[OutputFile]
 ) -> Counter[str]:
-    """Write the lines that pass the filter; count the others by reason."""
+    """Write lines that pass the filter; returns counts of the others by reason."""
     dropped: Counter[str] = Counter()
     for lines in tokenized:
         reason = line_filter.reason_to_drop(lines)
@@ -129,14 +129,16 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--no-punctuation-normalization",
         action="store_true",
-        help="keep typographic quotes, dashes and spaces as they are",
+        help="keep typographic quotes, dashes and spaces",
     )
-    parser.add_argument("--drop-empty", action="store_true", help="drop lines empty in a language")
+    parser.add_argument(
+        "--drop-empty", action="store_true", help="drop lines that are empty in any language"
+    )
     parser.add_argument(
         "--max-length", type=positive_int, metavar="N", help="drop lines of more than N tokens"
     )
     parser.add_argument(
-        "--max-ratio", type=ratio, metavar="R", help="drop pairs with lengths in a ratio above R"
+        "--max-ratio", type=ratio, metavar="R", help="drop pairs with a length ratio above R"
     )
     parser.add_argument(
         "--workers", type=worker_count, default=1, metavar="N", help="processes (default: 1)"
@@ -145,7 +147,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Tokenise the files PREFIX.LANGUAGE named on the command line."""
+    """Tokenize the files PREFIX.LANGUAGE."""
     options = parse_arguments(arguments)
     inputs = input_files(options.input, options.languages)
     output_paths = language_files(options.output, options.languages)

@@ -1,8 +1,8 @@
-"""Write a synthetic parallel corpus (train, valid, test in src and tgt) from an invented language.
+"""Write a synthetic parallel corpus (train, valid, test in src and tgt).
 
-The vocabulary is Zipfian, the target side compounds and inflects and orders its words otherwise
-(see toy_language.py). The text is tokenised already. The same seed gives the same bytes on any
-platform; the test set is drawn first, so it does not change with the size of the training set.
+The vocabulary is Zipfian; the target side has compounds, inflection and another word order (see
+toy_language.py). The text is tokenized. The same seed gives the same bytes on any platform. The
+test set is drawn first, so it does not depend on the size of the training set.
 """
 
 import argparse
@@ -19,7 +19,7 @@ EXAMPLE = """example:
   python data_prep/toy_corpus.py --output data/toy --seed 1 --train 10000 --vocabulary 3000
 """
 LANGUAGES = ("src", "tgt")
-SMALLEST_VOCABULARY = 20  # every word class then has a word
+SMALLEST_VOCABULARY = 20  # so that every word class has a word
 
 Pairs = list[tuple[str, str]]
 
@@ -30,7 +30,7 @@ def draw_splits(language: ToyLanguage, sizes: dict[str, int]) -> dict[str, Pairs
     splits: dict[str, Pairs] = {split: [] for split in sizes}
     order = [split for split, size in sizes.items() for _ in range(size)]
     for split in progress(order, len(order), "drawing"):
-        # Even the smallest vocabulary allows billions of sentences: this ends.
+        # Terminates: even the smallest vocabulary allows billions of sentences.
         while (pair := language.sentence_pair())[0] in seen:
             pass
         seen.add(pair[0])
@@ -39,7 +39,7 @@ def draw_splits(language: ToyLanguage, sizes: dict[str, int]) -> dict[str, Pairs
 
 
 def describe(splits: dict[str, Pairs]) -> str:
-    """One line about the sizes, the vocabularies and the rare words."""
+    """One line with sizes, vocabularies and rare words."""
     train = [Counter(" ".join(side).split()) for side in zip(*splits["train"], strict=True)]
     test = [" ".join(side).split() for side in zip(*splits["test"], strict=True)]
     sides = []
@@ -77,7 +77,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=positive_int,
         default=3000,
         metavar="N",
-        help="source word stems; more make words rarer (default: 3,000)",
+        help="number of source word stems (default: 3,000)",
     )
     return parser.parse_args(arguments)
 

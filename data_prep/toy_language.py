@@ -1,9 +1,8 @@
-"""A small invented language pair: its words, its grammar, and sentences drawn from them.
+"""A synthetic language pair: words, grammar, and random sentences.
 
-The target side differs from the source in the ways that make output vocabularies large and
-translation hard: compounding, inflection that agrees with another word, other word order, and
-names that are copied. Every target sentence is a function of its source sentence, so all of it
-can be learned; only rare words stay difficult.
+The target side has what makes output vocabularies large and translation hard: compounds,
+agreement, another word order, and copied names. Every target sentence is a function of its source
+sentence, so everything can be learned; only rare words are difficult.
 """
 
 import bisect
@@ -13,15 +12,14 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# Only random.Random.random is promised to give the same numbers in every Python version, so
-# every draw below goes through it and nothing else of the random module is called.
+# Of the random module, only random.Random.random is guaranteed to be stable across Python versions,
+# so nothing else is used.
 Draw = Callable[[], float]
 
 SHARES = {"noun": 0.45, "verb": 0.2, "adjective": 0.2, "name": 0.1, "adverb": 0.05}
 
-# No source stem ends in "s" or "d" and every target stem ends in a consonant: with the suffixes
-# below, two stems never share an inflected form.
-# Onsets, vowels and codas.
+# Onsets, vowels and codas. No source stem ends in "s" or "d" and every target stem ends in a
+# consonant, so with the suffixes below, two stems never share an inflected form.
 SOURCE_SYLLABLES = ("b d f g k l m n p r s t v z br st pl tr", "a e i o u", "l m n r")
 TARGET_SYLLABLES = (
     "h w j sch gr kn pf zw fl dr m t",
@@ -41,12 +39,12 @@ ARTICLES = {"the": ("dor", "dai", "dut", "dil"), "a": ("un", "una", "unut", "")}
 ADJECTIVE_SUFFIXES = ("os", "as", "um", "oi")  # three genders, plural
 NOUN_SUFFIXES = {"nominative": ("", "i"), "accusative": ("an", "i"), "dative": ("em", "im")}
 VERB_SUFFIXES = {"present": ("et", "en"), "past": ("ot", "on")}  # [plural]
-PLURAL = 3  # place of the plural form after those of the three genders
+PLURAL = 3  # index of the plural form, after the three genders
 
 
 @dataclass(frozen=True)
 class Word:
-    """A source stem, its target stem, and the gender (0, 1, 2) that its target neighbours show."""
+    """A source stem, its target stem, and its gender (0, 1, 2) for agreement in the target."""
 
     source: str
     target: str
@@ -54,11 +52,11 @@ class Word:
 
 
 class ZipfianWords:
-    """Words drawn with probability proportional to 1 / (rank + 3)^1.5, the first most often."""
+    """Samples words with probability proportional to 1 / (rank + 3)^1.5."""
 
     def __init__(self, words: Sequence[Word]):
         self.words = words
-        # Whole numbers throughout: powers of floats may differ in the last digit between machines.
+        # Integers, because powers of floats may differ in the last digit between machines.
         ranks = range(4, len(words) + 4)
         weights = (10**20 // (rank * math.isqrt(rank * 10**16)) for rank in ranks)
         self.cumulative = list(itertools.accumulate(weights))
@@ -101,7 +99,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Clause:
-    """Subject, verb and the optional parts; verb-final with fronted adverb in the target."""
+    """Subject, verb and optional parts; verb-final with fronted adverb in the target."""
 
     subject: NounPhrase
     verb: Word
@@ -119,7 +117,7 @@ class Clause:
         return words + ([self.adverb.source] if self.adverb else [])
 
     def target(self) -> list[str]:
-        """Adverb, subject, phrase + postposition, object, verb that agrees with the subject."""
+        """Adverb, subject, phrase + postposition, object, verb agreeing with the subject."""
         words = [self.adverb.target] if self.adverb else []
         words += self.subject.target("nominative")
         if self.preposition and self.place:
@@ -129,11 +127,11 @@ class Clause:
 
 
 class ToyLanguage:
-    """Draws sentence pairs from a grammar over a seeded vocabulary.
+    """Samples sentence pairs from a grammar with a seeded vocabulary.
 
     Args:
         seed: the same seed gives the same sentences on every platform.
-        vocabulary: number of source stems, all word classes together; at least 20.
+        vocabulary: number of source stems of all word classes; at least 20.
     """
 
     def __init__(self, seed: int, vocabulary: int):
@@ -146,7 +144,7 @@ class ToyLanguage:
         }
 
     def sentence_pair(self) -> tuple[str, str]:
-        """One tokenised source sentence and its translation, 3 to about 20 tokens each."""
+        """One tokenized source sentence and its translation, 3 to about 20 tokens each."""
         clauses = [self._clause()]
         if self.draw() < 0.1:
             clauses.append(self._clause())
@@ -185,12 +183,12 @@ class ToyLanguage:
         return items[int(self.draw() * len(items))]
 
     def _invent(self, word_class: str, count: int, taken: set[str]) -> list[Word]:
-        """``count`` new words, the most frequent first; frequent words are short."""
+        """``count`` new words, most frequent first; frequent words are short."""
         words = []
         for rank in range(max(count, 1)):
             source = self._stem(SOURCE_SYLLABLES, rank, taken)
             if word_class == "name":
-                source = target = source.capitalize()  # a name is copied
+                source = target = source.capitalize()  # names are copied
             else:
                 target = self._stem(TARGET_SYLLABLES, rank, taken)
             words.append(Word(source, target, gender=int(self.draw() * 3)))

@@ -1,6 +1,6 @@
-"""Train word vectors on monolingual text, tokenised as the parallel text is, with gensim.
+"""Train word vectors with gensim on monolingual text, tokenized like the parallel text.
 
-The same input and options give the same vectors with --workers 1 only.
+The result is reproducible only with --workers 1.
 """
 
 import argparse
@@ -24,18 +24,18 @@ EXAMPLE = """example:
   python data_prep/train_embeddings.py --input captions.en --output vectors.en.vec --dimensions 300
   python data_prep/train_embeddings.py --method fasttext --input news.en --output news.en.bin
 
-FILE.vec is text; FILE.bin, for fasttext only, can make vectors of unknown words from their parts
+FILE.vec is text; FILE.bin (only with fasttext) can compose vectors of unknown words from subwords
 """
 METHODS = ("skipgram", "cbow", "fasttext")
 BUCKETS = 2_000_000
 
 
 class Sentences:
-    """The words of each line, as often as gensim asks for them.
+    """The words of each line, for any number of passes.
 
     Args:
-        paths: files of text.
-        passes: how often it will ask, for showing progress.
+        paths: text files.
+        passes: expected number of passes, for progress.
     """
 
     def __init__(self, paths: Sequence[Path], passes: int):
@@ -52,7 +52,7 @@ class Sentences:
 
 
 def train(options: argparse.Namespace, output: Path) -> None:
-    """Train, and write the vectors to ``output``."""
+    """Train and write the vectors to ``output``."""
     try:
         from gensim.models import FastText, Word2Vec  # slow to import
         from gensim.models.fasttext import save_facebook_model
@@ -94,11 +94,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     for name, default, kind, text in (
         ("dimensions", 300, up_to(100_000), "of a vector"),
-        ("min-count", 5, positive_int, "rarer words get none"),
-        ("window", 5, up_to(10_000), "words looked at on either side"),
+        ("min-count", 5, positive_int, "rarer words get no vector"),
+        ("window", 5, up_to(10_000), "context words on either side"),
         ("epochs", 5, up_to(10_000), "passes over the text"),
-        ("seed", 1, up_to(2**31 - 1), "of all random numbers"),
-        ("workers", 1, worker_count, "threads; with more than one, two runs differ"),
+        ("seed", 1, up_to(2**31 - 1), "random seed"),
+        ("workers", 1, worker_count, "threads; reproducible only with one"),
     ):
         parser.add_argument(
             f"--{name}", type=kind, default=default, metavar="N",
@@ -108,7 +108,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--buckets",
         type=positive_int,
         metavar="N",
-        help=f"of fasttext: vectors that all parts of words share (default: {BUCKETS})",
+        help=f"fasttext: number of hash buckets for subwords (default: {BUCKETS})",
     )
     options = parser.parse_args(arguments)
     refuse_idle(options, options.method == "fasttext", "without --method fasttext", "buckets")

@@ -1,4 +1,4 @@
-"""Files that list words with their vectors, read as a stream: no more than a block in memory."""
+"""Readers of word vector files as a stream, with one block in memory."""
 
 import gzip
 import zlib
@@ -12,40 +12,40 @@ import numpy as np
 from fairseq_outlayers.errors import UserError
 
 BLOCK_WORDS = 4096
-LONGEST_WORD = 10_000  # bytes; where none ends before, the file is no word2vec binary
-LONGEST_NUMBER = 64  # bytes, the space before it included
-LONGEST_FIRST_LINE = 1 << 20  # of a file whose dimensions are not known yet
+LONGEST_WORD = 10_000  # bytes; a longer one means that the file is not a word2vec binary
+LONGEST_NUMBER = 64  # bytes, including the space before it
+LONGEST_FIRST_LINE = 1 << 20  # bytes, while the dimensions are unknown
 MOST_DIMENSIONS = 100_000
 
 
 class Block(NamedTuple):
     """Consecutive words of a file."""
 
-    words: list[str]  # "" for one that is not UTF-8
+    words: list[str]  # "" if not UTF-8
     vectors: np.ndarray  # (words, dimensions), float32, finite
 
 
 class VectorFile(Protocol):
-    """A file of word vectors, opened."""
+    """An open file of word vectors."""
 
     dimensions: int
 
     def blocks(self) -> Iterator[Block]:
-        """All words with their vectors; UserError where the file is wrong."""
+        """All words with their vectors; raises UserError if the file is invalid."""
 
     def compose(self, word: str) -> np.ndarray | None:
-        """A vector for a word that the file does not list, or None."""
+        """A vector for a word that is not in the file, or None."""
 
 
 class ListedVectors:
-    """What files of listed words share: blocks, made of single words."""
+    """Base class of files that list words: groups entries into blocks."""
 
     def __init__(self, path: Path, dimensions: int):
         self.path = path
         self.dimensions = dimensions
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
-        """Where it stands, word and vector of each."""
+        """Location, word and vector of each entry."""
         raise NotImplementedError
 
     def blocks(self) -> Iterator[Block]:
@@ -67,7 +67,7 @@ class ListedVectors:
 
 
 class TextVectors(ListedVectors):
-    """Text: a word and its numbers a line, with a header line before or without."""
+    """Text: a word and its numbers per line, with or without a header line."""
 
     def __init__(self, path: Path, has_header: bool):
         self.count = None
@@ -101,24 +101,24 @@ class TextVectors(ListedVectors):
                 place = f"{self.path}:{number + first_line - 1}"
                 if not line.endswith(b"\n"):
                     raise UserError(
-                        f"{place}: the line does not end, so the file may be cut short within a "
-                        "number: fetch it again, or add a line feed if it is whole"
+                        f"{place}: no line end, so the file may be truncated within a "
+                        "number: fetch it again, or add a line feed if it is complete"
                     )
                 yield place, *self._parsed(line.strip(), place)
         if self.count is not None and number != self.count:
             raise UserError(
                 f"{self.path}: {number:,} words, but its first line says {self.count:,}; the file "
-                "is cut short or damaged: fetch it again"
+                "is truncated or damaged: fetch it again"
             )
 
     def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """The lines, none of which is longer than a word and its numbers can be."""
+        """The lines, with a bound on their length."""
         longest = LONGEST_WORD + self.dimensions * LONGEST_NUMBER
         with _damages_named(self.path):
             while line := file.readline(longest):
                 if len(line) == longest:
                     raise UserError(
-                        f"{self.path}: a line of more than {longest:,} bytes, and a word has "
+                        f"{self.path}: a line of more than {longest:,} bytes for "
                         f"{self.dimensions} numbers; the file is damaged"
                     )
                 yield line
@@ -129,8 +129,8 @@ class TextVectors(ListedVectors):
         if vector is not None and len(vector) == self.dimensions:
             return word, vector
         if not line:
-            raise UserError(f"{place}: an empty line; the file is damaged")
-        # A few of GloVe's words contain spaces: what follows the first part is then no number.
+            raise UserError(f"{place}: empty line; the file is damaged")
+        # A few words of GloVe contain spaces; then the second field is not a number.
         *parts, rest = line.split(maxsplit=max(len(line.split()) - self.dimensions, 1))
         vector = _numbers(rest)
         spaced = all(_numbers(part) is None for part in parts[1:])
@@ -138,7 +138,7 @@ class TextVectors(ListedVectors):
             return b" ".join(parts), vector
         raise UserError(
             f"{place}: {len(line.split()) - 1} fields after {_decoded(word)[:40]!r}, expected "
-            f"{self.dimensions} numbers; the line is damaged, or --format is not what the file is"
+            f"{self.dimensions} numbers; the line is damaged, or --format is wrong"
         )
 
 
@@ -150,8 +150,8 @@ class BinaryVectors(ListedVectors):
             header = header_of(file.readline(LONGEST_WORD))
         if header is None:
             raise UserError(
-                f"{path}: does not start with the numbers of words and dimensions; it is no "
-                "word2vec binary: check --format"
+                f"{path}: does not start with the numbers of words and dimensions, so it is not "
+                "a word2vec binary: check --format"
             )
         self.count, dimensions = header
         check_dimensions(dimensions, str(path))
@@ -190,17 +190,17 @@ def _first_line(path: Path) -> bytes:
 
 @contextmanager
 def _damages_named(path: Path) -> Iterator[None]:
-    """What gzip and zlib raise, with the file's name."""
+    """Turn errors of gzip and zlib into UserErrors with the file name."""
     try:
         yield
     except EOFError:
-        raise UserError(f"{path}: the compressed file is cut short") from None
+        raise UserError(f"{path}: the compressed file is truncated") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path}: no compressed file, or a damaged one ({error})") from None
+        raise UserError(f"{path}: not a compressed file, or damaged ({error})") from None
 
 
 def check_dimensions(dimensions: int, place: str) -> None:
-    """Raise a UserError for numbers of dimensions that no word vectors have."""
+    """Raise UserError for an implausible number of dimensions."""
     if not 1 <= dimensions <= MOST_DIMENSIONS:
         raise UserError(
             f"{place}: vectors of {dimensions:,} numbers, expected 1 to {MOST_DIMENSIONS:,}; is "
@@ -209,7 +209,7 @@ def check_dimensions(dimensions: int, place: str) -> None:
 
 
 def header_of(line: bytes) -> tuple[int, int] | None:
-    """Numbers of words and dimensions, if that is what the line says."""
+    """Numbers of words and dimensions, or None if the line is no header."""
     fields = line.split()
     return (int(fields[0]), int(fields[1])) if len(fields) == 2 and _digits(fields) else None
 
@@ -219,7 +219,7 @@ def _digits(fields: list[bytes]) -> bool:
 
 
 def _numbers(text: bytes) -> np.ndarray | None:
-    """The numbers of a text, or None if it has something else in it."""
+    """The numbers of a text, or None if it contains anything else."""
     try:
         return np.fromstring(text, np.float32, sep=" ")
     except ValueError:
@@ -234,12 +234,12 @@ def _decoded(word: bytes) -> str:
 
 
 def checked_block(places: list[str], words: list[str], vectors: np.ndarray) -> Block:
-    """A block of finite vectors; UserError with the place of the first that is not."""
+    """A block of finite vectors; raises UserError with the location of the first that is not."""
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         row = int(finite.argmin())
         raise UserError(
-            f"{places[row]}: the vector of {words[row]!r} contains NaN or infinity; mend or remove "
+            f"{places[row]}: the vector of {words[row]!r} contains NaN or infinity; fix or remove "
             "it"
         )
     return Block(words, vectors)

@@ -1,10 +1,10 @@
-"""The formats of word vectors that ``extract_embeddings.py`` reads.
+"""Word vector formats of ``extract_embeddings.py``.
 
     vec         text with a header "COUNT DIMENSIONS" (fastText's .vec, word2vec's text)
     glove       text without a header
     word2vec    binary with the same header
-    fasttext    fastText's binary model, through gensim; has vectors for unknown words too
-    model2vec   a folder with model.safetensors and tokenizer.json, or the first of these
+    fasttext    fastText's binary model, read by gensim; composes vectors of unknown words
+    model2vec   a folder with model.safetensors and tokenizer.json, or the path of the former
 
 The first three are read as a stream; text may be compressed (.gz).
 """
@@ -34,7 +34,7 @@ ARGUMENTS = 12 * 4 + 8  # bytes of fastText's arguments: 12 integers and a doubl
 
 
 class FastTextVectors:
-    """fastText's own binary model; gensim holds the whole of it in memory."""
+    """fastText's binary model, loaded into memory by gensim."""
 
     def __init__(self, path: Path):
         try:
@@ -46,7 +46,7 @@ class FastTextVectors:
         _check_words(path)
         try:
             self.vectors = load_facebook_vectors(str(path))
-        except Exception as error:  # gensim tells damage by many kinds of error
+        except Exception as error:  # gensim raises many types of errors for damaged files
             raise UserError(f"{path}: gensim cannot read it ({error}); fetch it again") from None
         self.path = path
         self.dimensions = self.vectors.vector_size
@@ -63,11 +63,11 @@ class FastTextVectors:
 
 
 def _check_words(path: Path) -> None:
-    """Refuse a model that ends within its words: gensim would look for the end of one for ever.
+    """Reject a model that is truncated within its words: gensim would not return.
 
-    The words follow the magic number and the version (which old models lack), the arguments, three
-    counts of 4 bytes and one of 8, and the size of the pruned index (8, in new models): each ends
-    with a zero, and has a count of 8 bytes and a type of one.
+    The words follow the magic number and the version (new models only), the arguments, three counts
+    of 4 bytes and one of 8, and the size of the pruned index (8 bytes, new models only). Each word
+    is terminated by a zero and followed by a count of 8 bytes and a type of 1 byte.
     """
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
@@ -92,7 +92,7 @@ FORMATS: dict[str, Callable[[Path], VectorFile]] = {
 
 
 def detect_format(path: Path) -> str:
-    """The format that a file seems to have, by its first bytes and its name."""
+    """Detect the format of a file by its first bytes and its name."""
     if path.is_dir() or path.suffix == ".safetensors":
         return "model2vec"
     with open_vectors(path) as file:

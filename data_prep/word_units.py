@@ -1,6 +1,6 @@
-"""Three ways to cut a word into units: characters, syllables (Pyphen), morphs (Morfessor 2).
+"""Segmentation of words into characters, syllables (Pyphen) or morphs (Morfessor 2).
 
-Every way keeps the letters: the units of a word, put together again, are the word.
+The units of a word concatenate to the word.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def syllables(words: Sequence[str], options: argparse.Namespace) -> Cutter:
     hyphenation = pyphen.Pyphen(lang=name)
 
     def cut(word: str) -> list[str]:
-        # Positions, not a string with hyphens in it: "well-known" has one of its own.
+        # Positions instead of a hyphenated string, because words like "well-known" have hyphens.
         borders = [0, *hyphenation.positions(same_length_in_lower_case(word)), len(word)]
         return [word[start:end] for start, end in itertools.pairwise(borders)]
 
@@ -45,9 +45,9 @@ def syllables(words: Sequence[str], options: argparse.Namespace) -> Cutter:
 
 
 def same_length_in_lower_case(word: str) -> str:
-    """The word, but with letters replaced that become two letters in lower case (Turkish I-dot).
+    """The word, lower-cased letter by letter if lower case changes its length (Turkish I-dot).
 
-    Pyphen looks at the word in lower case and counts positions there.
+    Pyphen's positions refer to the word in lower case.
     """
     if len(word.lower()) == len(word):
         return word
@@ -63,21 +63,21 @@ def morphs(words: Sequence[str], options: argparse.Namespace) -> Cutter:
     import morfessor
 
     logging.getLogger("morfessor").setLevel(logging.ERROR)
-    morfessor.utils.show_progress_bar = False  # dots, without a line end
-    model = morfessor.BaselineModel(forcesplit_list=["-"])  # as morfessor-train has it
+    morfessor.utils.show_progress_bar = False  # it prints dots without a line end
+    model = morfessor.BaselineModel(forcesplit_list=["-"])  # as in morfessor-train
     if options.segmentations:
         model.load_segmentations(read_segmentations(options.segmentations))
     else:
-        random.seed(options.seed)  # the order in which words are looked at
+        random.seed(options.seed)  # determines the order of words in training
         model.load_data([(1, word) for word in words])
         model.train_batch()
     return lambda word: model.viterbi_segment(word)[0]
 
 
 def read_segmentations(path: Path) -> list[tuple[int, str, tuple[str, ...]]]:
-    """Counts, words and their morphs, from what ``morfessor-train -S FILE`` wrote.
+    """Counts, words and their morphs, from a file of ``morfessor-train -S FILE``.
 
-    The binary models of Morfessor are not read: they are pickles, which may run code.
+    Morfessor's binary models are not supported: they are pickles, which can run code.
     """
     segmentations = []
     for number, line in enumerate(read_lines(path), start=1):

@@ -1,4 +1,4 @@
-"""Work on many lines in several processes, in order."""
+"""Ordered maps over lines in several processes."""
 
 import functools
 import itertools
@@ -22,9 +22,9 @@ OrderedMap = Callable[[Callable[[Item], Result], Iterator[Item]], Iterator[Resul
 
 @contextmanager
 def ordered_map(workers: int) -> Iterator[OrderedMap]:
-    """A ``map`` that keeps order, in ``workers`` processes (in this one if 1).
+    """An ordered ``map`` in ``workers`` processes (in this one if 1).
 
-    The function has to be picklable. When the block ends early, work not begun is dropped.
+    The function must be picklable. When the block ends early, pending work is cancelled.
 
     Raises:
         UserError: if a worker process dies.
@@ -32,7 +32,7 @@ def ordered_map(workers: int) -> Iterator[OrderedMap]:
     if workers == 1:
         yield map
         return
-    # Not multiprocessing.Pool: it waits forever when its workers are killed with their parent.
+    # multiprocessing.Pool would wait forever if its workers are killed with their parent.
     executor = ProcessPoolExecutor(workers, initializer=_leave_signals_to_the_parent)
     try:
         yield functools.partial(_map_in_blocks, executor)
@@ -47,13 +47,13 @@ def ordered_map(workers: int) -> Iterator[OrderedMap]:
 def _map_in_blocks(
     executor: ProcessPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item]
 ) -> Iterator[Result]:
-    """Map block after block, because an executor reads all of its input ahead of the work."""
+    """Map block by block, because an executor reads all of its input in advance."""
     iterator = iter(items)
     while block := list(itertools.islice(iterator, BLOCK_LINES)):
         yield from executor.map(function, block, chunksize=CHUNK_LINES)
 
 
 def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches every process: let the parent alone speak. SIGTERM ends a worker silently."""
+    """Ctrl-C reaches every process: only the parent reports it. SIGTERM ends a worker silently."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,16 +1,16 @@
-# Sourced by every step of every recipe; not run by itself. What it gives:
+# Sourced by every step of every recipe. Provides:
 #
-#   ROOT, WORK, RESULTS, LEDGER, PYTHON   where things are, and every setting of the recipe
+#   ROOT, WORK, RESULTS, LEDGER, PYTHON   paths, and every setting of the recipe
 #   lab COMMAND ...                       python -m recipes.lab COMMAND RECIPE ... (see there)
-#   ask WHAT ...                          what the recipe's arms.py says
+#   ask METHOD ...                        call a method of the recipe in arms.py
 #   step MESSAGE                          announce a step
-#   made FILE...                          say which file a step made
-#   newer FILE THAN...                    does FILE exist, newer than all the others?
-#   download / tokenize / segment_bpe     data_prep, where needed
-#   binarize / binarize_text              fairseq-preprocess, where needed
+#   made FILE...                          report the files of a step
+#   newer FILE THAN...                    whether FILE exists and is newer than all others
+#   download / tokenize / segment_bpe     run data_prep if needed
+#   binarize / binarize_text              run fairseq-preprocess if needed
 #
-# Settings are declared in arms.py and overridden in the environment; `python -m recipes.lab settings
-# RECIPE` lists them.
+# Settings are declared in arms.py and overridden in the environment;
+# `python -m recipes.lab settings RECIPE` lists them.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)
@@ -18,8 +18,8 @@ RECIPE=$(basename "$HERE")
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 if [[ -n ${THREADS:-} ]]; then export OMP_NUM_THREADS=$THREADS; fi
-# torch's threads else burn the processor while they wait for each other: with two other programs
-# on a 2-core machine that made training four times slower.
+# Avoids busy waiting of torch's threads, which made training four times slower with two other
+# programs on a 2-core machine.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 die() {
@@ -31,7 +31,7 @@ step() { printf '\n== %s\n' "$*"; }
 
 made() { printf '  %s\n' "$@"; }
 
-# The Python that fairseq is installed in, as an absolute path.
+# The absolute path of a Python with fairseq.
 find_python() {
   local candidate path
   for candidate in "${OUTLAYERS_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}" \
@@ -43,11 +43,11 @@ raise SystemExit(not (i.find_spec("fairseq") and i.find_spec("sacrebleu")))' 2>/
       printf '%s\n' "$path"
       return
     fi
-    # One that was asked for by name must not be replaced silently.
+    # Do not silently replace a Python that was given explicitly.
     [[ -z $candidate || $candidate != "${OUTLAYERS_PYTHON:-}" ]] ||
       die "OUTLAYERS_PYTHON=$candidate has no fairseq"
   done
-  die "found no Python with fairseq; run 'make setup', or name one in OUTLAYERS_PYTHON"
+  die "found no Python with fairseq; run 'make setup', or set OUTLAYERS_PYTHON"
 }
 
 PYTHON=$(find_python)
@@ -58,7 +58,7 @@ lab() { "$PYTHON" -m recipes.lab "$1" "$RECIPE" "${@:2}"; }
 ask() { lab ask "$@"; }
 
 if [[ -e $HERE/arms.py ]]; then
-  declared=$(lab shell) # apart from eval: a wrong setting must end the step
+  declared=$(lab shell) # separate from eval, so that an invalid setting ends the step
   eval "$declared"
 fi
 
@@ -83,18 +83,18 @@ tokenize() {
   shift 4
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
     newer "$output.${languages[1]}" "$input.${languages[1]}"; then
-    made "$output.${languages[0]} (there already)"
+    made "$output.${languages[0]} (exists)"
     return
   fi
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
     --languages "${languages[@]}" "$@"
 }
 
-# multi30k_lowercase: its three sets in RAW, tokenised in lower case in TOKENIZED.
+# multi30k_lowercase: download Multi30k to RAW; tokenize and lower-case it to TOKENIZED.
 multi30k_lowercase() {
   local split
   download multi30k "$RAW"
-  step "tokenise, in lower case"
+  step "tokenize, lower case"
   mkdir -p "$TOKENIZED"
   for split in train:train valid:val test:test_2016_flickr; do
     tokenize "$RAW/${split#*:}" "$TOKENIZED/${split%:*}" "$SOURCE" "$TARGET" --lowercase
@@ -130,7 +130,7 @@ binarize() {
     --trainpref "$train" --validpref "$valid" --testpref "$test" "$@"
 }
 
-# binarize_text TRAIN VALID TEST DESTINATION [OPTIONS...]: texts for language models.
+# binarize_text TRAIN VALID TEST DESTINATION [OPTIONS...]: for language models.
 binarize_text() {
   local train=$1 valid=$2 test=$3 destination=$4
   shift 4
@@ -140,8 +140,7 @@ binarize_text() {
 
 # preprocess DESTINATION FILES... -- OPTIONS...
 #
-# --padding-factor 1: fairseq would else round the dictionary up with made-up words, and every
-# one of them would be a class of the softmax.
+# --padding-factor 1: otherwise fairseq pads the dictionary with symbols that are softmax classes.
 preprocess() {
   local destination=$1 files=()
   shift
@@ -151,21 +150,22 @@ preprocess() {
   done
   shift
   step "binarize into $destination"
-  # Other options, as another size of a dictionary, make other data. Data from before options were
-  # noted have none.
+  # Data are also made again with other options (such as the size of a dictionary). Old data have no
+  # file of options.
   if newer "$destination/preprocess.log" "${files[@]}" &&
     [[ ! -e $destination/options || $(<"$destination/options") == "$*" ]]; then
-    made "$destination (there already)"
+    made "$destination (exists)"
     return
   fi
-  # Elsewhere first: fairseq-preprocess refuses to overwrite, and half a folder must not count.
+  # Use a temporary folder: fairseq-preprocess does not overwrite, and an incomplete folder must not be
+  # used.
   rm -rf "$destination" "$destination.partial"
   mkdir -p "$(dirname "$destination")"
   local log=$destination.log
   if ! fairseq-preprocess --padding-factor 1 "$@" \
     --destdir "$destination.partial" >"$log" 2>&1; then
     tail -n 12 "$log" >&2
-    die "fairseq-preprocess failed; the whole of its messages: $log"
+    die "fairseq-preprocess failed; see $log"
   fi
   printf '%s\n' "$*" >"$destination.partial/options"
   touch "$destination.partial/preprocess.log"

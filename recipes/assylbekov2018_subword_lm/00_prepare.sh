@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetch and binarize the texts of the arms, and cut their words into units.
+# Download and binarize the texts of the arms, and split their words into units.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -12,7 +12,7 @@ first_lines() {
   fi
 }
 
-# captions LANGUAGE: Multi30k's captions in lower case, split into words.
+# captions LANGUAGE: Multi30k's captions, tokenized and lower-cased.
 captions() {
   local split out=$WORK/captions
   download multi30k "$WORK/raw"
@@ -30,7 +30,7 @@ tokenize_one() {
   mv "$2.partial.$3" "$2"
 }
 
-# texts_of DATA TRAINING-TEXT: sets TRAIN, VALID and TEST, and COUNT, how often a word must be seen in training.
+# texts_of DATA TRAINING-TEXT: sets TRAIN, VALID, TEST and COUNT, the minimum count of a word.
 texts_of() {
   local data=$1 language number
   COUNT=1 TRAIN=$2

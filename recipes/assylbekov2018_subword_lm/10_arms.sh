@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains and scores every arm that the ledger does not hold yet, by priority.
+# Train and score every arm that is not in the ledger, by priority.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

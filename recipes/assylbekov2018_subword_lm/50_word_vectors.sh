@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What the words' vectors are like in the trained models: transform gates, principal components and
-# nearest neighbours, each as a table and JSON, from which 90_report.sh draws.
+# Studies of word vectors of the trained models: transform gates, principal components and nearest
+# neighbours, each as a table and as JSON for 90_report.sh.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed that was run on LOOK_INTO.
+# find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed on LOOK_INTO.
 find_checkpoints() {
   mapfile -t CHECKPOINTS < <(
     lab files --all-seeds checkpoints/checkpoint_best.pt "${@/#/$LOOK_INTO.}"
@@ -12,7 +12,7 @@ find_checkpoints() {
   ((${#CHECKPOINTS[@]})) || made "nothing: none of $* was run on $LOOK_INTO"
 }
 
-# look NAME COMMAND...: what a command says, in RESULTS/NAME.DATA.txt and .json.
+# look NAME COMMAND...: writes the output of a command to RESULTS/NAME.DATA.txt and .json.
 look() {
   local output=$RESULTS/$1.$LOOK_INTO
   shift
@@ -21,7 +21,7 @@ look() {
   made "$output.txt" "$output.json"
 }
 
-# The paper's two, and the original, whose gates are at the input alone.
+# The paper's two configurations, and the original, which has gates only at the input.
 for models in "morphsum_re_rw morphsum_E2 morphsum_original" \
   "sylconcat_re_rw sylconcat_EP2 sylconcat_original"; do
   step "transform gates, ${models%%_*}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of everything in the ledger, and what it says about the paper's claims.
+# The table of all runs, and the verdicts on the paper's claims.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,11 +1,11 @@
-"""The arms of Assylbekov & Takhanov (2018): DATA.MODEL[.OPTION...], as in ptb.morphsum_re_rw.
+"""The arms of Assylbekov & Takhanov (2018): DATA.MODEL[.OPTION...], e.g. ptb.morphsum_re_rw.
 
 DATA    ptb; en5k en15k en29k, de..., fr... (Multi30k captions); mono_en mono_de (five times
         as many); any folder of TEXTS, such as wikitext2, fr, es, de, cs, ru
-MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or letters of
-        what is tied: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
-OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, drawn by rank (the
-        paper does not say how), batches of 100
+MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or the tied
+        layers: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
+OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, log-uniform
+        samples (the paper does not specify them), batches of 100
 """
 
 import re
@@ -13,20 +13,20 @@ import re
 from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
 from recipes.lab.settings import UserError
 
-# Every claim of the paper needs some of these; the first answer the main ones.
+# Arms for the paper's claims; the first are for the main ones.
 MAIN = names("""
     word_re morphsum_re_rw word_original morphsum_original morphsum_rw morphsum_none morphsum_re
     sylconcat_original sylconcat_re_rw sylconcat_rw sylconcat_none sylconcat_re charcnn_original
     charcnn_re charcnn_re_rw charcnn_rw charcnn_none
 """)
-# The layer study: whatever ties the vectors of units or hw1. What is above them and below hw1
-# (proj, cnn) goes with the units here ...
+# The layer study: every choice with tied unit vectors or hw1. The layers between them (proj, cnn)
+# are tied together with the unit vectors here ...
 LAYERS = names("""
     morphsum_E1 morphsum_E2 morphsum_1
     sylconcat_EP sylconcat_EP1 sylconcat_EP2 sylconcat_1 sylconcat_12
     charcnn_EC charcnn_EC1 charcnn_EC2 charcnn_1 charcnn_12
 """)
-# ... and is tied or free by itself here. The paper does not tell which of the two it means.
+# ... and separately here. The paper does not specify which.
 LAYERS_APART = names("""
     sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
     charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1
@@ -34,33 +34,33 @@ LAYERS_APART = names("""
 MEDIUM = ("word_original", "word_re", "morphsum_original", "morphsum_re_rw")
 PRESETS = ("original", "none", "re", "rw", "re_rw")
 TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
-# The authors' learning rate of small models, and the epoch after which it shrinks.
+# The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
 CAPTIONS = re.compile(r"(en|de|fr)(5|15|29)k|mono_(en|de)")
 
 
 class Assylbekov2018(Recipe):
-    """Language models over words, characters, syllables and morphs."""
+    """Language models with words, characters, syllables and morphs."""
 
     folder = "assylbekov2018"
     title = "Subword-aware language models"
     declared = {  # noqa: RUF012
-        "SENTENCES": ("6000", "of the Penn Treebank's training text (all: 42,068)"),
-        "EPOCHS": ("10", "of training (the authors: 70)"),
+        "SENTENCES": ("6000", "sentences of the Penn Treebank's training text (all: 42,068)"),
+        "EPOCHS": ("10", "epochs (the authors: 70)"),
         "DECAY_FROM": ("", "first epoch with a smaller learning rate; the authors' with EPOCHS=70, "
                            "else EPOCHS * 0.6 + 1"),
-        "SHRINK": ("", "factor of the learning rate an epoch; the authors' 0.9, else 0.5"),
-        "BATCH": ("20", "columns, as the authors"),
-        "BPTT": ("35", "words of a window, as the authors"),
-        "CLIP": ("5", "norm of the gradient, as the authors"),
+        "SHRINK": ("", "factor of the learning rate per epoch; the authors' 0.9, else 0.5"),
+        "BATCH": ("20", "columns per batch, as the authors"),
+        "BPTT": ("35", "words per window, as the authors"),
+        "CLIP": ("5", "maximum norm of the gradient, as the authors"),
         "MIN_COUNT": ("2", "words of the captions seen less often are <unk> (the Treebank has its "
                            "own)"),
         "TEXTS": ("", "folder of NAME/{train,valid,test}.txt for DATA=NAME beyond those built in "
                       "(default: WORK/texts)"),
-        "LOOK_INTO": ("ptb", "the DATA whose models step 50 looks into"),
-        "NEIGHBOURS_OF": ("while his you richard trading", "of step 50: those that the dictionary "
-                                                           "has"),
+        "LOOK_INTO": ("ptb", "DATA whose models are studied in step 50"),
+        "NEIGHBOURS_OF": ("while his you richard trading", "words of step 50, if in the "
+                                                           "dictionary"),
     }  # fmt: skip
 
     def prepare(self) -> None:
@@ -85,7 +85,7 @@ class Assylbekov2018(Recipe):
         return [Table("report", self.title, self.arms(), compare=False)]
 
     def data_needed(self) -> list[str]:
-        """Lines for 00_prepare.sh: the data of every arm, its folder, text and hyphenation."""
+        """Lines for 00_prepare.sh: data, folder, text and hyphenation patterns of every arm."""
         needed = dict.fromkeys(name.partition(".")[0] for name in self.arms())
         return [
             f"{data} {self.folder_of(data)} {self.training_text(data)} {self.patterns_of(data)}"
@@ -93,22 +93,22 @@ class Assylbekov2018(Recipe):
         ]
 
     def folder_of(self, data: str) -> str:
-        """Its binarized text, where the tables of units lie as well."""
+        """The folder of its binarized text and tables of units."""
         return f"{self.work}/{self.prepared(data)}"
 
     def prepared(self, data: str) -> str:
-        """Its name among what 00_prepare.sh makes."""
+        """Its name in the folders of 00_prepare.sh."""
         return f"ptb.{self.settings.SENTENCES}" if data == "ptb" else data
 
     def training_text(self, data: str) -> str:
-        """As 00_prepare.sh leaves it."""
+        """The training text made by 00_prepare.sh."""
         if data == "ptb" or CAPTIONS.fullmatch(data):
             return f"{self.work}/text/{self.prepared(data)}.txt"
         return f"{self.settings.TEXTS}/{data}/train.txt"
 
     @staticmethod
     def patterns_of(data: str) -> str:
-        """The hyphenation patterns of its language."""
+        """The hyphenation patterns of a language."""
         data = data.removeprefix("mono_")
         begins = {"ptb": "en_US", "wikitext2": "en_US", "en": "en_US", "de": "de_DE", "fr": "fr",
                   "cs": "cs_CZ", "ru": "ru_RU"}  # fmt: skip
@@ -117,7 +117,7 @@ class Assylbekov2018(Recipe):
 
     @staticmethod
     def tie_of(model: str) -> str:
-        """--tie, for what stands after the composition in the name of a model."""
+        """The value of --tie from the part of a model's name after the composition."""
         choice = model.partition("_")[2]
         if choice in PRESETS:
             return choice

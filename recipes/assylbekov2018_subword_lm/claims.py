@@ -1,7 +1,7 @@
-"""The claims of Assylbekov & Takhanov (2018): what holds, fails or is undecided by the ledger.
+"""The claims of Assylbekov & Takhanov (2018) and their verdicts.
 
-Claims 1 to 7 compare test perplexities (lower is better) on one data set, seed by seed; 8 and 9 the
-figures of 50_word_vectors.sh beside the ledger.
+Claims 1 to 7 compare test perplexities (lower is better) on one data set, seed by seed; 8 and 9
+compare the figures of 50_word_vectors.sh.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from recipes.lab.summary import Compared
 FORM = None
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
-FIRST = {"morphsum": "E", "sylconcat": "EP", "charcnn": "EC"}  # all that is below hw1
+FIRST = {"morphsum": "E", "sylconcat": "EP", "charcnn": "EC"}  # all layers below hw1
 TEXTS = {
     1: "Reusing embeddings helps the word model.",
     2: "Reusing harms CharCNN.",
@@ -47,7 +47,7 @@ NOTES = (
 
 
 class Comparison(NamedTuple):
-    """``better`` is claimed to have the smaller figure."""
+    """The claim that ``better`` has the smaller figure."""
 
     claim: int
     better: str
@@ -69,7 +69,7 @@ def comparisons() -> Iterator[Comparison]:
     for model in MODELS:
         first = FIRST[model]
         yield Comparison(5, f"{model}_{first}1", f"{model}_{first}2")
-        # The same with and without the units' vectors.
+        # The same with and without unit vectors.
         yield Comparison(5, f"{model}_re", f"{model}_none")
         yield Comparison(5, f"{model}_{first}1", f"{model}_{first[1:]}1")
         yield Comparison(5, f"{model}_re_rw", f"{model}_rw")
@@ -82,7 +82,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
-    """An inequality on every data set that has both arms; what is missing if none has."""
+    """An inequality on every data set with both arms; if there is none, a part not run."""
     _, better, worse, figure = comparison
     found = False
     for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
@@ -104,7 +104,7 @@ def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
 
 
 def claims_of(runs: Runs, found: dict[str, gain.Gain], results: Path) -> list[Claim]:
-    """All nine.
+    """All nine claims.
 
     Args:
         found: the gains of claim 7.
@@ -122,7 +122,7 @@ def claims_of(runs: Runs, found: dict[str, gain.Gain], results: Path) -> list[Cl
 
 
 def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
-    """The verdicts, the gains, and the tables of step 50."""
+    """Verdicts, gains, and the tables of step 50."""
     results = recipe.ledger.parent
     data = dict.fromkeys(name.partition(".")[0] for name in recipe.arms())
     texts = {one: Path(recipe.training_text(one)) for one in data}
@@ -158,7 +158,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
 
 
 def against_words(runs: Runs) -> Iterator[Compared]:
-    """Models on the Treebank beside Word+RE, in per cent of its perplexity saved."""
+    """Models on the Treebank compared with Word+RE, in percent of perplexity saved."""
     for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"):
         found = figures.ratio(runs, f"ptb.{model}", "ptb.word_re")
         if found:
@@ -169,7 +169,7 @@ def against_words(runs: Runs) -> Iterator[Compared]:
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
-    """What the figures are enough to say."""
+    """Recommendations supported by the figures."""
     lines = [f"{row.method} rather than {row.against}: {row.found.interval('+.1f')}% of the"
              " perplexity saved." for row in compared if row.verdict == "better"]  # fmt: skip
     arms = ("ptb.morphsum_re_rw", "ptb.word_re")

@@ -1,6 +1,6 @@
-"""The figures: perplexities beside Word+RE's, gates, principal components and nearest neighbours.
+"""Figures: perplexities relative to Word+RE, gates, principal components, nearest neighbours.
 
-The last three are drawn from what 50_word_vectors.sh left as JSON.
+The last three use the JSON files of 50_word_vectors.sh.
 """
 
 import json
@@ -20,18 +20,18 @@ TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", 
         "re_rw": "RE+RW"}  # fmt: skip
 BASE = "word_re"
 COMPONENTS = "components for 80%"
-NEAR_START = 0.25  # of gates whose bias of -2 starts them at 0.12
+NEAR_START = 0.25  # gates are initialized to 0.12 by a bias of -2
 NOTE = "RE: vectors of the units reused at the output; RW: the layers above them."
 
 
 def plain(model: str) -> str:
-    """An arm's name, without the data, in words."""
+    """An arm's name in words, without the data."""
     kind, _, tie = model.partition("_")
     return f"{MODELS.get(kind, kind)}, {TIES.get(tie, f'tied {tie}')}"
 
 
 def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
-    """Test perplexity of an arm over that of another, over seeds."""
+    """Ratio of the test perplexities of two arms, over seeds."""
     own, other = runs.paired([arm, base], "test_ppl")
     if not own:
         return None
@@ -40,13 +40,13 @@ def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
 
 
 def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
-    """One seed has no interval."""
+    """A row, without interval for one seed."""
     row = Row.of(label, found, series, scale)
     return row if found.seeds > 1 else Row(label, row.value, series=series)
 
 
 def perplexities(runs: Runs, data: str = "ptb") -> Chart:
-    """Every model of a data set beside Word+RE, the best first."""
+    """Every model of a data set compared with Word+RE, best first."""
     base, rows, sizes = f"{data}.{BASE}", [], {}
     for arm in runs.arms:
         one, _, model = arm.partition(".")
@@ -69,7 +69,7 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
 
 
 def read(folder: Path, pattern: str) -> list:
-    """What a study wrote, all files together."""
+    """The contents of all files of a study."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(pattern))]
 
 
@@ -144,7 +144,7 @@ def language(data: str) -> str:
 
 
 def neighbours(found: Sequence[Mapping]) -> list[str]:
-    """Nearest words as a table: a figure of words is a table. Both sides only where they differ."""
+    """Nearest words as a table; both sides only if they differ."""
     lines = []
     for model, words in (pair for one in found for pair in one.items()):
         name = next((part for part in model.split("/") if part.startswith("ptb.")), model)

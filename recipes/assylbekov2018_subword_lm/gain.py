@@ -1,4 +1,4 @@
-"""Claim 7: what MorphSum+RE+RW saves against Word+RE, by the type-token ratio of the text."""
+"""Claim 7: gain of MorphSum+RE+RW over Word+RE, by the type-token ratio of the text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from recipes.lab.table import table
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation
 PLOT = "gain_against_type_token_ratio"
-RATIOS = "type_token_ratios.json"  # kept beside the ledger: texts are not
+RATIOS = "type_token_ratios.json"  # stored with the ledger, because texts are not
 
 
 class Gain(NamedTuple):
-    """One data set.
+    """The gain on one data set.
 
     Attributes:
-        ratio: different words to words of the training text.
-        kept: perplexity of MorphSum+RE+RW as a share of Word+RE's, a value a seed.
+        ratio: type-token ratio of the training text.
+        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, for each seed.
     """
 
     ratio: float
@@ -38,13 +38,13 @@ class Gain(NamedTuple):
 
 
 def type_token_ratio(text: Path) -> float:
-    """Different words to words."""
+    """Number of types divided by number of tokens."""
     words = text.read_text(encoding="utf-8").split()
     return len(set(words)) / len(words)
 
 
 def type_token_ratios(texts: Mapping[str, Path], folder: Path) -> dict[str, float]:
-    """By data set: of the texts that are here, and what was kept of the others.
+    """Ratios by data set, computed from available texts, otherwise the stored ones.
 
     Args:
         folder: of the ledger.
@@ -58,7 +58,7 @@ def type_token_ratios(texts: Mapping[str, Path], folder: Path) -> dict[str, floa
 
 
 def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
-    """By data set, those whose two arms were run and whose type-token ratio is known."""
+    """Gains by data set, if both arms were run and the type-token ratio is known."""
     found = {}
     for data, ratio in ratios.items():
         for ending in ("", ".sampled"):
@@ -71,7 +71,7 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
 
 
 def with_intervals(found: Mapping[str, Gain]) -> dict[str, tuple[float, Estimate]]:
-    """For the chart: ratio, and the share saved with its interval over seeds."""
+    """For the chart: ratio, and the saved share with its interval over seeds."""
     made = {}
     for data, gain in found.items():
         saved = 1 - np.array(gain.kept)
@@ -80,7 +80,7 @@ def with_intervals(found: Mapping[str, Gain]) -> dict[str, tuple[float, Estimate
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:
-    """The gain is larger in German than in English and French, and in small data."""
+    """The gain is larger for German than for English and French, and for small data."""
     kept = {data: gain.kept for data, gain in found.items()}
     pairs = [(f"de{size}", f"{other}{size}") for size in SIZES for other in ("en", "fr")]
     pairs += [
@@ -112,7 +112,7 @@ def correlated(points: Sequence[Gain]) -> Part:
 
 
 def table_of(found: Mapping[str, Gain]) -> list[str]:
-    """In Markdown, a line for each data set."""
+    """A Markdown table with a row per data set."""
     return table({
         "data": list(found),
         "type-token ratio": [f"{one.ratio:.4f}" for one in found.values()],

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# All steps of this recipe, one after the other; `python -m recipes.lab settings assylbekov2018_subword_lm`
-# lists what the environment can change.
+# All steps of this recipe; `python -m recipes.lab settings assylbekov2018_subword_lm` lists its
+# settings.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")
 "$here/00_prepare.sh"
-# What there is gets reported, whatever failed before.
+# The report is written even if a step fails.
 status=0
 for step in 10_arms 50_word_vectors 90_report; do
   "$here/$step.sh" || status=$?

@@ -1,4 +1,4 @@
-"""Claims 8 and 9: transform gates and principal components, as 50_word_vectors.sh stored them."""
+"""Claims 8 and 9: transform gates and principal components, from 50_word_vectors.sh."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,42 +7,42 @@ from pathlib import Path
 from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, smaller
 
 # The configurations of the paper's figure and the original: the same ties in both models, and the
-# side where its gates are.
+# side of the gates.
 CONFIGURATIONS = (
     ("re_rw", "re_rw", "both"),
     ("E2", "EP2", "input"),
     ("E2", "EP2", "output"),
     ("original", "original", "input"),
 )
-# Which side of a model that reuses nothing is claimed to need fewer components.
+# The side that is claimed to need fewer components in models that reuse nothing.
 FEWER = {
     "word_original": "input",
     "morphsum_none": "input",
     "charcnn_none": "output",
     "sylconcat_none": "output",
 }
-COMPONENTS = "components for "  # begins the headings of the counts
+COMPONENTS = "components for "  # prefix of the headings of counts
 Rows = Sequence[Mapping]
 
 
 def read(folder: Path, name: str) -> list[dict]:
-    """The rows of all files that a command wrote, whatever data they are of."""
+    """The rows of all files of a command, for all data."""
     paths = sorted(folder.glob(f"{name}.*.json"))
     return [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def data_sets(rows: Rows) -> list[str]:
-    """Those that models were trained on, or the Treebank, to say what is missing."""
+    """The data sets of the rows; default for messages: the Treebank."""
     return sorted({row["model"].partition(".")[0] for row in rows}) or ["ptb"]
 
 
 def values(rows: Rows, name: str, **wanted: str) -> list[float]:
-    """A figure of every seed's row that has the properties."""
+    """A figure of all rows with given properties."""
     return [row[name] for row in rows if all(row[key] == x for key, x in wanted.items())]
 
 
 def gate_claim(rows: Rows) -> Claim:
-    """The gates of MorphSum's first highway layer are less than half as open as SylConcat's."""
+    """The mean gate of MorphSum's first highway layer is less than half of SylConcat's."""
     parts = []
     for data in data_sets(rows):
         for morphsum, sylconcat, side in CONFIGURATIONS:
@@ -56,7 +56,7 @@ def gate_claim(rows: Rows) -> Claim:
 
 
 def component_claim(rows: Rows) -> Claim:
-    """Which side needs more principal components, in models that reuse nothing."""
+    """The side that needs more principal components, in models that reuse nothing."""
     parts = [
         component_part(rows, f"{data}.{model}", fewer)
         for data in data_sets(rows)
@@ -70,7 +70,7 @@ def component_claim(rows: Rows) -> Claim:
 
 
 def component_part(rows: Rows, model: str, fewer: str) -> Part:
-    """One model: every share of the variance must need fewer components at that side."""
+    """One model: that side must need fewer components for every share of the variance."""
     words = f"{model}: fewer components at the {fewer}"
     found = list(_by_share([row for row in rows if row["model"] == model], fewer))
     if not found:
@@ -81,7 +81,7 @@ def component_part(rows: Rows, model: str, fewer: str) -> Part:
 
 
 def _by_share(rows: Rows, fewer: str) -> Iterator[Part]:
-    # Behind a projection the output cannot need more components than the states have.
+    # After a projection, the output has at most as many components as the states.
     before = "output before projection"
     output = before if any(row["side"] == before for row in rows) else "output"
     small, large = ("input", output) if fewer == "input" else (output, "input")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Multi30k en-de: fetch, tokenise in lower case, segment if asked to, binarize.
+# Multi30k en-de: download, tokenize, lower-case, segment (SEGMENTATION=bpe), binarize.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training speed and memory of the arms, taking turns: a few updates each, round after round.
+# Training speed and memory of the arms, in alternating short runs.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of everything in the ledger, with fairseq's own model as the row to compare with.
+# The table of all runs, with fairseq's model as the baseline.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

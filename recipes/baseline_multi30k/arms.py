@@ -1,4 +1,4 @@
-"""The arms of the baseline, by priority; the report tests the others against the first."""
+"""The arms of the baseline, by priority; the first is the reference of the report."""
 
 from recipes.lab.arms import Arm, Recipe, TranslationTest
 
@@ -12,24 +12,24 @@ WORDS = {
 
 
 class Baseline(Recipe):
-    """fairseq's LSTM beside ours with several output layers, on Multi30k."""
+    """fairseq's LSTM and our models with several output layers, on Multi30k."""
 
     title = "Multi30k en-de: baseline"
-    # Small batches and a high learning rate. With half as many updates at a third of the rate, the
-    # arms end while they learn to attend, and a seed decides by as much as 13 BLEU (see README.md).
+    # Small batches and a high learning rate. With half as many updates at a third of the rate,
+    # models have not learned attention at the end, and seeds differ by up to 13 BLEU (README.md).
     declared = {  # noqa: RUF012
         "SEGMENTATION": ("bpe", "bpe or words (18.7k German types)"),
         "BPE_MERGES": ("4000", "joint merges, with SEGMENTATION=bpe"),
-        "EPOCHS": ("10", "of training"),
-        "MAX_TOKENS": ("1000", "of a batch"),
+        "EPOCHS": ("10", "epochs"),
+        "MAX_TOKENS": ("1000", "tokens per batch"),
         "DIM": ("128", "width of the models"),
-        "LAYERS": ("2", "of each side"),
-        "DROPOUT": ("0.3", ""),
+        "LAYERS": ("2", "layers per side"),
+        "DROPOUT": ("0.3", "dropout"),
         "LR": ("0.003", "learning rate"),
-        "CLIP": ("5", "norm of the gradient"),
-        "BEAM": ("5", "of translating"),
-        "SPEED_UPDATES": ("40", "of an arm in a round of step 80"),
-        "SPEED_ROUNDS": ("3", "of step 80"),
+        "CLIP": ("5", "maximum norm of the gradient"),
+        "BEAM": ("5", "beam size"),
+        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("3", "rounds of step 80"),
     }
 
     def prepare(self) -> None:
@@ -54,7 +54,7 @@ class Baseline(Recipe):
         if name not in WORDS:
             raise self.unknown(name)
         s = self.settings
-        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
         generate = f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
         if s.SEGMENTATION == "bpe":
             generate += " --post-process subword_nmt"
@@ -80,11 +80,11 @@ class Baseline(Recipe):
             f"--dropout {s.DROPOUT} --log-interval 25 --num-workers 0"
         )
 
-    # Halve the learning rate after an epoch without progress on the validation set.
+    # Halve the learning rate after an epoch without improvement in validation.
     HALVING = "--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0"
 
     def luong(self) -> str:
-        """Starts in ±0.1, as fairseq's does; a range that suits its size would learn faster."""
+        """Initialized in ±0.1 like fairseq's; a range adapted to the size would learn faster."""
         s = self.settings
         return (
             f"{self.HALVING} --arch luong_lstm --init-range 0.1 --embed-dim {s.DIM} "
@@ -103,7 +103,7 @@ class Baseline(Recipe):
         )
 
     def transformer(self) -> str:
-        """fairseq's Transformer, as wide."""
+        """fairseq's Transformer with the same width."""
         s = self.settings
         inner = 4 * s.whole("DIM")
         return (

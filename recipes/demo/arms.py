@@ -1,4 +1,4 @@
-"""Three output layers on a toy language pair or on real captions; everything is made afresh."""
+"""Three output layers on a synthetic language pair or on real captions."""
 
 from recipes.lab.arms import Arm, Recipe, TranslationTest
 
@@ -16,18 +16,18 @@ WORDS = {
 
 
 class Demo(Recipe):
-    """The whole pipeline in a few minutes."""
+    """A demo of the whole pipeline."""
 
     declared = {  # noqa: RUF012
-        "DATA": ("toy", "toy: an invented language pair; multi30k: captions, English to German"),
+        "DATA": ("toy", "toy: a synthetic language pair; multi30k: captions, English to German"),
         "SOURCE": ("", "language"),
         "TARGET": ("", "language"),
-        "EPOCHS": ("", "of training"),
+        "EPOCHS": ("", "epochs"),
         "DIM": ("", "width of the models"),
         "LR": ("", "learning rate"),
-        "MAX_TOKENS": ("", "of a batch"),
-        "TRAIN_SENTENCES": ("8000", "of the toy"),
-        "SEED": ("1", "of the runs"),
+        "MAX_TOKENS": ("", "tokens per batch"),
+        "TRAIN_SENTENCES": ("8000", "training sentences of DATA=toy"),
+        "SEED": ("1", "random seed"),
     }
 
     def prepare(self) -> None:
@@ -47,7 +47,7 @@ class Demo(Recipe):
         return list(WORDS)
 
     def words(self, name: str) -> str:
-        """What an arm is."""
+        """The description of an arm."""
         return WORDS[name]
 
     def arm(self, name: str, seed: int = 1) -> Arm:

@@ -1,9 +1,9 @@
-"""Draws one translation as SVG: attention, candidates by source word, replaced unknown words.
+"""Draw a translation as SVG: attention, candidates by source word, replaced unknown words.
 
     python recipes/demo/picture.py --path checkpoints/checkpoint_best.pt \\
         --candidates candidates.npz --sentence "a dog runs ." --output translation.svg
 
-The sentence is tokenized and segmented as the training text was.
+The sentence must be tokenized and segmented like the training text.
 """
 
 import argparse
@@ -16,13 +16,13 @@ INK, BLUE, RED, GREY = "#24292f", "31, 98, 171", "#b2182b", "#6e7781"
 
 
 class Picture(NamedTuple):
-    """What is drawn.
+    """The data of the picture.
 
     Attributes:
-        attention: a row for each target unit, a column for each source unit, both with ``</s>``.
-        sources: a target unit that stands for ``<unk>`` -> the source unit that it comes from.
-        added: a source unit -> candidates that it brings, the most probable first.
-        candidates: how many there are, and of how many words.
+        attention: a row per target unit, a column per source unit, both with ``</s>``.
+        sources: from a target unit that replaces ``<unk>`` to its source unit.
+        added: from a source unit to its candidates, most probable first.
+        candidates: their number, and the size of the vocabulary.
     """
 
     source: list[str]
@@ -34,7 +34,7 @@ class Picture(NamedTuple):
 
 
 def svg(picture: Picture) -> str:
-    """The whole image, on a white ground: it is shown in dark pages too."""
+    """The whole image, with a white background for dark pages."""
     height = max(TOP + CELL * len(picture.target) + 20, 80 + 24 * (len(picture.added) + 2))
     parts = [*_attention(picture), *_candidates(picture, LEFT + CELL * len(picture.source) + 60)]
     body = "\n".join(parts)
@@ -51,7 +51,7 @@ def _text(x: float, y: float, text: str, **attributes: Any) -> str:
 
 
 def _attention(picture: Picture) -> list[str]:
-    """The matrix; dark is much attention."""
+    """The attention matrix; darker is higher."""
     parts = []
     for column, word in enumerate(picture.source):
         x = LEFT + CELL * (column + 0.6)
@@ -70,7 +70,7 @@ def _attention(picture: Picture) -> list[str]:
 
 
 def _candidates(picture: Picture, x: float) -> list[str]:
-    """A line a source word, with those candidates underlined that the translation uses."""
+    """A line per source word, with the candidates used in the translation underlined."""
     number, words = picture.candidates
     parts = [
         _text(x, 30, f"{number:,} candidates of {words:,} words:", font_weight="bold"),
@@ -94,8 +94,8 @@ def _candidates(picture: Picture, x: float) -> list[str]:
 
 
 def translate(options: argparse.Namespace) -> Picture:
-    """Run the model on the sentence."""
-    # Imported here: --help needs no models.
+    """Translate the sentence."""
+    # Slow to import, and not needed for --help.
     from fairseq_outlayers import load
     from fairseq_outlayers.decoding.translations import Translations
 
@@ -105,7 +105,7 @@ def translate(options: argparse.Namespace) -> Picture:
         candidate_frequent=options.candidate_frequent,
     )  # fmt: skip
     source, target = model.task.source_dictionary, model.task.target_dictionary
-    # Before words that replace <unk> join the dictionaries.
+    # Before replacements of <unk> are added to the dictionaries.
     words, lists = len(target), Translations.load(options.candidates, source, target)
     found = model.translate(options.sentence)
     added = {}
@@ -120,17 +120,19 @@ def translate(options: argparse.Namespace) -> Picture:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Translate, draw, and say what was written."""
+    """Translate, draw, and print the path."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--path", required=True, help="checkpoint")
-    parser.add_argument("--data", help="folder of the dictionaries (default: of the training)")
-    parser.add_argument("--sentence", required=True, help="of the source, in units")
+    parser.add_argument("--data", help="folder of the dictionaries (default: the training data)")
+    parser.add_argument("--sentence", required=True, help="source sentence, in units")
     parser.add_argument("--candidates", required=True, help="file of build_candidates.py")
     parser.add_argument("--candidate-frequent", type=int, default=500, metavar="K")
     parser.add_argument("--candidate-per-word", type=int, default=10, metavar="K'")
-    parser.add_argument("--show", type=int, default=5, help="candidates to show of a source word")
+    parser.add_argument(
+        "--show", type=int, default=5, help="number of candidates shown per source word"
+    )
     parser.add_argument("--unk-replacement", default="copy")
     parser.add_argument("--unk-dictionary", help="lexical table")
     parser.add_argument("--output", type=Path, default=Path("translation.svg"))

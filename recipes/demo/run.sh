@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The whole pipeline in a few minutes: make a language pair, train three small models, translate,
-# score, compare. `make demo` runs it; everything it makes goes to work/demo, afresh every time.
+# score, compare. Run by `make demo`; output goes to work/demo and is overwritten.
 #
-#   DATA=toy       an invented language pair: no download, about 4 minutes on 2 cores
+#   DATA=toy       a synthetic language pair: no download, about 4 minutes on 2 cores
 #   DATA=multi30k  real captions, English to German (from OUTLAYERS_DATA if that is set, else
 #                  downloaded): a short training, about 10 minutes on 2 cores
-#   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     to play with; defaults in arms.py
+#   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     defaults: see arms.py
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -13,31 +13,31 @@ mapfile -t names < <(ask arms)
 DICTIONARY=()
 LAST_STEP=$((2 + ${#names[@]} + 2))
 STEP=0
-BEGAN=0 # the present step, in seconds since the start
+BEGAN=0 # start of the current step, in seconds
 
 took() {
   if ((STEP > 0)); then printf '      took %d s\n' $((SECONDS - BEGAN)); fi
   BEGAN=$SECONDS
 }
 
-# demo_step MESSAGE: what the step before took; which step of how many, and the time since the start.
+# demo_step MESSAGE: print the time of the previous step, the step's number, and the total time.
 demo_step() {
   took
   STEP=$((STEP + 1))
   printf '\n[%d/%d] %d:%02d  %s\n' "$STEP" "$LAST_STEP" $((SECONDS / 60)) $((SECONDS % 60)) "$*"
 }
-step() { :; } # common.sh's own announcements would be one too many
+step() { :; } # suppresses the announcements of common.sh
 
 prepare_toy() {
-  demo_step "inventing a language pair (it compounds, inflects and reorders)"
+  demo_step "making a synthetic language pair (compounds, inflection, reordering)"
   "$PYTHON" data_prep/toy_corpus.py --output "$TEXT" --seed 1 --train "$TRAIN_SENTENCES" \
     --valid 300 --test 300 --vocabulary 1000
 }
 
 prepare_multi30k() {
-  # Words seen twice or less become <unk>: a third of the classes, and of the time.
+  # Words seen at most twice become <unk>, which leaves a third of the classes and of the time.
   DICTIONARY=(--thresholdsrc 3 --thresholdtgt 3)
-  demo_step "fetching Multi30k, English to German, and splitting its captions into words"
+  demo_step "downloading and tokenizing Multi30k, English to German"
   download multi30k "$WORK/raw"
   mkdir -p "$TEXT"
   local split
@@ -46,10 +46,10 @@ prepare_multi30k() {
   done
 }
 
-# Afresh: the demo shows the code as it is now. Downloads stay.
+# Start from scratch, to show the current code. Downloads are kept.
 rm -rf "$WORK/runs" "$WORK/translations" "$LEDGER"
 "prepare_$DATA"
-demo_step "turning the words into numbers (fairseq-preprocess)"
+demo_step "binarizing (fairseq-preprocess)"
 binarize "$SOURCE" "$TARGET" "$TEXT/train" "$TEXT/valid" "$TEXT/test" "$BIN" "${DICTIONARY[@]}"
 
 for name in "${names[@]}"; do
@@ -60,7 +60,7 @@ done
 demo_step "comparing"
 "$PYTHON" -m recipes.demo.show "$LEDGER" --source "$TEXT/test.$SOURCE"
 
-demo_step "making a page (over candidate lists, unknown words copied: BLEU differs a little)"
+demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU differs slightly)"
 "$PYTHON" data_prep/build_lexicon.py --source "$TEXT/train.$SOURCE" --target "$TEXT/train.$TARGET" \
   --output "$WORK/lexicon"
 "$PYTHON" data_prep/build_candidates.py --lexicon "$WORK/lexicon" --output "$WORK/candidates.npz" \

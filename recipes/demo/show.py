@@ -1,4 +1,4 @@
-"""Prints what the demo found: a table, some translations, and what to try next."""
+"""Print the results of the demo: a table, some translations, and next steps."""
 
 import argparse
 import sys
@@ -8,21 +8,21 @@ from pathlib import Path
 from recipes.lab import ledger, scoring
 
 EXPLANATION = """\
-parameters    how large the model is (what training adjusts)
-words/s       how many target words it was trained on a second
-BLEU          how much its translations of the test set share with the references, 0 to 100"""
+parameters    number of trained parameters
+words/s       training speed in target words per second
+BLEU          similarity of the translations to the references, 0 to 100"""
 
 NEXT = """\
 What to try next
   make demo DATA=multi30k                real captions, English to German
   make demo EPOCHS=20                    train longer (DIM, LR and MAX_TOKENS can be changed too)
   recipes/baseline_multi30k/run.sh       the full comparison, with a report
-  any fairseq-train command of yours     --arch NAME becomes --arch NAME_outlayers (Transformers);
+  your own fairseq-train command         --arch NAME becomes --arch NAME_outlayers (Transformers);
                                          add --user-dir fairseq_outlayers --output-layer tied"""
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Plain text in columns as wide as needed; the first row is the heading."""
+    """Plain text in aligned columns; the first row is the heading."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -51,12 +51,12 @@ def results(entries: Sequence[dict]) -> list[str]:
 
 
 def samples(entries: Sequence[dict], sources: Sequence[str], number: int) -> list[str]:
-    """Some test sentences, as every arm translated them."""
+    """Some test sentences with the translation of every arm."""
     references = scoring.read_lines(folder(entries[0]) / "test.tokenised.ref")
     hypotheses = {
         entry["arm"]: scoring.read_lines(folder(entry) / "test.tokenised.hyp") for entry in entries
     }
-    # Neither too short to show anything nor too long to read, and spread over the test set.
+    # Of medium length, and spread over the test set.
     readable = [n for n, source in enumerate(sources) if 6 <= len(source.split()) <= 12]
     readable = readable or list(range(len(sources)))
     lines = []
@@ -73,7 +73,7 @@ def folder(entry: dict) -> Path:
 
 
 def main() -> int:
-    """Print everything."""
+    """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ledger", type=Path)
     parser.add_argument("--source", type=Path, required=True, help="the test set's source side")
@@ -81,7 +81,7 @@ def main() -> int:
     options = parser.parse_args()
     entries = ledger.read(options.ledger)
     print("\n" + "\n".join(results(entries)) + "\n\n" + EXPLANATION)
-    print("\nSome test sentences (<unk> stands for a word never seen in training)\n")
+    print("\nSome test sentences (<unk>: a word not seen in training)\n")
     print("\n".join(samples(entries, scoring.read_lines(options.source), options.samples)))
     print(NEXT)
     return 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Parallel text of every size, vectors, tables aligned with the dictionaries, binarized data.
+# For every size: parallel text, word vectors, tables with dictionaries, binarized data.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# Monolingual text, tokenised as the parallel text is.
+# Monolingual text, tokenized like the parallel text.
 monolingual_captions() {
   local text=$1
   download multi30k-mono "$RAW"
@@ -14,7 +14,7 @@ monolingual_captions() {
 
 monolingual_ptb() {
   download ptb "$RAW"
-  # Its own <unk> and N (a number) are no words that a vector could be of use for.
+  # Remove the Treebank's <unk> and N (a number), which are not words.
   sed 's/<unk>//g; s/\bN\b//g' "$RAW/ptb.train.txt" >"$1.partial"
   mv "$1.partial" "$1"
 }
@@ -34,14 +34,14 @@ vectors_of() {
       made "$VECTORS_PATH"
       ;;
     file)
-      [[ -n $VECTORS_FILE ]] || die "VECTORS=file: name a file of vectors in VECTORS_FILE"
+      [[ -n $VECTORS_FILE ]] || die "VECTORS=file needs VECTORS_FILE"
       VECTORS_PATH=$VECTORS_FILE
       ;;
     *) die "VECTORS: no kind '$1'; known are captions, ptb, file" ;;
   esac
 }
 
-# make_text SIZE: the first pairs of the training text; the target side segmented if asked to.
+# make_text SIZE: the first pairs of the training text; segments the target side if required.
 make_text() {
   local size=$1 text split
   text=$(ask text_of "$size")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unknown words and examples of every size, then BLEU against the size, and the paper's claims.
+# Unknown words and examples for every size, BLEU by size, and the verdicts on the paper's claims.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,4 +1,4 @@
-"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, as in mix_sum.1000.captions."""
+"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, e.g. mix_sum.1000.captions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
-RATE = "0.003"  # of every size
-# Settings in which words are represented: words, and what the encoder reads.
+RATE = "0.003"  # for every size
+# Description and architecture of each setting.
 MIXES = {
     "baseline": ("{size} pairs, embeddings of the model's own alone", "nematus_gru"),
     "mix_sum": ("{size} pairs, embeddings plus {vectors} vectors", "nematus_mix_sum"),
@@ -17,7 +17,7 @@ MIXES = {
 PAPER = {"SIZES": "all", "VECTORS": "file", "DIM": "500", "LR": "0.0003", "DROPOUT": "0.0",
          "MAX_TOKENS": "4000", "SOURCE": "en", "EPOCHS": "50", "NORMALIZE": "0", "CENTER": "0",
          "PATIENCE": "-1"}  # fmt: skip
-# SETTING: defaults that come with it. iwslt and wmt are Sec. 4 of the paper.
+# Defaults by SETTING. iwslt and wmt: Sec. 4 of the paper.
 PRESETS = {
     "multi30k": {
         "SIZES": "1000 10000 29000 5000", "VECTORS": "captions ptb", "DIM": "128",
@@ -38,35 +38,35 @@ class DiGangi2017(Recipe):
     title = "External monolingual embeddings"
     schedule = ("--max-tokens",)  # epochs follow the number of pairs
     declared = {  # noqa: RUF012
-        "SETTING": ("multi30k", "iwslt or wmt: the paper's, on text of your own in PARALLEL"),
-        "PARALLEL": ("", "folder with tokenised train, valid and test in both languages"),
+        "SETTING": ("multi30k", "iwslt or wmt: the paper's settings, on text in PARALLEL"),
+        "PARALLEL": ("", "folder with tokenized train, valid and test in both languages"),
         "SOURCE": ("", "language (en)"),
         "TARGET": ("", "language (de)"),
-        "SIZES": ("", "sentence pairs trained on, the first so many; or all"),
-        "VECTORS": ("", "captions: trained on the captions of the same pictures; ptb: on newspaper "
+        "SIZES": ("", "numbers of training pairs (the first N), or all"),
+        "VECTORS": ("", "captions: trained on captions of the same pictures; ptb: on newspaper "
                         "text; file: read from VECTORS_FILE"),
         "VECTORS_FILE": ("", ".vec, GloVe or .bin, with VECTORS=file"),
-        "METHOD": ("skipgram", "of the vectors trained here"),
-        "VECTOR_DIM": ("300", "of the vectors trained here"),
+        "METHOD": ("skipgram", "method of train_embeddings.py"),
+        "VECTOR_DIM": ("300", "dimensions of trained vectors"),
         "NORMALIZE": ("", "1: scale external vectors to length 1 (0 in the paper's settings)"),
         "CENTER": ("", "1: subtract their mean first (0 in the paper's settings)"),
-        "TARGET_SEGMENTATION": ("", "words, or bpe of the target side alone"),
-        "BPE_MERGES": ("", "with TARGET_SEGMENTATION=bpe (4000)"),
-        "TARGET_MIN_COUNT": ("2", "rarer target words are the unknown symbol"),
-        "INTERNAL_MIN_COUNT": ("1", "rarer source words have no embedding of the model's own"),
-        "INTERNAL_VOCABULARY": ("", "at most so many source words have one"),
-        "TARGET_VOCABULARY": ("", "the most frequent target words alone"),
-        "EPOCHS": ("", "of training, at most (fewer of more pairs)"),
-        "PATIENCE": ("", "epochs without a lower validation loss that end it, by size if not said"),
-        "MAX_TOKENS": ("", "of a batch (1000)"),
+        "TARGET_SEGMENTATION": ("", "words, or bpe (target side only)"),
+        "BPE_MERGES": ("", "merges with TARGET_SEGMENTATION=bpe (4000)"),
+        "TARGET_MIN_COUNT": ("2", "rarer target words become <unk>"),
+        "INTERNAL_MIN_COUNT": ("1", "rarer source words have no embedding in the model"),
+        "INTERNAL_VOCABULARY": ("", "maximum number of source words with one"),
+        "TARGET_VOCABULARY": ("", "number of most frequent target words"),
+        "EPOCHS": ("", "maximum number of epochs (default: by size)"),
+        "PATIENCE": ("", "stop after N epochs without a lower validation loss (default: by size)"),
+        "MAX_TOKENS": ("", "tokens per batch (1000)"),
         "DIM": ("", "width of the models (128)"),
         "DROPOUT": ("", "(0.3)"),
-        "LR": ("", "learning rate; chosen for the baseline by 05_tune.sh, and the arms' as well"),
-        "TUNE": ("", "which runs of 05_tune.sh (default: all)"),
-        "CLIP": ("1", "norm of the gradient"),
-        "BEAM": ("5", "of translating"),
-        "SPEED_UPDATES": ("40", "of an arm in a round of step 80"),
-        "SPEED_ROUNDS": ("3", "of step 80"),
+        "LR": ("", "learning rate of all arms; chosen for the baseline by 05_tune.sh"),
+        "TUNE": ("", "runs of 05_tune.sh (default: all)"),
+        "CLIP": ("1", "maximum norm of the gradient"),
+        "BEAM": ("5", "beam size"),
+        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("3", "rounds of step 80"),
     }  # fmt: skip
 
     def prepare(self) -> None:
@@ -76,7 +76,7 @@ class DiGangi2017(Recipe):
         s.choice("TARGET_SEGMENTATION", ("words", "bpe"))
         if s.SETTING != "multi30k" and not s.PARALLEL:
             raise UserError(
-                f"SETTING={s.SETTING}: name in PARALLEL a folder with tokenised "
+                f"SETTING={s.SETTING}: set PARALLEL to a folder with tokenized "
                 f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
             )
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
@@ -86,7 +86,7 @@ class DiGangi2017(Recipe):
         return {"RAW": self.raw, "TOKENIZED": self.tokenized}
 
     def all_arms(self) -> list[str]:
-        """Every size with the first kind of vectors, then the others."""
+        """Every size with the first kind of vectors, then with the others."""
         mixes = list(MIXES)[1:]
         return [
             name
@@ -111,19 +111,19 @@ class DiGangi2017(Recipe):
         return [Table("report", self.title, self.all_arms(), compare=False)]
 
     def text_of(self, size: str) -> str:
-        """Folder of the text."""
+        """The folder of the text."""
         return f"{self.work}/text.{self.settings.TARGET_SEGMENTATION}.{size}"
 
     def table_of(self, size: str, vectors: str) -> str:
-        """Table of external vectors, without ending."""
+        """The path of the table of external vectors, without extension."""
         return f"{self.work}/table.{size}.{vectors}"
 
     def bin_of(self, size: str, vectors: str) -> str:
-        """Binarized data."""
+        """The folder of the binarized data."""
         return f"{self.work}/bin.{self.settings.TARGET_SEGMENTATION}.{size}.{vectors}"
 
     def internal_vocabulary(self, size: str, vectors: str) -> str:
-        """Symbols with embeddings of the model's own, the four special ones counted."""
+        """Number of symbols with embeddings in the model, including four special ones."""
         dictionary = Path(f"{self.table_of(size, vectors)}.dict.txt")
         if not dictionary.exists():
             return ""
@@ -137,14 +137,14 @@ class DiGangi2017(Recipe):
         return str(kept + 4)
 
     def epochs_and_patience(self, size: str) -> tuple[str, str]:
-        """Few pairs need many epochs, for each is few updates, 13 of 1,000; patience ends them."""
+        """Few pairs need many epochs (13 updates each for 1,000 pairs), limited by patience."""
         pairs = 10**9 if size == "all" else int(size)
         limits = ((20000, 15, 2), (7000, 20, 2), (2500, 30, 3), (0, 60, 6))
         _, epochs, patience = next(limit for limit in limits if pairs > limit[0])
         return self.settings.EPOCHS or str(epochs), self.settings.PATIENCE or str(patience)
 
     def tuning_arms(self) -> list[str]:
-        """The same rates for each size; every arm has the one that is best for the baseline."""
+        """The same rates for each size; the best one of the baseline is used for every arm."""
         rates = ("0.001", "0.002", "0.003", "0.005")
         tuned = [f"tune-baseline-{size}-{rate}" for size in self.sizes for rate in rates]
         return self.settings.words("TUNE") or tuned
@@ -160,7 +160,7 @@ class DiGangi2017(Recipe):
         s = self.settings
         words, arch = MIXES[mix]
         epochs, patience = self.epochs_and_patience(size)
-        # Halve the learning rate after an epoch without progress on the validation set.
+        # Halve the learning rate after an epoch without improvement in validation.
         train = (
             f"--source-lang {s.SOURCE} --target-lang {s.TARGET} --optimizer adam "
             f"--lr {s.LR or RATE} "
@@ -185,19 +185,19 @@ class DiGangi2017(Recipe):
         )
 
     def tuning_arm(self, name: str) -> Arm:
-        """tune-ARM-SIZE-RATE: a run that the learning rate is chosen by."""
+        """tune-ARM-SIZE-RATE: a run for choosing the learning rate."""
         _, mix, size, rate = [*name.split("-"), "", "", ""][:4]
         arm = self.arm(f"{mix}.{size}")
         words = f"{arm.words}, learning rate {rate}"
         return replace(arm, name=name, words=words, train=(*arm.train, "--lr", rate), tuning=True)
 
     def test(self) -> TranslationTest:
-        """How every arm is scored; only Multi30k comes with plain text."""
+        """How every arm is scored; only Multi30k has plain text."""
         s = self.settings
         segmented = s.TARGET_SEGMENTATION == "bpe"
         plain = s.SETTING == "multi30k"
         return TranslationTest(
-            # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+            # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
             f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
             + (" --post-process subword_nmt" if segmented else ""),
             reference=f"{self.tokenized}/test.{s.TARGET}",

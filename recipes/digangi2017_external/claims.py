@@ -1,4 +1,4 @@
-"""The claims of Di Gangi & Federico (2017), from whatever sizes and vectors the ledger holds."""
+"""The claims of Di Gangi & Federico (2017), for all sizes and vectors in the ledger."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ UNKNOWN_SYMBOLS = Metric(
 
 
 class Arms(NamedTuple):
-    """What was run: numbers of pairs from small to large, kinds of vectors with in-domain first."""
+    """The arms in the ledger: sizes ascending, kinds of vectors with in-domain first."""
 
     runs: Runs
     sizes: list[str]
@@ -59,19 +59,19 @@ class Arms(NamedTuple):
         )
 
     def name(self, setting: str, size: str, vectors: str = "") -> str:
-        """Of an arm, with in-domain vectors if not said."""
+        """The name of an arm; default: in-domain vectors."""
         vectors = vectors or self.kinds[0]
         return f"{setting}.{size}" + ("" if setting == "baseline" else f".{vectors}")
 
 
 def ordered(arms: Arms, size: str, settings: Sequence[str]) -> list[Part]:
-    """Whether the settings come in this order, the best first."""
+    """Whether the settings are ordered like this, best first."""
     names = [arms.name(setting, size) for setting in settings]
     return [at_least(arms.runs, *pair) for pair in itertools.pairwise(names)]
 
 
 def gain_falls(arms: Arms) -> list[Part]:
-    """Whether mix_sum gains less over the baseline the more pairs there are."""
+    """Whether the gain of mix_sum over the baseline falls with the number of pairs."""
     parts = []
     for fewer, more in itertools.pairwise(arms.sizes):
         gain = {arms.name("mix_sum", fewer): 1, arms.name("baseline", fewer): -1}
@@ -81,7 +81,7 @@ def gain_falls(arms: Arms) -> list[Part]:
 
 
 def more_unknown_symbols(arms: Arms) -> list[Part]:
-    """Whether the mixtures write the unknown symbol more often than the baseline."""
+    """Whether the mixtures produce the unknown symbol more often than the baseline."""
     parts = []
     for size in arms.sizes:
         base = arms.name("baseline", size)
@@ -97,7 +97,7 @@ def more_unknown_symbols(arms: Arms) -> list[Part]:
 
 
 def in_domain_better(arms: Arms) -> list[Part]:
-    """Whether vectors of the same domain are at least as good as others, everywhere."""
+    """Whether in-domain vectors are always at least as good as others."""
     return [
         at_least(arms.runs, arms.name(setting, size), arms.name(setting, size, other))
         for other in arms.kinds[1:]
@@ -119,7 +119,7 @@ def fewest_unknown_to_both(folder: Path) -> list[Part]:
 
 
 def claims_of(arms: Arms, folder: Path) -> list[Claim]:
-    """The paper's claims, and what becomes of each."""
+    """The paper's claims with their verdicts."""
     small, large = arms.sizes[0], arms.sizes[-1]
     best_first = ("mix_sum", "mix_gate", "only_external", "baseline")
     with_much_data = ("baseline", "mix_gate", "mix_sum", "only_external")
@@ -137,7 +137,7 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
 
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:
-    """The sum of both vectors beside the model's own, for every size."""
+    """mix_sum compared with the baseline, for every size."""
     for size in arms.sizes:
         name, base = arms.name("mix_sum", size), arms.name("baseline", size)
         if name in arms.runs and base in arms.runs:
@@ -148,7 +148,7 @@ def against_baseline(arms: Arms) -> Iterator[Compared]:
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
-    """What the figures are enough to say."""
+    """Recommendations supported by the figures."""
     lines = [f"{row.method}: {row.found.interval()} BLEU." for row in compared
              if row.verdict == "better"]  # fmt: skip
     lines += [f"No external vectors there: {row.method}: {row.found.interval()} BLEU."
@@ -157,7 +157,7 @@ def advice(compared: Sequence[Compared]) -> list[str]:
 
 
 def find(recipe: Recipe, runs: Runs) -> Findings:
-    """Verdicts, BLEU by size and the curves."""
+    """Verdicts, BLEU by size and figures."""
     arms = Arms.of(runs)
     if not arms.kinds:
         raise UserError(f"{recipe.ledger}: no arm with external vectors yet: run one first")

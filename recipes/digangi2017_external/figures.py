@@ -1,4 +1,4 @@
-"""The figures: BLEU by number of sentence pairs, and gains over the model's own vectors."""
+"""Figures: BLEU by number of sentence pairs, and gains over the baseline."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
 
 
 def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
-    """A label and the arms by size, for the baseline and each setting with each kind of vectors."""
+    """Label and arms by size, for the baseline and each setting with each kind of vectors."""
     yield "baseline", [arms.name("baseline", size) for size in arms.sizes]
     for vectors in arms.kinds:
         for setting in SETTINGS[1:]:
@@ -22,7 +22,7 @@ def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
 
 
 def bleu_by_size(arms: "Arms") -> Chart:
-    """A curve a setting."""
+    """A curve per setting."""
     series, last = [], {}
     for label, names in curves(arms):
         found = [(size, chart_parts.bleu_of(arms.runs, name))
@@ -43,7 +43,7 @@ def bleu_by_size(arms: "Arms") -> Chart:
 
 
 def in_words(label: str) -> str:
-    """What a label of `curves` means."""
+    """A label of `curves` in words."""
     setting, _, vectors = label.partition(", ")
     words = {
         "baseline": "the model's own vectors",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Multi30k: fetch, tokenise in lower case, segment, binarize.
+# Multi30k: download, tokenize, lower-case, segment, binarize.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,6 +1,6 @@
-"""The arms of Garg et al. (2020), and the runs that their learning rates and scales are chosen by.
+"""The arms of Garg et al. (2020), and the tuning runs for their learning rates and scales.
 
-A run of 05_tune.sh is tune-MODEL-LR-RANGE[-GAMMA-RADIUS].
+A tuning run (05_tune.sh) is tune-MODEL-LR-RANGE[-GAMMA-RADIUS].
 """
 
 import itertools
@@ -9,8 +9,8 @@ import math
 from recipes.lab.arms import Arm, Recipe, TranslationTest, names
 from recipes.lab.settings import UserError
 
-# By name, or by its beginning for the arms that end in a value: words, how the model starts, and
-# more options ({value} stands for the value).
+# By name, or by prefix for arms that end in a value: description, basic model, and more options
+# (with {value}).
 ARMS = {
     "rnmt_plus": ("fully trained, layer-normed LSTM; the ladder's last row", "rnmt", ""),
     "esnmt": ("frozen simple cells", "learned", ""),
@@ -43,7 +43,7 @@ ARMS = {
                            "--frozen-encoder-layers {odd_layers}"),
 }  # fmt: skip
 # Main table, ladder (its rows "attention" and "all" are esnmt_lstm and rnmt_plus), fixed radii,
-# scale of the inputs, width, sparsity, beyond the paper.
+# input scale, width, sparsity, arms beyond the paper.
 BY_PRIORITY = names("""
     rnmt_plus esnmt esnmt_lstm esnmt_faithful esnmt_lstm_faithful
     release_softmax release_embeddings release_decoder release_encoder
@@ -52,8 +52,8 @@ BY_PRIORITY = names("""
     esnmt_wide esnmt_lstm_wide sparsity_0 sparsity_0.75 leak_0.5 scales_per_gate
     transformer transformer_frozen
 """)
-# As many runs for each of the three models, chosen among on the validation set: learning rates,
-# ranges, scales and radii, all combinations of each line.
+# Tuning runs, the same number for each of the three models: learning rates, ranges, scales and
+# radii, all combinations of each line.
 TUNED = (
     ("rnmt_plus", "0.001 0.002 0.004", "0.08 0.2"),
     ("rnmt_plus", "0.002", "0.04 0.113"),
@@ -67,7 +67,7 @@ TUNED = (
 
 
 class Garg2020(Recipe):
-    """Frozen random recurrent layers beside trained ones, on Multi30k."""
+    """Frozen random recurrent layers compared with trained ones, on Multi30k."""
 
     folder = "garg2020"
     declared = {  # noqa: RUF012
@@ -75,26 +75,26 @@ class Garg2020(Recipe):
         "TARGET": ("de", "language of Multi30k"),
         "BPE_MERGES": ("4000", "joint merges"),
         "DIM": ("128", "width of the models (the paper: 512)"),
-        "LAYERS": ("3", "of each side (the paper: 6)"),
-        "EPOCHS": ("15", "of training, at most"),
-        "PATIENCE": ("2", "epochs without a lower validation loss that end it; -1: none do"),
-        "MAX_TOKENS": ("1000", "of a batch"),
-        "DROPOUT": ("0.3", ""),
-        "SMOOTHING": ("0.1", "of labels"),
-        "CLIP": ("5", "norm of the gradient"),
-        "BEAM": ("5", "of translating"),
-        "RNMT_LR": ("0.002", "learning rate of the trained models, chosen by 05_tune.sh as are"),
-        "RNMT_RANGE": ("0.113", "the range of their start,"),
-        "ESNMT_LR": ("0.002", "those of models with simple cells,"),
-        "ESNMT_RANGE": ("0.113", ""),
-        "ESNMT_GAMMA": ("3", "their scale of the inputs"),
-        "ESNMT_RADIUS": ("0.5", "and spectral radius,"),
-        "LSTM_LR": ("0.002", "and all of these with LSTM cells"),
-        "LSTM_RANGE": ("0.2", ""),
-        "LSTM_GAMMA": ("3.5", ""),
-        "LSTM_RADIUS": ("1", ""),
-        "TUNE_UPDATES": ("1100", "of each run of 05_tune.sh"),
-        "TUNE": ("", "which of these runs (default: all)"),
+        "LAYERS": ("3", "layers per side (the paper: 6)"),
+        "EPOCHS": ("15", "maximum number of epochs"),
+        "PATIENCE": ("2", "stop after N epochs without a lower validation loss; -1: never"),
+        "MAX_TOKENS": ("1000", "tokens per batch"),
+        "DROPOUT": ("0.3", "dropout"),
+        "SMOOTHING": ("0.1", "label smoothing"),
+        "CLIP": ("5", "maximum norm of the gradient"),
+        "BEAM": ("5", "beam size"),
+        "RNMT_LR": ("0.002", "trained models: learning rate (all of these chosen by 05_tune.sh)"),
+        "RNMT_RANGE": ("0.113", "trained models: initialization range"),
+        "ESNMT_LR": ("0.002", "simple cells: learning rate"),
+        "ESNMT_RANGE": ("0.113", "simple cells: initialization range"),
+        "ESNMT_GAMMA": ("3", "simple cells: input scale"),
+        "ESNMT_RADIUS": ("0.5", "simple cells: spectral radius"),
+        "LSTM_LR": ("0.002", "LSTM cells: learning rate"),
+        "LSTM_RANGE": ("0.2", "LSTM cells: initialization range"),
+        "LSTM_GAMMA": ("3.5", "LSTM cells: input scale"),
+        "LSTM_RADIUS": ("1", "LSTM cells: spectral radius"),
+        "TUNE_UPDATES": ("1100", "updates of each run of 05_tune.sh"),
+        "TUNE": ("", "runs of 05_tune.sh (default: all)"),
     }
 
     def prepare(self) -> None:
@@ -110,7 +110,7 @@ class Garg2020(Recipe):
         return list(BY_PRIORITY)
 
     def tuning_arms(self) -> list[str]:
-        """The runs of 05_tune.sh."""
+        """The tuning runs."""
         combined = (
             "-".join(("tune", model, *values))
             for model, *choices in TUNED
@@ -129,7 +129,7 @@ class Garg2020(Recipe):
         s = self.settings
         more = more.format(
             value=value,
-            # Twice as wide: products keep their variance.
+            # Keeps the variance of products at twice the width.
             esnmt_wide_range=f"{float(s.ESNMT_RANGE) / math.sqrt(2):g}",
             lstm_wide_range=f"{float(s.LSTM_RANGE) / math.sqrt(2):g}",
             odd_layers=",".join(str(n) for n in range(1, 2 * s.whole("LAYERS"), 2)),
@@ -141,7 +141,7 @@ class Garg2020(Recipe):
     def test(self) -> TranslationTest:
         """How every arm is scored."""
         s = self.settings
-        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
         limit = "--max-len-a 1.2 --max-len-b 5"
         return TranslationTest(
             f"--beam {s.BEAM} --max-tokens 4000 {limit} --post-process subword_nmt",
@@ -152,7 +152,7 @@ class Garg2020(Recipe):
         )
 
     def tuning_arm(self, name: str) -> Arm:
-        """A short run with all its values in its name."""
+        """A tuning run, from its name."""
         try:
             model, rate, start_range, *scales = name.split("-")[1:]
             gamma, radius = scales or ("", "")
@@ -168,7 +168,7 @@ class Garg2020(Recipe):
         return Arm(name, words, self.bin, self.test(), tuple(train.split()), tuning=True)
 
     def common(self) -> str:
-        """RNMT+ (Chen et al. 2018), but for a schedule that suits an hour."""
+        """Options of RNMT+ (Chen et al. 2018), with a schedule for about an hour."""
         s = self.settings
         return (
             f"--source-lang {s.SOURCE} --target-lang {s.TARGET} --optimizer adam "
@@ -180,7 +180,7 @@ class Garg2020(Recipe):
         )
 
     def skeleton(self, arch: str, width: int, more: str = "") -> str:
-        """RNMT+, trained or frozen."""
+        """Architecture options of RNMT+, trained or frozen."""
         layers = self.settings.LAYERS
         return (
             f"--encoder-layers {layers} --decoder-layers {layers} --arch {arch} {more} "
@@ -188,7 +188,7 @@ class Garg2020(Recipe):
         )
 
     def starting(self, start: str, width: int) -> str:
-        """A model, its learning rate, and what it starts from."""
+        """Options of a model with learning rate and initialization."""
         s = self.settings
         simple = f"{self.skeleton('esnmt', width, '--input-norm fan_in')} --lr {s.ESNMT_LR} "
         simple += f"--init-range {s.ESNMT_RANGE} --gamma-init {s.ESNMT_GAMMA}"
@@ -207,7 +207,7 @@ class Garg2020(Recipe):
         }[start]
 
     def transformer(self) -> str:
-        """fairseq's Transformer, as wide, its encoder twice as deep."""
+        """fairseq's Transformer with the same width and twice the encoder layers."""
         s = self.settings
         inner = 4 * s.whole("DIM")
         return (

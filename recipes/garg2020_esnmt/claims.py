@@ -14,7 +14,7 @@ from recipes.lab.runs import Runs, Score
 from recipes.lab.summary import Compared
 
 FORM = "tokenised"
-SHORT, LONG = 10, 14  # words: up to the first is short, from the second on is long
+SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long
 LEARNED = ("esnmt", "esnmt_lstm", "esnmt_faithful", "esnmt_lstm_faithful")
 LADDER = {
     "softmax only": "release_softmax",
@@ -48,7 +48,7 @@ WHY = (
 
 
 def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Not a number where the whole is 0."""
+    """Quotient, NaN if the whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
 
 
@@ -103,10 +103,10 @@ def slope(radii: Sequence[float]) -> float:
 def rise_of_radii(slopes: Sequence[Sequence[float]]) -> Estimate:
     """The mean slope over seeds and stacks.
 
-    Each of 1,000 resamples draws seeds, and of each drawn seed its stacks, with replacement.
+    Each of 1,000 resamples draws seeds, and stacks of each seed, with replacement.
 
     Args:
-        slopes: of each seed, one for each stack of layers.
+        slopes: by seed, one for each stack of layers.
     """
     random = np.random.RandomState(SEED)
     values = [np.mean([np.mean(stacks) for stacks in slopes])]
@@ -117,7 +117,7 @@ def rise_of_radii(slopes: Sequence[Sequence[float]]) -> Estimate:
 
 
 def radii_rise(runs: Runs) -> Iterator[Part]:
-    """Claim 7, for every arm with learned radii: all layers, directions and seeds together."""
+    """Claim 7, for every arm with learned radii, over all layers, directions and seeds."""
     for arm in LEARNED:
         words, slopes = f"learned radii rise with the layer: {arm}", []
         for seed in runs.seeds([arm]):
@@ -132,7 +132,7 @@ def radii_rise(runs: Runs) -> Iterator[Part]:
 
 
 def claims_of(runs: Runs) -> list[Claim]:
-    """All seven."""
+    """All seven claims."""
     wide = [at_least(runs, f"{arm}_wide", arm) for arm in LEARNED[:2]]
     found = {
         "Frozen models reach 60 to 90% of the trained one's BLEU": list(of_trained(runs)),
@@ -164,7 +164,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:
-    """Frozen models beside the trained one."""
+    """Frozen models compared with the trained one."""
     for arm in LEARNED[:2]:
         found = runs.difference({arm: 1, "rnmt_plus": -1})
         if found:
@@ -172,7 +172,7 @@ def against_trained(runs: Runs) -> Iterator[Compared]:
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
-    """What the figures are enough to say."""
+    """Recommendations supported by the figures."""
     lines = []
     for row in compared:
         if row.verdict == "worse":
@@ -188,7 +188,7 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
 
 
 def share_of_parameters(runs: Runs, arm: str) -> str:
-    """What a frozen model trains and stores."""
+    """The share of stored parameters of a frozen model, in words."""
     view = runs.alike([arm, "rnmt_plus"])
     sizes = [view.figure(name, "parameters") for name in (arm, "rnmt_plus")] if view else []
     if not sizes or None in sizes:

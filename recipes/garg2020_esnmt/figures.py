@@ -1,8 +1,8 @@
-"""The paper's figures as data, from the ledger and what is kept beside it.
+"""The paper's figures as data, from the ledger and files in its folder.
 
-bleu: what each model reaches, as a share of the trained one's BLEU. bleu_by_time: after how long.
-radii: what the learned radii came to. bleu_by_length: by sentence length for fixed and learned
-radii. gradient: norms back through time in frozen and trained layers. What was not run is left out.
+bleu: BLEU of each model, as a share of the trained one's. bleu_by_time: by training time. radii:
+learned radii. bleu_by_length: by sentence length for fixed and learned radii. gradient: norms
+through time in frozen and trained layers. Arms that were not run are omitted.
 """
 
 import itertools
@@ -39,13 +39,13 @@ PLAIN = {
 }
 FIXED = {"radius_0.1": "radius 0.1", "radius_0.9": "radius 0.9", "radius_2.0": "radius 2",
          "esnmt": "learned radii"}  # fmt: skip
-KEPT_RADII = "learned_radii.json"  # of lines from before the ledger had them
+KEPT_RADII = "learned_radii.json"  # of old ledger lines, which lack them
 EDGES = (1, 8, 10, 12, 14, 17, 100)  # words of the reference
 Norms = dict[str, list[list[float]]]
 
 
 def charts(runs: Runs, norms: Norms) -> dict[str, Chart]:
-    """By the name of their files."""
+    """All charts by file name."""
     timed = {arm: PLAIN[arm] for arm in CELLS}
     return {
         "bleu": by_model(runs),
@@ -57,7 +57,7 @@ def charts(runs: Runs, norms: Norms) -> dict[str, Chart]:
 
 
 def by_model(runs: Runs) -> Chart:
-    """BLEU of every model of the newest schedule, the best first."""
+    """BLEU of every model of the newest schedule, best first."""
     view = runs.alike(list(PLAIN), least=2) or runs
     rows = sorted(chart_parts.bleu_rows(view, PLAIN), key=lambda row: -row.value)
     return chart_parts.rows_chart(
@@ -79,7 +79,7 @@ def title(runs: Runs) -> str:
 
 
 def curve(run: dict, metric: str) -> tuple[list[float], list[float]]:
-    """Updates and values of a metric over a training; none if its log is not on this machine."""
+    """Updates and values of a metric in training; empty if the log is not on this machine."""
     log = ledger.ROOT / run["run"] / "train.log"
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     found = filter(None, map(training_log.parse_line, text.splitlines()))
@@ -89,9 +89,9 @@ def curve(run: dict, metric: str) -> tuple[list[float], list[float]]:
 
 
 def radii(runs: Runs, arm: str, seed: int, side: str) -> list[float]:
-    """The last radii of one side, from the bottom.
+    """The final radii of one side, from the bottom layer.
 
-    From the ledger; of older lines from what was kept of them, or the log if it is on this machine.
+    From the ledger; for older lines from the stored file, or the log if it is on this machine.
     """
     run, found = runs.entry(arm, seed), []
     echo = run["figures"].get("echo", {})
@@ -108,7 +108,7 @@ def radii(runs: Runs, arm: str, seed: int, side: str) -> list[float]:
 
 
 def learned_radii(runs: Runs) -> Chart:
-    """One panel an arm, one curve a direction; the mean over seeds, bars from least to most."""
+    """A panel per arm, a curve per direction: means over seeds, bars from minimum to maximum."""
     panels, rising, stacks = [], 0, 0
     for arm in CELLS[1:]:
         series = []
@@ -132,7 +132,7 @@ def learned_radii(runs: Runs) -> Chart:
 
 
 def bleu_by_length(runs: Runs) -> Chart:
-    """BLEU in buckets of the reference's length, a curve an arm; nothing unless two were run."""
+    """BLEU by reference length, a curve per arm; empty unless two arms were run."""
     view = runs.alike(list(FIXED), least=2)
     buckets, series = list(itertools.pairwise(EDGES)), []
     names = [f"{low}-{high - 1}" for low, high in buckets[:-1]] + [f"{EDGES[-2]}+"]
@@ -151,7 +151,7 @@ def bleu_by_length(runs: Runs) -> Chart:
 
 
 def gradient_curves(norms: Norms) -> Chart:
-    """Norms by distance in time on a logarithmic axis, a panel an arm."""
+    """Gradient norms by distance in time on a logarithmic axis, a panel per arm."""
     panels, last = [], {}
     for arm, layers in norms.items():
         series = [
@@ -172,9 +172,9 @@ def gradient_curves(norms: Norms) -> Chart:
 
 
 def measure_gradients(runs: Runs, output: Path) -> Norms:
-    """`gradients.decay` of each kind of cell whose checkpoint and data are on this machine.
+    """`gradients.decay` of each type of cell whose checkpoint and data are on this machine.
 
-    Of the others, what was measured before.
+    For the others, earlier measurements.
     """
     norms: Norms = {}
     if output.exists():
@@ -185,7 +185,7 @@ def measure_gradients(runs: Runs, output: Path) -> Norms:
         checkpoint = runs.file(arm, "checkpoints/checkpoint_best.pt") if arm in runs else None
         data = ledger.ROOT / shlex.split(runs.entry(arm)["command"])[1] if checkpoint else None
         if data and data.exists():
-            from recipes.garg2020_esnmt import gradients  # slow: it needs fairseq
+            from recipes.garg2020_esnmt import gradients  # slow to import
 
             norms[arm], measured = gradients.decay(checkpoint, str(data)), True
     if measured:

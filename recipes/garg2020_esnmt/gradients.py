@@ -1,4 +1,4 @@
-"""How a gradient decays on its way back through time, in frozen and in trained layers."""
+"""Decay of gradients through time in frozen and trained layers."""
 
 import logging
 from argparse import Namespace
@@ -11,19 +11,19 @@ from fairseq import checkpoint_utils, utils
 USER_DIR = Path(__file__).resolve().parents[2] / "fairseq_outlayers"
 SENTENCES = 64
 STEPS = 15
-# Importing fairseq lets every library print its debugging messages.
+# Importing fairseq enables debug messages of other libraries.
 logging.getLogger().setLevel(logging.WARNING)
 
 
 def decay(checkpoint: Path, data: str) -> list[list[float]]:
-    """Norms of the gradient of a last state with respect to earlier inputs.
+    """Norms of the gradient of the last state with respect to earlier inputs.
 
     For every forward encoder layer, on the longest validation sentences, the state at the last
     token is multiplied by a random vector and differentiated with respect to the layer's inputs.
 
     Returns:
-        For each layer, norms by distance 0, 1, ... in time, as a share of that at distance 0;
-        geometric means over sentences.
+        For each layer, norms by distance 0, 1, ... in time, relative to distance 0; geometric means
+        over sentences.
     """
     utils.import_user_module(Namespace(user_dir=str(USER_DIR)))
     models, _, task = checkpoint_utils.load_model_ensemble_and_task(
@@ -55,6 +55,6 @@ def decay(checkpoint: Path, data: str) -> list[list[float]]:
 
 
 def half_life(norms: list[float]) -> float:
-    """Steps after which the norm has halved, from a straight line through its logarithms."""
+    """Half-life of the norm in steps, by a linear fit of its logarithms."""
     slope = np.polyfit(np.arange(len(norms)), np.log2(norms), 1)[0]
     return float(-1 / slope) if slope < 0 else float("inf")

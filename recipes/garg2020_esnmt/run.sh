@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# All steps of this recipe, one after the other; `python -m recipes.lab settings garg2020_esnmt`
-# lists what the environment can change.
+# All steps of this recipe; `python -m recipes.lab settings garg2020_esnmt` lists its
+# settings.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")
 "$here/00_prepare.sh"
-# What there is gets reported, whatever failed before.
+# The report is written even if a step fails.
 status=0
 for step in 05_tune 10_arms 90_report; do
   "$here/$step.sh" || status=$?

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Tokenise, keeping case; binarize with a short and with a large dictionary; align words, and build
-# the candidate lists of the large one.
+# Tokenize (cased); binarize with a short and a large dictionary; align words and build candidate
+# lists for the large dictionary.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# The paper's limit of 50 words a sentence in training.
+# The paper's limit of 50 words per sentence in training.
 if [[ $SETTING == multi30k ]]; then
   download multi30k "$RAW"
-  step "tokenise, cased"
+  step "tokenize, cased"
   mkdir -p "$TOKENIZED"
   tokenize "$RAW/train" "$TOKENIZED/train" "$SOURCE" "$TARGET" --max-length 50 --drop-empty
   tokenize "$RAW/val" "$TOKENIZED/valid" "$SOURCE" "$TARGET"
@@ -26,7 +26,7 @@ else
   made "$TOKENIZED"
 fi
 
-# limits TARGET-WORDS SOURCE-WORDS: for fairseq-preprocess; 0 is all of them.
+# limits TARGET-WORDS SOURCE-WORDS: sets LIMITS for fairseq-preprocess; 0: no limit.
 limits() {
   LIMITS=()
   if (($1)); then LIMITS+=(--nwordstgt "$1"); fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains, translates and scores every model that the ledger does not hold yet, by priority; then tunes
-# those that go on with fixed embeddings.
+# Train and score every model that is not in the ledger, by priority; then fine-tune some with fixed
+# embeddings.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

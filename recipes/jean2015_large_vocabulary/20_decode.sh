@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Translates the dev and the test set in every way that the ledger does not hold yet: first over
-# candidate lists of several sizes, then with the size that is best on the dev set.
+# Run every decoding that is not in the ledger on the dev and test sets: first over candidate lists
+# of several sizes, then with the size that is best on the dev set.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What candidate lists allow (coverage of references, recall of the full search's translations), and
-# their n-best translations scored over all words, beside the renormalised scores.
+# Coverage of references by candidate lists, recall of the full search's translations, and n-best
+# translations scored over all words.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 mkdir -p "$RESULTS"
 
-# coverage NAME SOURCE-TEXT TARGET-TEXT: a table by K and K'.
+# coverage NAME SOURCE-TEXT TARGET-TEXT: writes a table by K and K'.
 coverage() {
   step "$1"
   # shellcheck disable=SC2046 # lists
@@ -25,7 +25,7 @@ for split in valid test; do
   coverage "coverage.$split" "$TOKENIZED/$split.$SOURCE" "$TOKENIZED/$split.$TARGET"
 done
 while IFS== read -r name file; do
-  # <unk> is in every list, but no word of the dictionary.
+  # <unk> is in every list, but not a word of the dictionary.
   sed 's/<unk>//g' "$file" >"$WORK/recall.txt"
   coverage "recall.$name" "$TOKENIZED/test.$SOURCE" "$WORK/recall.txt"
 done < <(lab files --names test.tokenised.hyp full lv)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Seconds a word of the ways to decode, tokens a second of training by size of the vocabulary, and
-# what reshuffling costs. What is compared takes turns.
+# Decoding time per word, training speed by size of the vocabulary, and the cost of reshuffling, in
+# alternating runs.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 mkdir -p "$RESULTS"
-[[ -d $ALL_WORDS ]] || die "no $ALL_WORDS: 00_prepare.sh makes it"
+[[ -d $ALL_WORDS ]] || die "no $ALL_WORDS: run 00_prepare.sh first"
 
 step "reshuffling"
 "$PYTHON" -m "recipes.$RECIPE.reshuffling"
 
-# The large data with so many times as many target words, of which no text has one.
+# The large data with a multiple of the target words; the added words do not occur in any text.
 words=$(wc -l <"$ALL_WORDS/dict.$TARGET.txt")
 for times in 2 4; do
   folder=$(ask padded "$times")

@@ -1,10 +1,9 @@
-"""The models of Jean et al. (2015), and the ways to decode them.
+"""The models of Jean et al. (2015), and their decodings.
 
-A model is one of `Jean2015.models`, or such a one ``.frozen``; lv_corrected_ANYTHING is lv_ANYTHING
-corrected by the words' shares of the text, a model that does not say so is not. A decoding is
-MODEL.HOW: kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
-nbest, seedsN (its seeds 1 to N together), as in ``lv.k2000.kp10.unk2``; an ensemble
-(``ensemble4.k2000.kp10``) is decoded alone.
+A model is one of `Jean2015.models`, optionally with ``.frozen``; lv_corrected_X is lv_X with scores
+corrected by the words' shares of the text. A decoding is MODEL.PARTS, e.g. ``lv.k2000.kp10.unk2``,
+with parts kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
+nbest, seedsN (an ensemble of seeds 1 to N). An ensemble (``ensemble4.k2000.kp10``) is only decoded.
 """
 
 import re
@@ -15,7 +14,7 @@ from recipes.jean2015_large_vocabulary.decodings import choice
 from recipes.lab.arms import Arm, Decoding, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
-# An arm must take minutes: a tenth of the paper's width, Adam, half its batch.
+# A tenth of the paper's width, Adam, half its batch, so that an arm takes minutes.
 MULTI30K = {
     "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
     "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
@@ -35,11 +34,11 @@ OPTIMIZERS = {
     "multi30k": "--optimizer adam",
     "paper": "--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6",
 }
-# The longest translation: a weak model repeats itself up to whatever is allowed. The authors' is 3.
+# Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
 LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
 PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
 SAMPLED = "--criterion sampled_softmax --sampler unigram --num-sampled {tau}"
-# Words and criterion of each model; {tau} is TAU, or the number in the name of lv_tauN.
+# Description and criterion of each model; {tau} is TAU, or N of lv_tauN.
 MODELS = {
     "shortlist": ("the {shortlist} most frequent target words, all of them in every step",
                   "--criterion full_softmax"),
@@ -67,42 +66,42 @@ class Jean2015(Recipe):
     folder = "jean2015"
     speed_file = "training_speed.json"
     declared = {  # noqa: RUF012
-        "SETTING": ("multi30k", "paper: sizes and training of the paper, on text in PARALLEL"),
-        "PARALLEL": ("", "folder with tokenised, cased train, valid and test"),
+        "SETTING": ("multi30k", "paper: the paper's sizes and training, on text in PARALLEL"),
+        "PARALLEL": ("", "folder with tokenized, cased train, valid and test"),
         "SOURCE": ("en", "language"),
         "TARGET": ("de", "language"),
-        "SHORTLIST": ("", "target words of the baseline; all others are its unknown word"),
-        "LARGE": ("", "target words of all other arms; 0: every word of the training text"),
-        "SOURCE_SHORTLIST": ("", "the same for source words"),
-        "SOURCE_LARGE": ("", "the same for source words"),
-        "TAU": ("", "words of a partition, of all arms but lv_tauN"),
-        "TAUS": ("", "and of those"),
-        "EMBED": ("", "of the model"),
-        "HIDDEN": ("", "of the model"),
-        "MAXOUT": ("", "of the model"),
-        "EPOCHS": ("", "of training, at most"),
-        "PATIENCE": ("", "epochs without a lower validation loss that end it; -1: none do"),
-        "FROZEN_EPOCHS": ("", "of tuning with fixed embeddings"),
-        "BATCH_SENTENCES": ("", "of a batch"),
-        "DROPOUT": ("", ""),
+        "SHORTLIST": ("", "number of target words of the baseline; others become <unk>"),
+        "LARGE": ("", "number of target words of all other arms; 0: all training words"),
+        "SOURCE_SHORTLIST": ("", "SHORTLIST for source words"),
+        "SOURCE_LARGE": ("", "LARGE for source words"),
+        "TAU": ("", "words per partition, except for lv_tauN"),
+        "TAUS": ("", "values of N for lv_tauN"),
+        "EMBED": ("", "size of embeddings"),
+        "HIDDEN": ("", "size of hidden states"),
+        "MAXOUT": ("", "size of the maxout layer"),
+        "EPOCHS": ("", "maximum number of epochs"),
+        "PATIENCE": ("", "stop after N epochs without a lower validation loss; -1: never"),
+        "FROZEN_EPOCHS": ("", "epochs of fine-tuning with fixed embeddings"),
+        "BATCH_SENTENCES": ("", "sentences per batch"),
+        "DROPOUT": ("", "dropout"),
         "LR": ("", "learning rate"),
         "LAZY_LR": ("", "learning rate of lazy_adam"),
-        "FROZEN_LR": ("", "learning rate of tuning with fixed embeddings"),
-        "CLIP": ("1", "norm of the gradient"),
-        "BEAM": ("12", "of translating"),
-        "LEXICON_TABLE": ("", "of fast_align -p, instead of the built-in aligner's"),
-        "DECODINGS": ("", "ways to decode, as lv.unk2 (default: all)"),
-        "FREQUENT": ("", "K of its curve"),
-        "PER_WORD": ("", "K' of its curve"),
-        "DEFAULT_CHOICE": ("", "where the curves cross"),
+        "FROZEN_LR": ("", "learning rate of fine-tuning with fixed embeddings"),
+        "CLIP": ("1", "maximum norm of the gradient"),
+        "BEAM": ("12", "beam size"),
+        "LEXICON_TABLE": ("", "table of fast_align -p, instead of the built-in aligner"),
+        "DECODINGS": ("", "decodings, such as lv.unk2 (default: all)"),
+        "FREQUENT": ("", "values of K for the curve"),
+        "PER_WORD": ("", "values of K' for the curve"),
+        "DEFAULT_CHOICE": ("", "K and K' where the curves cross"),
         "CHOICE": ("", "K and K' of all other decodings (default: best on the dev set)"),
-        "ENSEMBLE_OF": ("", "arms whose two best checkpoints each are in ensembles"),
-        "ENSEMBLES": ("4 8", "how many checkpoints"),
-        "SEED_ENSEMBLES": ("lv lv_corrected", "models of which three seeds are decoded together"),
-        "TIMING_ROUNDS": ("3", "times that each way to decode is measured in step 80"),
-        "TIMING_SENTENCES": ("200", "of the test set, in step 80"),
-        "SPEED_UPDATES": ("40", "of a training in a round of step 80"),
-        "SPEED_ROUNDS": ("3", "of step 80"),
+        "ENSEMBLE_OF": ("", "arms whose two best checkpoints form the ensembles"),
+        "ENSEMBLES": ("4 8", "numbers of checkpoints"),
+        "SEED_ENSEMBLES": ("lv lv_corrected", "models whose three seeds form an ensemble"),
+        "TIMING_ROUNDS": ("3", "rounds of decoding in step 80"),
+        "TIMING_SENTENCES": ("200", "test sentences in step 80"),
+        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("3", "rounds of step 80"),
     }
 
     def prepare(self) -> None:
@@ -113,7 +112,7 @@ class Jean2015(Recipe):
             self.results = f"{self.results}/paper.{languages}"
             if not s.PARALLEL:
                 raise UserError(
-                    "SETTING=paper: name in PARALLEL a folder with tokenised, cased "
+                    "SETTING=paper: set PARALLEL to a folder with tokenized, cased "
                     f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
                 )
             size = 50000 if s.TARGET == "de" else 30000
@@ -139,15 +138,15 @@ class Jean2015(Recipe):
                 "ALL_WORDS": self.bin_of("lv")}  # fmt: skip
 
     def all_arms(self) -> list[str]:
-        """Frozen only where something is compared with it, or made of it."""
+        """All arms; frozen ones only where they are compared or decoded."""
         return [*self.models, "shortlist.frozen", *self.members]
 
     def bin_of(self, model: str) -> str:
-        """Binarized data."""
+        """Folder of the binarized data."""
         return f"{self.work}/bin.{'shortlist' if model.startswith('shortlist') else 'large'}"
 
     def checkpoint_of(self, arm: str, seed: int) -> str:
-        """The best one, as seen from the checkout; nothing if it is not on this machine."""
+        """The best checkpoint, relative to the checkout; empty if not on this machine."""
         from recipes.lab.ledger import ROOT, read
         from recipes.lab.runs import Runs
 
@@ -166,7 +165,7 @@ class Jean2015(Recipe):
         return s.CHOICE or choice(Runs(read(self.ledger)), s.DEFAULT_CHOICE)
 
     def curve_decodings(self) -> list[str]:
-        """Those that K and K' are chosen from; none if DECODINGS names others."""
+        """Decodings for choosing K and K'; empty if DECODINGS has only others."""
         s = self.settings
         if s.DECODINGS:
             return []
@@ -176,7 +175,7 @@ class Jean2015(Recipe):
         return list(dict.fromkeys(names))
 
     def all_decodings(self, chosen: str = "") -> list[str]:
-        """Each once, by priority; those of DECODINGS alone if there are any."""
+        """All decodings, each once, by priority; or those of DECODINGS."""
         names = [*self.curve_decodings(), *self.table_decodings(chosen or self.choice())]
         return self.settings.words("DECODINGS") or list(dict.fromkeys(names))
 
@@ -186,7 +185,7 @@ class Jean2015(Recipe):
         frequent, per_word = s.DEFAULT_CHOICE.split(".")
         yield from ("shortlist.unk2", "lv.unk2", f"lv.{chosen}", f"lv.{chosen}.unk2")
         yield from (f"lv_reshuffle.{chosen}", f"lv_reshuffle.{chosen}.unk2")
-        # What K' and UNK replacement do to each other, and small partitions under large lists.
+        # Interaction of K' and UNK replacement, and small partitions with large lists.
         yield f"lv.{frequent}.kp0.unk2"
         smallest = min(map(int, (s.TAU, *self.taus)))
         yield from (f"lv_tau{smallest}.k{k}.{per_word}" for k in s.words("FREQUENT"))
@@ -209,7 +208,7 @@ class Jean2015(Recipe):
         return [*self.arms(), *self.all_decodings()]
 
     def speed_groups(self) -> tuple[str, dict[str, list[str]]]:
-        """With the data of each, and LV with unused words added to its dictionary."""
+        """Options with the data of each arm, and LV with unused words added to its dictionary."""
         names = ("lv", "lv_reshuffle", "lv_authors", "shortlist", "full")
         groups = {name: [self.bin_of(name), *self.arm(name).train] for name in names}
         for times in (2, 4):
@@ -217,14 +216,14 @@ class Jean2015(Recipe):
         return self.bin_of("lv"), groups
 
     def padded(self, times: int | str) -> str:
-        """The large data with so many times as many target words, of which no text has one."""
+        """Folder of the large data with a multiple of the target words, by adding unused ones."""
         return f"{self.work}/bin.large.times{times}"
 
     def timing_data(self, model: str) -> str:
-        """The beginning of the test set, binarized for a model."""
+        """Folder of the first test sentences, binarized for a model."""
         return f"{self.bin_of(model)}.timing{self.settings.TIMING_SENTENCES}"
 
-    # What a name means.
+    # From names to arms.
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         model, _, how = name.partition(".")
@@ -240,7 +239,7 @@ class Jean2015(Recipe):
         return Arm(name, words, self.bin_of(model), test, train, goes_on_from=before)
 
     def search(self) -> str:
-        """No translation is shorter than half of its source: the authors' bound."""
+        """Search options; as in the paper, a translation has at least half the source's length."""
         s = self.settings
         return (
             f"--task translation_outlayers --beam {s.BEAM} --batch-size 32 {LONGEST[s.SETTING]} "
@@ -248,7 +247,7 @@ class Jean2015(Recipe):
         )
 
     def test(self, generate: str, both_sets: bool = False) -> TranslationTest:
-        """How every arm is scored; only Multi30k comes with plain text."""
+        """How every arm is scored; only Multi30k has plain text."""
         s = self.settings
         raw = f"{self.raw}/test_2016_flickr.{s.TARGET}" if s.SETTING == "multi30k" else ""
         return TranslationTest(
@@ -260,7 +259,7 @@ class Jean2015(Recipe):
         )
 
     def model(self, name: str, seed: int) -> tuple[str, tuple[str, ...]]:
-        """Words, and the options that it is trained with."""
+        """Description and training options of a model."""
         s, frozen, named = self.settings, name.endswith(".frozen"), name.removesuffix(".frozen")
         corrected = re.fullmatch(r"lv_corrected(.*)", named)
         model = f"lv{corrected[1]}" if corrected else named
@@ -293,12 +292,12 @@ class Jean2015(Recipe):
         return words.format(tau=tau, shortlist=s.SHORTLIST), tuple(train)
 
     def ensemble(self, name: str, model: str, how: str) -> Arm:
-        """The best and second-best checkpoints of half as many arms."""
+        """An ensemble of the best and second-best checkpoints of half as many arms."""
         size = model.removeprefix("ensemble")
         count, have = int(size) if size.isdigit() else 0, len(self.members)
         if not how:
             default = self.settings.DEFAULT_CHOICE
-            raise UserError(f"'{model}' is decoded, not trained: name how, as in {model}.{default}")
+            raise UserError(f"'{model}' is decoded, not trained: add how, as in {model}.{default}")
         if count % 2 or count <= 0:
             raise UserError(f"'{model}': an even number, two checkpoints of each arm")
         if count // 2 > have:
@@ -309,7 +308,7 @@ class Jean2015(Recipe):
         return self.decoded(name, how, words, decoding, " --ensemble-average log_probabilities")
 
     def decoded(self, name: str, how: str, words: str, decoding: Decoding, more: str = "") -> Arm:
-        """A way to decode: MODEL.PART.PART and so on."""
+        """A decoding: MODEL.PART.PART..."""
         model = name[: -len(how) - 1]
         generate, frequent, per_word, scope = self.search() + more, "", "", "sentence"
         files: list[str] = []
@@ -318,7 +317,7 @@ class Jean2015(Recipe):
                 frequent = found[1]
             elif found := re.fullmatch(r"kp(\d.*)", part):
                 per_word = found[1]
-            elif part == "common":  # its list has K words in all; a large batch's may not fit
+            elif part == "common":  # its list has K words in total, too few for a large batch
                 scope, generate = "common", generate + " --batch-size 4"
             elif found := re.fullmatch(r"seeds([2-9])", part):
                 decoding = replace(decoding, seeds=tuple(range(1, int(found[1]) + 1)))

@@ -1,7 +1,6 @@
-"""What becomes of the eight claims of Jean et al. (2015), of one of ours, and the
-paper's table.
+"""The eight claims of Jean et al. (2015), one of ours, and the paper's table.
 
-BLEU is of cased tokens, as in the paper. The inequalities were written down before any arm was run.
+BLEU is of cased tokens, as in the paper. The inequalities were written before any arm was run.
 """
 
 import json
@@ -18,7 +17,7 @@ from recipes.lab.summary import Compared
 
 FORM = "tokenised"
 FLAT = 0.9  # "flat within 10%", in either direction
-# About as fast: the paper's own numbers on a CPU are 0.05 and 0.02 seconds a word.
+# About as fast: the paper's numbers on a CPU are 0.05 and 0.02 seconds per word.
 ABOUT = 1 / 2.5
 SPEEDS = ("decoding", "training")
 FAR_BELOW = (
@@ -41,12 +40,12 @@ WHY = (
 
 
 class Evidence:
-    """What the claims are judged by.
+    """The data for deciding claims.
 
     Args:
         runs: of the ledger, scored on tokens.
-        folder: with decoding_speed.json and training_speed.json, if they were measured.
-        chosen: K and K', as in ``k2000.kp10``.
+        folder: has decoding_speed.json and training_speed.json, if measured.
+        chosen: K and K', e.g. ``k2000.kp10``.
     """
 
     def __init__(self, runs: Runs, folder: Path, chosen: str):
@@ -54,19 +53,19 @@ class Evidence:
         self.rounds = {kind: _rounds(folder / f"{kind}_speed.json") for kind in SPEEDS}
 
     def lv(self, *parts: str) -> str:
-        """The model trained on partitions, decoded over the chosen lists."""
+        """A decoding of the model trained on partitions, over the chosen lists."""
         return ".".join(["lv", self.chosen, *parts])
 
     def faster(
         self, kind: str, inequality: str, fast: str, slow: str, threshold: float = 1.0
     ) -> Part:
-        """The speed of one is at least so many times that of another, in every round."""
+        """The speed of one is at least a multiple of that of another, in every round."""
         found = ratios(self.rounds[kind], fast, slow)
         return every_round(inequality, found, threshold, "80_timing.sh")
 
 
 def _rounds(path: Path) -> dict[str, list[float]]:
-    """The speeds of every round, by name; none if it was not measured."""
+    """The speeds of every round, by name; empty if not measured."""
     if not path.exists():
         return {}
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
@@ -143,7 +142,7 @@ def training_time(found: Evidence) -> Claim:
 
 
 def correction_helps(found: Evidence) -> Claim:
-    """Ours: a word that few partitions have scores too high among all words."""
+    """Our claim: words that are in few partitions score too high among all words."""
     perplexities = found.runs.paired(("lv_corrected", "lv"), "best_valid_ppl")
     words = "validation perplexity over all words: lv_corrected < lv"
     parts = [at_least(found.runs, "lv_corrected", "lv"), smaller(words, *perplexities, form=".2f")]
@@ -151,7 +150,7 @@ def correction_helps(found: Evidence) -> Claim:
 
 
 def claims_of(found: Evidence, recipe: Jean2015) -> list[Claim]:
-    """The paper's eight in its order, then ours."""
+    """The paper's eight claims in order, then ours."""
     s = recipe.settings
     ensembles = {f"ensemble{n}": recipe.members[: n // 2] for n in s.wholes("ENSEMBLES")}
     taus = [s.whole("TAU"), *s.wholes("TAUS")]
@@ -169,7 +168,7 @@ def claims_of(found: Evidence, recipe: Jean2015) -> list[Claim]:
 
 
 def find(recipe: Jean2015, runs: Runs) -> Findings:
-    """The verdicts, the paper's table, translations of one model scored against another's."""
+    """Verdicts, the paper's table, and cross-model BLEU."""
     chosen = recipe.choice()
     far_below = [FAR_BELOW] if recipe.settings.SETTING == "multi30k" else []
     members = [f"{arm}.{chosen}.unk2" for arm in recipe.members]
@@ -194,7 +193,7 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
 
 
 def against_shortlist(runs: Runs, chosen: str) -> Iterator[Compared]:
-    """The best model of all words beside the short list, each as one would use it."""
+    """The best model of all words compared with the short list, each as used in practice."""
     base = "shortlist.unk2" if "shortlist.unk2" in runs else "shortlist"
     for model in ("lv_corrected", "lv_reshuffle", "lv"):
         name = next((n for n in (f"{model}.{chosen}.unk2", f"{model}.{chosen}") if n in runs), "")
@@ -207,7 +206,7 @@ def against_shortlist(runs: Runs, chosen: str) -> Iterator[Compared]:
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
-    """What the figures are enough to say."""
+    """Recommendations supported by the figures."""
     lines = [f"{row.method}, rather than {row.against}: {row.found.interval()} BLEU."
              for row in compared if row.verdict == "better"]  # fmt: skip
     lines += [f"Not {row.method} in the place of {row.against}: {row.found.interval()} BLEU."

@@ -1,8 +1,7 @@
-"""Seconds that a word takes to translate, by ways to decode that take turns on one machine.
+"""Decoding time per word of several decodings, in alternating runs on one machine.
 
-The search is timed by fairseq-generate's own clock; words are those written, the end of the
-sentence counted. One sentence at a time, as in the paper: what a sentence costs, not how well a
-batch fits.
+The search is timed by fairseq-generate; words are target words, including the end of the sentence.
+The batch size is 1, as in the paper.
 """
 
 import re
@@ -20,10 +19,10 @@ TRANSLATED = re.compile(
 
 
 def words_per_second(log: Path) -> float:
-    """From what fairseq-generate says at its end.
+    """Speed from the log of fairseq-generate.
 
     Raises:
-        Incomplete: if it does not.
+        Incomplete: if it is missing.
     """
     found = list(TRANSLATED.finditer(log.read_text(encoding="utf-8")))
     if not found or float(found[-1]["s"]) == 0:
@@ -32,13 +31,13 @@ def words_per_second(log: Path) -> float:
 
 
 def groups_of(recipe: Jean2015) -> dict[str, list[str]]:
-    """Options for fairseq-generate of the ways whose models are on this machine."""
+    """Options for fairseq-generate of decodings whose models are on this machine."""
     groups, chosen, seed = {}, recipe.choice(), recipe.seeds[0]
     for name in ("shortlist", "lv", f"lv.{chosen}", f"lv.{chosen}.common"):
         model = name.partition(".")[0]
         checkpoint = recipe.checkpoint_of(model, seed)
         if not checkpoint:
-            print(f"  not measured, for {model} was not run here: {name}")
+            print(f"  not measured, because {model} was not run here: {name}")
             continue
         options = shlex.split(recipe.arm(name, seed).test.generate)
         options = ["--path", checkpoint, *options, "--batch-size", "1"]
@@ -47,7 +46,7 @@ def groups_of(recipe: Jean2015) -> dict[str, list[str]]:
 
 
 def in_words(rows: list[dict]) -> list[dict]:
-    """The rows with words a second in the place of tokens, and seconds a word."""
+    """The rows with words per second instead of tokens, and seconds per word."""
     for row in rows:
         row["words_per_second"] = row.pop("tokens_per_second")
         row["seconds_per_word"] = 1 / row["words_per_second"]

@@ -1,4 +1,4 @@
-"""Decodings over candidate lists of several sizes, and which size is best on the dev set."""
+"""Decodings over candidate lists of several sizes, and the choice on the dev set."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,17 +21,17 @@ class Lists(NamedTuple):
 
 
 def lists_of(runs: "Runs", model: str) -> list[Lists]:
-    """Those of a model that the ledger holds, by K and K', without UNK replacement or the like."""
+    """Plain decodings of a model in the ledger, ordered by K and K'."""
     matches = [match for arm in runs.arms if (match := LISTS.fullmatch(arm))]
     found = [Lists(m["model"], int(m["frequent"]), int(m["per_word"])) for m in matches]
     return sorted(lists for lists in found if lists.model == model)
 
 
 def choice(runs: "Runs", default: str, model: str = "lv") -> str:
-    """K and K' with the highest BLEU of the model on the dev set, the smaller ones among equals.
+    """K and K' with the highest BLEU on the dev set; the smaller ones if equal.
 
     Args:
-        default: if there is none, ``k2000.kp10`` for K = 2,000 and K' = 10.
+        default: if there are none, e.g. ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
     scores = {
         lists: score

@@ -1,4 +1,4 @@
-"""The figures: BLEU of models and decodings, by K, by K', by training time, and of rare words."""
+"""Figures: BLEU of models and decodings, by K, by K', by training time, and of rare words."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from recipes.lab.resampling import Metric, bleu
 from recipes.lab.runs import Runs
 
 Y = "BLEU, test set"
-MOST = 4  # systems that can be told apart in a line
+MOST = 4  # systems that can be distinguished in a line
 MODELS = {
     "shortlist": "short list",
     "lv": "partitions",
@@ -44,12 +44,12 @@ def plain(name: str) -> str:
 
 
 def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str, Chart]:
-    """By the name of their files.
+    """All charts by file name.
 
     Args:
-        default: K and K' that the curves have in common.
-        chosen: on the dev set.
-        bins: of the references' words; None if their counts are not known.
+        default: K and K' common to the curves.
+        chosen: K and K' chosen on the dev set.
+        bins: of the references' words; None if their counts are unknown.
     """
     frequent, per_word = (int(part.lstrip("kp")) for part in default.split("."))
     systems = rows_of(runs, chosen)
@@ -69,7 +69,7 @@ def rows_of(runs: Runs, chosen: str) -> list[str]:
     for model in list(MODELS)[1:]:
         lists = f"{model}.{chosen}"
         names += [model, lists]
-        # Where every training word is known, replacement changes next to nothing.
+        # If every training word is in the vocabulary, replacement changes almost nothing.
         if lists not in runs:
             names.append(f"{lists}.unk2")
     seeds = [arm for arm in runs.arms if ".seeds" in arm or arm.startswith("ensemble")]
@@ -77,7 +77,7 @@ def rows_of(runs: Runs, chosen: str) -> list[str]:
 
 
 def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
-    """Differences in BLEU from the short list, and its own BLEU in the title."""
+    """Differences in BLEU from the short list, whose BLEU is in the title."""
     view = runs.alike(["shortlist", *systems], least=2) or runs
     labels = {name: plain(name) for name in systems}
     rows = chart_parts.difference_rows(view, "shortlist", labels)
@@ -103,7 +103,7 @@ def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
 
 
 def by_frequent(runs: Runs, per_word: int) -> Chart:
-    """A curve for each model that was decoded with several K; a line for LV over all words."""
+    """A curve per model that was decoded with several K; a line for LV over all words."""
     series, ticks, shown = [], set(), []
     for model in sorted({arm.split(".")[0] for arm in runs.arms}):
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
@@ -121,7 +121,7 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
 
 
 def best_of(series: Sequence[Series], name: str) -> str:
-    """Where the first curve is highest."""
+    """A title with the maximum of the first curve."""
     if not series:
         return f"BLEU by {name}"
     curve = series[0]
@@ -131,7 +131,7 @@ def best_of(series: Sequence[Series], name: str) -> str:
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
-    """One curve of LV, and single points for decodings with UNK replacement."""
+    """A curve of LV, and points for decodings with UNK replacement."""
     lists = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
     series = []
     if len(lists) > 1:
@@ -150,7 +150,7 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
 
 
 def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict[str, Chart]:
-    """Recall of the references' words by their count in training, and BLEU by the rarest word."""
+    """Recall of the references' words by training count, and BLEU by the rarest word."""
     if bins is None:
         return {}
     kinds = {
@@ -168,7 +168,7 @@ def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict
 def by_count(
     runs: Runs, systems: Sequence[str], unit: str, what: str, metrics: Sequence[Metric]
 ) -> Chart:
-    """A line for each count in training, a dot for each system."""
+    """A row per training count, a dot per system."""
     view = runs.alike(["shortlist", *systems], least=2) or runs
     shown, rows = [name for name in systems if name in view][:MOST], []
     for metric, count in zip(metrics, rare_words.NAMES, strict=True):

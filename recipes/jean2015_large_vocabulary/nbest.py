@@ -1,4 +1,4 @@
-"""N-best lists, as fairseq-generate prints them, and the same translations scored by a model."""
+"""N-best lists of fairseq-generate, and scores of the same translations by a model."""
 
 import re
 import shutil
@@ -8,34 +8,34 @@ from typing import NamedTuple
 from recipes.lab import process, scoring
 from recipes.lab.run_arm import USER_DIR
 
-# S- is the source as the model sees it; H- has the score, in bits a token, </s> counted.
+# S-: the source as read by the model; H-: score in bits per token, including </s>.
 LINE = re.compile(r"^(?P<kind>[SH])-(?P<number>\d+)\t(?P<rest>.*)$")
 
 
 class Hypothesis(NamedTuple):
-    """One translation: its words, and log2 P / length under what it was scored by."""
+    """A translation: its words, and its score log2 P / length."""
 
     score: float
     words: str
 
     @property
     def length(self) -> int:
-        """Tokens, the end of the sentence counted."""
+        """Number of tokens, including the end of the sentence."""
         return len(self.words.split()) + 1
 
 
 class NBest(NamedTuple):
-    """The translations of a sentence, the best first."""
+    """The translations of a sentence, best first."""
 
     source: str
     hypotheses: list[Hypothesis]
 
 
 def read(output: Path) -> list[NBest]:
-    """The n-best lists of all sentences, in the order of the corpus.
+    """Read the n-best lists of all sentences, in corpus order.
 
     Args:
-        output: what fairseq-generate printed.
+        output: of fairseq-generate.
     Raises:
         Incomplete: if a sentence has no translation.
     """
@@ -58,14 +58,14 @@ def read(output: Path) -> list[NBest]:
 def score_over_all_words(
     lists: list[NBest], data: Path, checkpoint: Path, languages: tuple[str, str], work: Path
 ) -> list[list[Hypothesis]]:
-    """The same hypotheses with their scores over the whole vocabulary.
+    """Score the same hypotheses over the whole vocabulary.
 
     Args:
-        data: binarized, whose dictionaries the model has.
+        data: binarized data with the model's dictionaries.
         languages: source and target.
-        work: folder for intermediate files; its contents are lost.
+        work: folder for intermediate files; its contents are deleted.
     Raises:
-        CommandFailed: if a command of fairseq's fails.
+        CommandFailed: if a fairseq command fails.
     """
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""BLEU and recall by how often training has seen the words of the references.
+"""BLEU and recall by training count of the words in the references.
 
 Bins are those of `fairseq_outlayers.analysis.frequency_bins`. The counts of the references' words
-are kept in ``word_counts.json`` beside the ledger, so that no training text is needed later.
+are stored in ``word_counts.json`` with the ledger, so that the training text is not needed later.
 """
 
 import json
@@ -20,11 +20,11 @@ NAMES = ("100 or more", "10 to 99", "1 to 9", "never")
 
 
 def counts(folder: Path, training: Path, references: Path) -> dict[str, int]:
-    """How often training has each word of the references; nothing if neither is here.
+    """Training counts of the words in the references; empty if the files are missing.
 
     Args:
         folder: of the ledger.
-        training: text.
+        training: training text.
     """
     file = folder / FILE
     if file.exists():
@@ -39,12 +39,12 @@ def counts(folder: Path, training: Path, references: Path) -> dict[str, int]:
 
 
 def bins_of(found: dict[str, int]) -> Bins:
-    """Words by their count; those never seen come last."""
+    """Bins of words by count; the last bin has unseen words."""
     return bins_by_count({word: count for word, count in found.items() if count})
 
 
 def recall(bins: Bins) -> list[Metric]:
-    """Share of the references' words of each bin that the translation of the sentence has, in %."""
+    """Share of the references' words of each bin that are in the translations, in %."""
 
     def statistics(hypotheses: Sequence[str], references: Sequence[str], group: int) -> np.ndarray:
         rows = []
@@ -64,7 +64,7 @@ def recall(bins: Bins) -> list[Metric]:
 
 
 def of_rarest(metric: Metric, bins: Bins) -> list[Metric]:
-    """A metric over the sentences whose rarest word is of each bin."""
+    """A metric over sentences whose rarest word is in each bin."""
 
     def statistics(hypotheses: Sequence[str], references: Sequence[str], group: int) -> np.ndarray:
         rarest = [max(map(bins.bin_of, line.split()), default=0) for line in references]

@@ -1,8 +1,8 @@
-"""Scores n-best lists that were found over candidates with the full vocabulary.
+"""Score n-best lists of a search over candidates with the full vocabulary.
 
-A score over candidates is renormalised, log P(y | words of the list), and lies above that of the
-same translation over all words: the two must never be compared. This scores the hypotheses over all
-words, and says what the restriction did. Writes OUTPUT.md and OUTPUT.json.
+Scores over candidates are renormalized, log P(y | words of the list), and are higher than those
+over all words, so the two do not compare. This program scores the hypotheses over all words and
+reports the effect of the restriction. Writes OUTPUT.md and OUTPUT.json.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from recipes.lab.runs import Runs
 
 
 def first_best(hypotheses: Sequence[Hypothesis]) -> int:
-    """The number of the one with the highest score."""
+    """The index of the hypothesis with the highest score."""
     return max(range(len(hypotheses)), key=lambda number: hypotheses[number].score)
 
 
@@ -29,13 +29,13 @@ def figures(
     full: Sequence[NBest],
     references: Sequence[str],
 ) -> dict[str, float]:
-    """What the restriction did.
+    """The effect of the restriction.
 
     Args:
-        restricted: found and scored over candidates.
+        restricted: hypotheses and scores of the search over candidates.
         over_all: the same hypotheses scored over all words.
-        full: found and scored over all words.
-        references: tokenised.
+        full: hypotheses and scores of the search over all words.
+        references: tokenized.
     """
     choices = [first_best(scored) for scored in over_all]
     best = [one.hypotheses[0] for one in restricted]
@@ -56,7 +56,7 @@ def figures(
         "score_full_search": mean(found.score for found in unrestricted),
         "share_reranked": mean(number != 0 for number in choices),
         "share_same_as_full": mean(a.words == b.words for a, b in pairs),
-        # In these the search over all words missed a translation that its own model prefers.
+        # Search errors of the full search: the model prefers the other translation.
         "share_above_full": mean(b.score > a.score and a.words != b.words for a, b in pairs),
         "bleu_renormalised": bleu(best),
         "bleu_reranked": bleu(reranked),
@@ -86,7 +86,7 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
 
 
 def main(recipe: Jean2015) -> None:
-    """Score, and write both files."""
+    """Score and write both files."""
     seed, runs = recipe.seeds[0], Runs(ledger.read(recipe.ledger))
     chosen, full = f"lv.{recipe.choice()}.nbest", "lv"
     outputs = []

@@ -1,4 +1,4 @@
-"""What it costs to divide the corpus anew in every epoch: seconds beside those of an epoch."""
+"""Time of repartitioning the corpus in every epoch."""
 
 import logging
 import time
@@ -17,10 +17,10 @@ EPOCHS = 3
 
 
 def measure(data: str, languages: tuple[str, str], size: int, batch_size: int) -> dict:
-    """Seconds of every division, and how many partitions there were."""
+    """Seconds of each repartitioning, and the number of partitions."""
     source, target = languages
     config = TranslationConfig(data=data, source_lang=source, target_lang=target)
-    # Elsewhere these are references to fairseq's other options.
+    # Otherwise these are references to fairseq's other options.
     config.dataset_impl, config.train_subset, config.required_seq_len_multiple = None, "train", 1
     task = TranslationTask.setup_task(config)
     task.load_dataset("train")
@@ -49,7 +49,7 @@ def main(recipe: Jean2015) -> None:
     found |= {"machine": ledger.machine(), "commit": ledger.commit()}
     scoring.write_json(output, found)
     seconds = median(found["seconds"])
-    print(f"  {seconds:.2f} s an epoch to divide the corpus anew: {output}")
+    print(f"  {seconds:.2f} s per epoch for repartitioning: {output}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The paper's table (Jean et al. 2015, Tables 2 and 3), and BLEU of one model against another's."""
+"""The paper's table (Jean et al. 2015, Tables 2 and 3), and cross-model BLEU."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,11 +10,11 @@ NOTHING = "-"
 
 
 def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
-    """Test BLEU, dev BLEU in brackets, of the shortlist and of LV, step by step.
+    """Test BLEU (dev BLEU in parentheses) of the shortlist and of LV, step by step.
 
     Args:
         runs: scored on tokens.
-        chosen: K and K' of the rows with candidates, as in ``k2000.kp10``.
+        chosen: K and K' of rows with candidates, e.g. ``k2000.kp10``.
     """
     rows = {
         "basic": ("shortlist", "lv"),
@@ -46,7 +46,7 @@ def _cell(runs: Runs, arm: str | None) -> str:
 
 
 def cross_model(runs: Runs, arms: Sequence[str]) -> Iterator[str]:
-    """BLEU of each row's translations with each column's as references: how much they differ."""
+    """BLEU of each row's translations with each column's as references."""
     found = {arm: runs.translations(arm, "tokenised") for arm in arms if arm in runs}
     texts = {arm: both[0] for arm, both in found.items() if both is not None}
     if len(texts) < 2:

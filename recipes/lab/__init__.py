@@ -1,5 +1,5 @@
-"""What recipes share: arms, the ledger of their runs, scores, claims, tables and figures.
+"""Shared by recipes: arms, ledger, scores, claims, tables and figures.
 
-``python -m recipes.lab`` lists the commands. Nothing is imported here: the shell asks for a setting
-in a few milliseconds.
+``python -m recipes.lab`` lists the commands. Nothing is imported here, so that the shell gets
+settings within a few milliseconds.
 """

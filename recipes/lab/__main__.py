@@ -1,4 +1,4 @@
-"""What recipes' steps call: ``python -m recipes.lab COMMAND RECIPE ...`` from the checkout."""
+"""Command line of recipes: ``python -m recipes.lab COMMAND RECIPE ...``, in the checkout."""
 
 import argparse
 import contextlib
@@ -16,7 +16,7 @@ STARTED = time.monotonic()
 
 
 def shell(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Settings and folders as assignments, for common.sh."""
+    """Print settings and folders as shell assignments, for common.sh."""
     names = {"WORK": recipe.work, "RESULTS": recipe.results, "LEDGER": str(recipe.ledger)}
     for name, value in {**recipe.settings, **names, **recipe.shell()}.items():
         print(f"{name}={shlex.quote(value)}")
@@ -24,7 +24,7 @@ def shell(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def settings(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Every setting with its value and meaning; set them in the environment."""
+    """Print every setting with its value and meaning; set them in the environment."""
     for name, (_, meaning) in {**recipe.declared, **SHARED, **SHELL}.items():
         value = recipe.settings.get(name, os.environ.get(name, ""))
         given = f"{name}={shlex.quote(value) if value else ''}"
@@ -33,7 +33,7 @@ def settings(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def arms(recipe: Recipe, options: argparse.Namespace) -> int:
-    """What each arm is, and the options that it is trained with."""
+    """Print the description and training options of each arm."""
     for name in options.names or recipe.arms():
         arm = recipe.arm(name)
         print(f"{name}: {arm.words}\n  {arm.data}: {shlex.join(arm.train)}")
@@ -41,7 +41,7 @@ def arms(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def ask(recipe: Recipe, options: argparse.Namespace) -> int:
-    """A method of the recipe with its arguments: `ask pappas2018_joint training_text de-en`."""
+    """Call a method of the recipe: `ask pappas2018_joint training_text de-en`."""
     name, *arguments = options.names or [""]
     if not callable(method := getattr(recipe, name, None)):
         raise UserError(f"{recipe.name} has no '{name}' to ask for")
@@ -52,13 +52,13 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def run(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Train, score and record arms, with every seed; first those that go on from no other."""
+    """Train, score and record arms with every seed; arms that others depend on first."""
     from recipes.lab import run_arm
     from recipes.lab.ledger import KINDS
 
     if options.names is None:
         options.names = recipe.arms()
-    # A name that means nothing is said before anything is trained.
+    # Invalid names are reported before anything is trained.
     later = {name for name in options.names if recipe.arm(name).goes_on_from}
     kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.FORCE == "1"
     place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
@@ -71,8 +71,8 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
         try:
             arm = recipe.arm(name, seed)
             if arm.goes_on_from and not arm.train[-1]:
-                raise run_arm.NotHere(f"not started, for it goes on from {arm.goes_on_from}")
-            # One broken arm must not cost the others.
+                raise run_arm.NotHere(f"not started, because it goes on from {arm.goes_on_from}")
+            # A failed arm does not stop the others.
             if not run_arm.execute(run_arm.Run(arm, seed, place, kind), force):
                 failed.append(name)
         except run_arm.NotHere as why:
@@ -83,16 +83,16 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def within_budget(recipe: Recipe, name: str) -> bool:
-    """Is there time for another arm?"""
+    """Whether the time budget allows another arm."""
     budget, gone = recipe.settings.TIME_BUDGET, time.monotonic() - STARTED
     if not budget or gone < recipe.settings.whole("TIME_BUDGET"):
         return True
-    print(f"  not started, {gone:.0f} s of TIME_BUDGET={budget} are gone: {name}")
+    print(f"  not started, {gone:.0f} s of TIME_BUDGET={budget} are used: {name}")
     return False
 
 
 def speed(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Training speed and memory of arms that take turns."""
+    """Compare training speed and memory of arms that run alternately."""
     from recipes.lab import speed
 
     output = Path(recipe.results, recipe.speed_file)
@@ -100,7 +100,7 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
         return 0
     data, groups = recipe.speed_groups()
     if not Path(data).is_dir():
-        raise UserError(f"no {data}: 00_prepare.sh makes it")
+        raise UserError(f"no {data}: run 00_prepare.sh first")
     updates, rounds = (recipe.settings.whole(f"SPEED_{what}") for what in ("UPDATES", "ROUNDS"))
     measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates)
     rows = speed.take_turns(list(groups), rounds, measure)
@@ -109,9 +109,9 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def files(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Where a file is, of each arm's first run that has it here: FILE ARM...
+    """Print the path of a file of each arm's first run that has it: FILE ARM...
 
-    One path a line; with --names, ARM=PATH; with --all-seeds, of every run.
+    One path per line; with --names, ARM=PATH; with --all-seeds, for every run.
     """
     from recipes.lab.ledger import read
     from recipes.lab.runs import Runs
@@ -121,14 +121,14 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     for arm in names:
         paths = runs.files(arm, file)
         for path in paths if options.all_seeds else paths[:1]:
-            # Paths go from here into results, which must not depend on where the checkout is.
+            # Relative paths, because results must not depend on the checkout's location.
             shown = str(path).replace(f"{ROOT}/", "")
             print(f"{arm}={shown}" if options.names_too else shown)
     return 0
 
 
 def report(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Tables, claims and figures from the ledger."""
+    """Write tables, claims and figures from the ledger."""
     from recipes.lab import report
 
     report.write(recipe)
@@ -136,7 +136,7 @@ def report(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def curves(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Keep validation perplexities over training beside the ledger: CHECKOUT... where runs lie."""
+    """Store validation perplexities over training with the ledger: CHECKOUT... with the runs."""
     from recipes.lab import ledger, training_curves
 
     checkouts = [Path(name) for name in options.names or [ROOT]]
@@ -146,7 +146,7 @@ def curves(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def release(recipe: Recipe, options: argparse.Namespace) -> int:
-    """The best arm in validation as a small checkpoint with a model card, in work/release/."""
+    """Write the best arm in validation as a small checkpoint with a model card (work/release/)."""
     from recipes.lab import release
 
     for path in release.write(recipe, options.names or None):
@@ -161,7 +161,7 @@ COMMANDS: dict[str, Callable[[Recipe, argparse.Namespace], int]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; mistakes are one line."""
+    """Run a command; user errors are one line."""
     lines = [f"  {name:9} {(c.__doc__ or '').splitlines()[0]}" for name, c in COMMANDS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m recipes.lab",
@@ -171,8 +171,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     parser.add_argument("recipe", help="a folder in recipes/")
-    parser.add_argument("names", nargs="*", help="what it is about, such as arms")
-    parser.add_argument("--these", action="store_true", help="these names, even if there are none")
+    parser.add_argument("names", nargs="*", help="arguments, such as arms")
+    parser.add_argument(
+        "--these", action="store_true", help="use these names, even if there are none"
+    )
     parser.add_argument("--names", dest="names_too", action="store_true")
     parser.add_argument("--all-seeds", action="store_true")
     options = parser.parse_intermixed_args(arguments)
@@ -182,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def said(name: str, does: Callable[[Recipe], int | None]) -> int:
-    """Do something with a recipe; mistakes are one line, the exit code of which is 1."""
+    """Call a function with a recipe; user errors are one line with exit code 1."""
     from recipes.lab.process import CommandFailed
     from recipes.lab.scoring import Incomplete
 
@@ -195,7 +197,7 @@ def said(name: str, does: Callable[[Recipe], int | None]) -> int:
 
 
 def step(name: str, does: Callable[[Recipe], int | None]) -> None:
-    """A program of a recipe's own: do it and exit."""
+    """Main function of a recipe's own program; exits."""
     sys.exit(said(name, does))
 
 

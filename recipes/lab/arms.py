@@ -1,6 +1,6 @@
-"""What an arm is, and what a recipe declares: its settings, and the meaning of its arms' names.
+"""Arms and recipes.
 
-An arm is declared once, in the ``arms.py`` of its recipe; the shell asks for it by name
+An arm is declared in the ``arms.py`` of its recipe; the shell gets it by name
 (``python -m recipes.lab``).
 """
 
@@ -21,9 +21,9 @@ class TranslationTest:
 
     Attributes:
         generate: options for fairseq-generate; ``{subset}`` becomes test or valid.
-        reference: tokenised, as the model should write it.
-        raw_reference: plain text; adds BLEU of detokenised translations.
-        valid_reference: of the validation set, if that is scored as well (``valid_...``).
+        reference: tokenized, in the form of the model's output.
+        raw_reference: plain text; adds BLEU of detokenized translations.
+        valid_reference: of the validation set, if it is scored too (``valid_...``).
     """
 
     generate: str
@@ -43,13 +43,13 @@ class PerplexityTest:
 
 @dataclass(frozen=True)
 class Decoding:
-    """What an arm decodes that trains nothing.
+    """An arm that decodes trained models and trains nothing.
 
     Attributes:
-        of: arms trained before; several are an ensemble.
-        seeds: of these arms, an ensemble as well; that of the run if none.
-        checkpoints: pattern of each arm's.
-        files: that decide what is decoded, beside the models.
+        of: the trained arms; several form an ensemble.
+        checkpoints: file name pattern of each arm's checkpoints.
+        files: other files that affect the output.
+        seeds: of these arms, several form an ensemble; default: the seed of the run.
     """
 
     of: tuple[str, ...]
@@ -60,14 +60,14 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm of an experiment, whatever its seed.
+    """One arm of an experiment, for any seed.
 
     Attributes:
-        words: what it is, for the tables.
-        data: folder of fairseq-preprocess.
+        words: its description in tables.
+        data: output folder of fairseq-preprocess.
         train: options for fairseq-train.
-        goes_on_from: an arm whose best checkpoint it starts from.
-        tuning: one of the runs that a setting is chosen by.
+        goes_on_from: an arm whose best checkpoint initializes it.
+        tuning: whether it is a run for choosing a setting.
     """
 
     name: str
@@ -86,8 +86,8 @@ class Table:
 
     Attributes:
         name: of its files, without .md and .json.
-        arms: its rows in order; the first is compared with. Others of the ledger follow them,
-            unless ``only``.
+        arms: its rows in order; the first is the baseline. Other arms of the ledger follow, unless
+            ``only``.
         compare: whether differences in BLEU are tested.
     """
 
@@ -99,17 +99,17 @@ class Table:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The words of a text that may have several lines."""
+    """The words of a text of one or more lines."""
     return tuple(text.split())
 
 
 class Recipe:
-    """An experiment: a subclass declares its settings and what the names of its arms mean.
+    """An experiment; a subclass declares its settings and arms.
 
     Attributes:
-        declared: default and meaning of each setting of its own.
-        folder: in results/, where it is not called like the recipe.
-        schedule: options that arms which are compared have in common.
+        declared: default and meaning of each of its own settings.
+        folder: in results/, if not the name of the recipe.
+        schedule: options that must be equal for arms to be compared.
     """
 
     declared: ClassVar[Declared] = {}
@@ -127,16 +127,16 @@ class Recipe:
         self.prepare()
 
     def prepare(self) -> None:
-        """Settings that depend on others; wrong ones are refused here."""
+        """Set dependent settings, and reject invalid ones."""
 
     @property
     def ledger(self) -> Path:
-        """The file of its runs."""
+        """The ledger file."""
         return Path(self.results, "ledger.jsonl")
 
     @property
     def seeds(self) -> list[int]:
-        """Of SEEDS."""
+        """The seeds in SEEDS."""
         return self.settings.wholes("SEEDS")
 
     def all_arms(self) -> list[str]:
@@ -144,55 +144,55 @@ class Recipe:
         raise NotImplementedError
 
     def arms(self) -> list[str]:
-        """Those of ARMS, else all."""
+        """The arms in ARMS, or all."""
         return self.settings.words("ARMS") or self.all_arms()
 
     def arm(self, name: str, seed: int = 1) -> Arm:
-        """What a name means.
+        """The arm with a name.
 
         Raises:
-            UserError: if it means nothing.
+            UserError: if the name is invalid.
         """
         raise NotImplementedError
 
     def shell(self) -> dict[str, str]:
-        """What the steps in shell need beside the settings, by the name of the variable."""
+        """Further shell variables for the steps, by name."""
         return {}
 
     def tables(self) -> Iterable[Table]:
-        """Of the report."""
+        """The tables of the report."""
         return [Table("report", self.title, self.all_arms())]
 
     def speed_arms(self) -> tuple[str, list[str]]:
-        """Binarized data, and the arms whose training speed is measured in turns."""
+        """Binarized data, and the arms whose training speed is compared."""
         raise UserError(f"{self.name} measures no speed")
 
     def speed_groups(self) -> tuple[str, dict[str, list[str]]]:
-        """The same with the options of each; a folder before them takes the data's place."""
+        """The same with the options of each; a folder in front of them replaces the data."""
         data, names = self.speed_arms()
         return data, {name: list(self.arm(name).train) for name in names}
 
     def measured(self, output: Path) -> bool:
-        """Is it there already, and wanted no more? Says so."""
+        """Whether a measurement exists and need not be repeated; prints that."""
         there = output.exists() and self.settings.FORCE != "1"
         if there:
-            print(f"  {output} (there already; FORCE=1 measures again)")
+            print(f"  {output} (exists; FORCE=1 measures again)")
         return there
 
     def report_arms(self) -> list[str]:
-        """Those that the report names if they were not run."""
+        """The arms that the report lists if they were not run."""
         return self.all_arms()
 
     def unknown(self, name: str) -> UserError:
-        """What to raise for a name without meaning."""
+        """The error for an invalid name."""
         return UserError(f"no arm '{name}'; known are {' '.join(self.all_arms())}")
 
 
 def load(name: str, environment: Mapping[str, str] | None = None) -> Recipe:
-    """The recipe in a folder.
+    """Load the recipe of a folder.
 
     Raises:
-        UserError: if there is none.
+        UserError: if it does not exist.
     """
     here = Path(__file__).resolve().parents[1]
     known = sorted({path.parent.name for path in here.glob("*/arms.py")} - {"lab"})

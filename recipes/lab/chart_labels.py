@@ -1,4 +1,4 @@
-"""Labels beside curves and points, where they cover nothing."""
+"""Placement of labels beside curves and points without overlap."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ from recipes.lab import style
 from recipes.lab.figures import Panel, Series
 
 GAP = 3  # pixels between labels
-# Where a name may stand beside its point, in points: the first place that is free.
+# Offsets of a name from its point, in points; the first free one is used.
 PLACES = tuple(
     (x, y, side)
     for distance in (6, 14, 24)
@@ -21,13 +21,13 @@ PLACES = tuple(
 
 
 def coloured(panel: Panel) -> list[tuple[Series, str]]:
-    """The series that have something to show, each with its colour."""
+    """The nonempty series, each with its colour."""
     groups = list(dict.fromkeys(series.group or series.label for series in panel.series))
     return [(s, style.colour(groups.index(s.group or s.label))) for s in panel.series if len(s.y)]
 
 
 def label_ends(panel: Panel, axes: Any) -> None:
-    """Labels right of the axes, at the heights of the curves' ends or as near as they fit."""
+    """Label curves to the right of the axes, as close to their ends as possible."""
     wanted = []
     for series, colour in coloured(panel):
         if series.label and not series.names:
@@ -44,10 +44,12 @@ def label_ends(panel: Panel, axes: Any) -> None:
 
 
 def spread(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
-    """Middles of labels so high, moved apart as little as keeps them from each other.
+    """Centers of labels, moved apart as little as necessary.
 
     Args:
-        low, high: where labels should stay, if there is room.
+        wanted: preferred centers.
+        size: height of a label.
+        low, high: limits, if there is room.
     """
     order = sorted(range(len(wanted)), key=lambda number: wanted[number])
     found = [wanted[number] for number in order]
@@ -67,7 +69,7 @@ def spread(wanted: Sequence[float], size: float, low: float, high: float) -> lis
 
 
 def name_points(panel: Panel, axes: Any) -> None:
-    """The name of each point, where it covers neither another one nor a point."""
+    """Name each point without covering other names or points."""
     if not any(series.names for series in panel.series):
         return
     figure = axes.figure

@@ -1,4 +1,4 @@
-"""Charts that several recipes have, and the words below them."""
+"""Charts of several recipes, and their captions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,23 +7,23 @@ from recipes.lab.figures import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.resampling import Estimate
 from recipes.lab.runs import Runs
 
-Labels = Mapping[str, str]  # of arms, in plain words
+Labels = Mapping[str, str]  # labels of arms
 
 
 def bleu_of(runs: Runs, arm: str) -> Estimate | None:
-    """BLEU with its interval; without one where the translations are not here."""
+    """BLEU with its interval; without interval if translations are missing."""
     found = runs.estimate([arm], lambda score: score(arm)) if arm in runs else None
     return found or bleu_alone(runs, arm)
 
 
 def bleu_alone(runs: Runs, arm: str) -> Estimate | None:
-    """The mean over seeds, without an interval."""
+    """Mean BLEU over seeds, without an interval."""
     value, nan = runs.bleu(arm), float("nan")
     return None if value is None else Estimate(value, nan, nan, len(runs.seeds([arm])))
 
 
 def columns(found: Sequence[Estimate]) -> list[list[float]]:
-    """Values, lower and upper ends, for `Series`."""
+    """Values, lower and upper limits, for `Series`."""
     return [[getattr(one, end) for one in found] for end in ("value", "low", "high")]
 
 
@@ -36,7 +36,7 @@ def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
 
 
 def note(runs: Runs, arms: Sequence[str], more: str = "") -> str:
-    """What the bars are, how many seeds, and the schedule."""
+    """Caption: meaning of the bars, number of seeds, and the schedule."""
     here = [arm for arm in arms if arm in runs]
     found = {schedules.in_words(runs.entry(arm)) for arm in here}
     words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
@@ -46,13 +46,13 @@ def note(runs: Runs, arms: Sequence[str], more: str = "") -> str:
 
 
 def bleu_rows(runs: Runs, labels: Labels) -> list[Row]:
-    """A row for each arm that was run."""
+    """A row per arm that was run."""
     found = ((label, bleu_of(runs, arm)) for arm, label in labels.items())
     return [Row.of(label, one) for label, one in found if one]
 
 
 def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
-    """BLEU of each arm less that of one that was trained alike."""
+    """Difference of BLEU from a baseline with the same schedule."""
     rows = []
     for arm, label in labels.items():
         if arm != base and arm in runs and base in runs:
@@ -62,7 +62,7 @@ def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
 
 
 def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
-    """BLEU against minutes of training, and validation perplexity over them where it is known."""
+    """BLEU against training time, and validation perplexity over time if known."""
     view = runs.alike(list(labels), least=2) or runs
     here = {arm: label for arm, label in labels.items() if arm in view}
     minutes = {arm: training_curves.minutes(view.entry(arm)) for arm in here}
@@ -90,7 +90,7 @@ def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
 
 
 def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:
-    """Who is best, and who was first."""
+    """A title that names the best and the fastest arm."""
     if len(points) < 2:
         return f"{kind}: BLEU against training time"
     best = max(points, key=lambda point: point[2].value)

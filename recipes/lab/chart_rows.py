@@ -1,4 +1,4 @@
-"""Panels of rows: labels on the left, dots and bars over one axis, numbers at the right."""
+"""Panels of rows: labels on the left, dots and bars, numbers on the right."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from recipes.lab import style
 from recipes.lab.figures import Row, Rows
 
-LEGEND = 80  # letters that fit into one line of a legend
+LEGEND = 80  # characters per line of a legend
 
 
 def draw(panel: Rows, axes: Any) -> None:
@@ -42,7 +42,7 @@ def _draw_row(row: Row, line: int, series: Sequence[str], axes: Any) -> None:
     y = line + offset
     if not math.isnan(row.low):
         axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-    # Hollow without an interval.
+    # Hollow if there is no interval.
     face = "white" if math.isnan(row.low) else colour
     known = axes.get_legend_handles_labels()[1]
     label = row.series if row.series and row.series not in known else None
@@ -50,7 +50,7 @@ def _draw_row(row: Row, line: int, series: Sequence[str], axes: Any) -> None:
 
 
 def _write_values(panel: Rows, axes: Any) -> None:
-    """At the right of each line."""
+    """Write the values to the right of each line."""
     for line, label in enumerate(panel.lines):
         values = [f"{row.value:{panel.form}}" for row in panel.rows if row.label == label]
         axes.annotate("  ".join(values), (1.02, line), xycoords=("axes fraction", "data"),

@@ -1,13 +1,13 @@
-"""Is a paper's claim true here? Inequalities, judged by intervals over seeds and test sentences.
+"""Claims of a paper as inequalities, decided by intervals over seeds and test sentences.
 
-A claim is some inequalities, written down before any arm was run. Each is about a figure that has
-an interval, and it
+The inequalities of a claim are written before any arm is run. Each is about a figure with an
+interval, and it
 
-- *holds* if the whole interval is where the inequality says,
-- *fails* if the whole interval is outside,
-- finds *no difference* if the interval contains the limit and nothing further than a margin away,
-- is *undecided* otherwise, and always with one seed, however large the difference: before
-  convergence two seeds of one arm have differed by 8 BLEU.
+- *holds* if the whole interval satisfies it,
+- *fails* if the whole interval violates it,
+- finds *no difference* if the interval contains the limit and lies within a margin of it,
+- is *undecided* otherwise, and always with one seed: before convergence, two seeds of one arm have
+  differed by 8 BLEU.
 """
 
 import math
@@ -21,8 +21,8 @@ from recipes.lab.resampling import Estimate, estimate, over_seeds
 from recipes.lab.runs import Runs, Score, Weights
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
-MARGIN = 0.5  # BLEU: within so much two systems are "about equal"
-CLOSE = 0.01  # the same for perplexities and other figures, as a share of the larger one
+MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
+CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
     " seeds as well; figures without sentences (perplexities, gates, components) are resampled over"
@@ -34,7 +34,7 @@ NOTES = (
 
 
 class Part(NamedTuple):
-    """One inequality of a claim, and what became of it; if it was not run, what is missing."""
+    """One inequality of a claim with its verdict; if it was not run, what is missing."""
 
     inequality: str
     verdict: str
@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a paper says, and its inequalities: all of them must hold, or any one of them."""
+    """A claim and its inequalities, of which all must hold, or any one."""
 
     number: int
     text: str
@@ -55,17 +55,17 @@ class Claim(NamedTuple):
 
 
 def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
-    """One inequality decides a claim if it can; else what is missing weighs more than doubt."""
+    """Combine verdicts: a decisive inequality first, then not run, then undecided."""
     first, last = (HOLDS, FAILS) if any_is_enough else (FAILS, HOLDS)
     order = (first, NOT_RUN, UNDECIDED, SAME, last)
     return next(verdict for verdict in order if verdict in (verdicts or [NOT_RUN]))
 
 
 def judge(found: Estimate, low: float = 0.0, high: float = math.inf, margin: float = MARGIN) -> str:
-    """Of the inequality ``low < figure < high``.
+    """The verdict on the inequality ``low < figure < high``.
 
     Args:
-        margin: within so much of a limit there is no difference; 0: there always is one.
+        margin: distance from a limit that counts as no difference; 0: never.
     """
     if found.seeds < 2:
         return UNDECIDED
@@ -87,11 +87,11 @@ def measured(
     margin: float = MARGIN,
     form: str = "+.2f",
 ) -> Part:
-    """An inequality about a figure made of some arms' scores.
+    """An inequality about a figure computed from arms' scores.
 
     Args:
-        statistic: as `Runs.estimate` takes it.
-        form: of the numbers.
+        statistic: see `Runs.estimate`.
+        form: format of the numbers.
     """
     if len(set(arms)) < len(arms):
         return Part(inequality, NOT_RUN, "the same arm on both sides")
@@ -115,10 +115,10 @@ def weighted(
     high: float = math.inf,
     margin: float = MARGIN,
 ) -> Part:
-    """An inequality about a weighted sum of some arms' BLEU, which is at least 0 if not said.
+    """An inequality about a weighted sum of BLEU scores; default: at least 0.
 
     Args:
-        weights: their sum is 0, unless an arm stands on both sides.
+        weights: their sum is 0, unless an arm is on both sides.
     """
     if sum(weights.values()) != 0:
         return Part(inequality, NOT_RUN, "the same arm on both sides")
@@ -132,7 +132,7 @@ def weighted(
 
 
 def at_least(runs: Runs, better: str, worse: str) -> Part:
-    """BLEU of one arm is not below that of another."""
+    """BLEU of one arm is at least that of another."""
     return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
 
 
@@ -146,12 +146,12 @@ def about_equal(runs: Runs, one: str, other: str) -> Part:
 def smaller(
     inequality: str, first: Sequence[float], second: Sequence[float], form: str = ".1f"
 ) -> Part:
-    """A figure that has no sentences to resample is smaller than another.
+    """A figure without sentences to resample is smaller than another.
 
     Args:
-        first: a value a seed, claimed to be smaller than those of ``second``; seeds in the same
-            order, what one side lacks at its end is left out.
-        form: of the numbers.
+        first: values by seed, claimed to be smaller than those of ``second``; seeds in the same
+            order, surplus values of one side are ignored.
+        form: format of the numbers.
     """
     if not first or not second:
         return Part(inequality, NOT_RUN)
@@ -165,15 +165,15 @@ def smaller(
 
 
 def exact(inequality: str, holds: bool | None, numbers: str = "") -> Part:
-    """What is counted and not sampled, such as parameters; None if it was not."""
+    """An exact figure, such as a number of parameters; None if it is missing."""
     return Part(inequality, NOT_RUN if holds is None else HOLDS if holds else FAILS, numbers)
 
 
 def every_round(inequality: str, values: Sequence[float], threshold: float, step: str) -> Part:
-    """Something measured in rounds, each of which should reach a threshold.
+    """A figure measured in rounds, each of which should reach a threshold.
 
     Args:
-        step: that measures it.
+        step: the step that measures it.
     """
     if not values:
         return Part(inequality, NOT_RUN, f"not measured ({step})")
@@ -184,16 +184,16 @@ def every_round(inequality: str, values: Sequence[float], threshold: float, step
 
 
 def ratios(rounds: dict[str, list[float]], fast: str, slow: str) -> list[float]:
-    """How many times as fast one is as another, round by round; nothing if not measured."""
+    """Ratio of two speeds in each round; empty if not measured."""
     if fast not in rounds or slow not in rounds:
         return []
     return [own / other for own, other in zip(rounds[fast], rounds[slow], strict=True)]
 
 
 def markdown(title: str, claims: Sequence[Claim], notes: Sequence[str]) -> list[str]:
-    """A table of the verdicts, then the inequalities with their numbers.
+    """A table of verdicts, then the inequalities with their numbers.
 
-    What was not run is named once: a claim in the first table, inequalities of another in one row.
+    Claims that were not run are only in the first table; other inequalities not run share one row.
     """
     lines = [f"# {title}", "", "| claim | verdict |", "|---|---|"]
     lines += [f"| {claim.number}. {claim.text} | **{claim.verdict}** |" for claim in claims]
@@ -211,7 +211,7 @@ def markdown(title: str, claims: Sequence[Claim], notes: Sequence[str]) -> list[
 
 
 def _not_run(claim: Claim) -> list[str]:
-    """One row for all inequalities that nothing decides."""
+    """One row for all inequalities that were not run."""
     parts = [part for part in claim.parts if part.verdict == NOT_RUN]
     if not parts:
         return []
@@ -225,7 +225,7 @@ def _not_run(claim: Claim) -> list[str]:
 
 
 def as_json(claims: Sequence[Claim]) -> list[dict]:
-    """The same for programs."""
+    """The claims as JSON."""
     return [
         {
             "number": claim.number,

@@ -1,4 +1,4 @@
-"""Draws charts with matplotlib."""
+"""Draw charts with matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Any
 from recipes.lab import chart_labels, chart_rows, style
 from recipes.lab.figures import Chart, Panel, Rows, Series
 
-ROOM = 0.2  # of the width, for names right of the last points
+ROOM = 0.2  # share of the width, for names to the right of the last points
 MARKS = {"curve": "o-", "points": "o", "line": "-"}
 
 
 def save(chart: Chart, path: Path) -> list[Path]:
-    """PATH.svg and PATH.png of a chart."""
+    """Save a chart as PATH.svg and PATH.png."""
     figure = draw(chart)
     files = [path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png")]
     figure.savefig(files[0], metadata={"Date": None, "Creator": None})
@@ -21,7 +21,7 @@ def save(chart: Chart, path: Path) -> list[Path]:
 
 
 def draw(chart: Chart) -> Any:
-    """A chart as a figure of matplotlib."""
+    """Draw a chart as a matplotlib figure."""
     style.quiet()
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -46,7 +46,7 @@ def draw(chart: Chart) -> Any:
     figure.suptitle(title, x=0.012, ha="left", fontsize=style.TITLE, fontweight="bold")
     if note:
         figure.supxlabel(note, x=0.012, ha="left", fontsize=style.SMALL, color=style.GREY)
-    figure.draw_without_rendering()  # places are known from here on
+    figure.draw_without_rendering()  # computes positions
     for panel, axes, is_rows in zip(panels, places, rows, strict=True):
         if not is_rows:
             chart_labels.label_ends(panel, axes)
@@ -73,7 +73,7 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
     for series, colour in chart_labels.coloured(panel):
         _draw_series(series, colour, axes)
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
-    if panel.x_scale != "linear":  # which would take the words off an axis of words
+    if panel.x_scale != "linear":  # setting it would remove the words of a categorical axis
         axes.set_xscale(panel.x_scale)
     axes.set_yscale(panel.y_scale)
     if panel.ticks:
@@ -105,7 +105,7 @@ def _draw_series(series: Series, colour: str, axes: Any) -> None:
         below = [max(y - low, 0) for y, low in zip(series.y, series.low, strict=True)]
         above = [max(high - y, 0) for y, high in zip(series.y, series.high, strict=True)]
         bars = [below, above]
-    # Hollow without an interval.
+    # Hollow if there is no interval.
     face = "white" if series.style == "points" and not bars else colour
     axes.errorbar(series.x, series.y, yerr=bars, fmt=marks, capsize=0, color=colour,
                   elinewidth=1.2, markerfacecolor=face)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures as data: what a chart says and shows; drawing.py draws them, in the style of style.py."""
+"""Charts as data; drawing.py draws them in the style of style.py."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ Interval = Sequence[float]
 
 @dataclass(frozen=True)
 class Series:
-    """What has one label, in one colour.
+    """A series with one label and color.
 
     Attributes:
-        label: in plain words, written beside it.
-        x: numbers, or words that stand side by side.
-        low, high: ends of the bars around ``y``; none where they are not known.
-        style: "curve", "points" with their ``names`` beside them, "line" without marks, or "level":
-            a horizontal line at the one ``y``.
-        group: series of a group share their colour.
+        label: in plain words, written beside the series.
+        x: numbers, or categories.
+        low, high: ends of the error bars of ``y``; empty if unknown.
+        style: "curve", "points" labelled with ``names``, "line" without markers, or "level": a
+            horizontal line at the only ``y``.
+        group: series of a group have the same color.
     """
 
     label: str
@@ -38,9 +38,9 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        ticks: of x, written as they are.
-        zero: whether differences are shown, so that the line of none must be seen.
-        from_zero: whether x begins at 0.
+        ticks: tick labels of x.
+        zero: whether to draw a line at 0, for differences.
+        from_zero: whether x starts at 0.
     """
 
     x: str
@@ -60,11 +60,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a panel of rows: a dot, with a bar if the interval is known.
+    """A dot in a panel of rows, with an error bar if the interval is known.
 
     Attributes:
-        label: in plain words; rows of the same label share a line.
-        series: what the dot is, if a line has several; named in the legend.
+        label: in plain words; rows with the same label share a line.
+        series: name of the dot in the legend, if a line has several.
     """
 
     label: str
@@ -82,11 +82,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Rows:
-    """Labels on the left, dots and bars over one axis.
+    """A panel of rows: labels on the left, dots and bars.
 
     Attributes:
-        zero: whether the axis has the line of no difference.
-        form: of the numbers written at the right; none if empty.
+        zero: whether to draw a line at 0, for differences.
+        form: format of the numbers on the right; none if empty.
     """
 
     x: str
@@ -101,7 +101,7 @@ class Rows:
 
     @property
     def lines(self) -> list[str]:
-        """The labels, each once."""
+        """The distinct labels."""
         return list(dict.fromkeys(row.label for row in self.rows))
 
 
@@ -110,10 +110,10 @@ class Chart:
     """A figure.
 
     Attributes:
-        title: what was found, made of the numbers that are shown.
+        title: the result, computed from the numbers shown.
         panels: side by side.
-        note: what the bars are, how many seeds, where the numbers come from.
-        shared: whether the panels have one y axis.
+        note: meaning of the bars, number of seeds, origin of the numbers.
+        shared: whether the panels share the y axis.
     """
 
     title: str
@@ -130,12 +130,10 @@ Charts = Mapping[str, Chart]
 
 
 def draw(charts: Charts, folder: Path) -> list[Path]:
-    """Write every chart that has something to show as NAME.svg and NAME.png.
-
-    Of a chart that has nothing to show any more, the files are removed.
+    """Write every nonempty chart as NAME.svg and NAME.png, and remove files of empty ones.
 
     Raises:
-        ImportError: without matplotlib, which the extra ``report`` installs.
+        ImportError: without matplotlib (extra ``report``).
     """
     from recipes.lab import drawing
 

@@ -1,4 +1,4 @@
-"""The page of a recipe for a browser: claims, figures and the ledger in one file."""
+"""The HTML page of a recipe: claims, figures and ledger in one file."""
 
 import shlex
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ FIGURES = {"BLEU": "bleu", "BLEU (tokenised)": "bleu_tokenised", "valid ppl": "b
 
 
 def write(recipe: "Recipe", entries: Sequence[dict], found: "Findings | None") -> Path:
-    """Write report.html beside the ledger; git ignores it.
+    """Write report.html into the ledger's folder; it is git-ignored.
 
     Args:
-        found: of recipes that have claims.
+        found: for recipes with claims.
     """
     folder = recipe.ledger.parent
     write_page(folder / FILE, recipe_page(data(recipe, entries, found), folder))
@@ -32,7 +32,7 @@ def write(recipe: "Recipe", entries: Sequence[dict], found: "Findings | None") -
 
 
 def data(recipe: "Recipe", entries: Sequence[dict], found: "Findings | None") -> dict:
-    """As `recipe_page` takes it."""
+    """The argument of `recipe_page`."""
     folder = recipe.ledger.parent
     claims = found.claims if found else []
     charts = found.charts if found else {}
@@ -55,7 +55,7 @@ def data(recipe: "Recipe", entries: Sequence[dict], found: "Findings | None") ->
 
 
 def claim_of(claim: Claim, recipe: "Recipe") -> dict:
-    """A claim with the inequalities that were tried, and the command that runs what is missing."""
+    """A claim with its decided inequalities, and the command for missing runs."""
     tried = [part for part in claim.parts if part.verdict != NOT_RUN]
     return {
         "number": claim.number,
@@ -67,7 +67,7 @@ def claim_of(claim: Claim, recipe: "Recipe") -> dict:
 
 
 def command(claim: Claim, recipe: "Recipe") -> str:
-    """That which runs the arms that a claim lacks, or the recipe."""
+    """The command that runs the missing arms of a claim, or the recipe."""
     missing = [
         name
         for part in claim.parts
@@ -80,7 +80,7 @@ def command(claim: Claim, recipe: "Recipe") -> str:
 
 
 def is_arm(recipe: "Recipe", name: str) -> bool:
-    """Whether a name means something that is trained."""
+    """Whether a name is an arm of the recipe."""
     try:
         return recipe.arm(name).decoding is None
     except UserError:
@@ -88,7 +88,7 @@ def is_arm(recipe: "Recipe", name: str) -> bool:
 
 
 def table(entries: Sequence[dict]) -> dict:
-    """The ledger, a row a line."""
+    """The ledger, a row per line."""
     shown = {
         heading: name
         for heading, name in FIGURES.items()

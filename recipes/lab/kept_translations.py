@@ -1,11 +1,11 @@
-"""Translations kept beside the ledger, so that later arms are compared with them on any machine.
+"""Translations stored with the ledger, for comparisons with later arms on any machine.
 
-    results/mine/translations/ARM.seed1.KEY.hyp    as the model wrote them, a line a sentence
-    results/mine/translations/references.json      the files that they were scored against
+    results/mine/translations/ARM.seed1.KEY.hyp    output of the model, a line per sentence
+    results/mine/translations/references.json      paths of the references
 
-Run folders do not leave their machine. Of each run only the tokens are kept: plain text is made
-from them again. References belong to the data, which the recipe's 00_prepare.sh makes anew; what is
-kept is where they lie, by the fingerprint that every ledger line has of them.
+Run folders are not shared between machines. Only tokens are stored; plain text is computed from
+them. References belong to the data, which the recipe's 00_prepare.sh creates; only their paths are
+stored, by the fingerprint in every ledger line.
 """
 
 import json
@@ -22,7 +22,7 @@ REFERENCES = {"test.tokenised.ref": "tokenised", "test.plain.ref": "plain"}
 
 
 def kept_file(results: Path, entry: dict) -> Path:
-    """Where the hypotheses of a ledger line are kept.
+    """The path of the stored hypotheses of a ledger line.
 
     Args:
         results: the ledger's folder.
@@ -31,7 +31,7 @@ def kept_file(results: Path, entry: dict) -> Path:
 
 
 def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
-    """Copy the hypotheses of a run folder, if they are those that the line tells of."""
+    """Copy the hypotheses of a run folder, if they match the ledger line."""
     note_references(results, entry["setting"]["references"], test)
     references = scoring.read_lines(Path(test.reference))
     if not (run / HYPOTHESES).exists():
@@ -42,9 +42,9 @@ def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
     if len(lines) != len(references):
         return
     bleu = scoring.bleu_metric(tokenised=True).corpus_score(lines, [references]).score
-    # The line may be another machine's, or older than what was translated here.
+    # The line may be from another machine, or older than the translations.
     if not math.isclose(bleu, entry["figures"]["bleu_tokenised"], abs_tol=1e-6):
-        print(f"  not kept, for their BLEU is not that of the ledger: {run / HYPOTHESES}")
+        print(f"  not stored, because their BLEU is not that of the ledger: {run / HYPOTHESES}")
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     scoring.write_lines(target, lines)
@@ -52,12 +52,12 @@ def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
 
 
 def note_references(results: Path, fingerprint: str, test: TranslationTest) -> None:
-    """Remember the files of references.
+    """Store the paths of references.
 
     Args:
         results: the ledger's folder.
-        fingerprint: of the files together, as the setting of an arm has it.
-        test: with the files and the language, by which plain text is made from tokens.
+        fingerprint: of the files, as in the setting of an arm.
+        test: has the files and the language, for detokenization.
     """
     place = {"language": test.language, "tokenised": _from_checkout(test.reference)}
     if test.raw_reference:
@@ -72,23 +72,23 @@ def note_references(results: Path, fingerprint: str, test: TranslationTest) -> N
 
 
 def find(entry: dict, name: str) -> Path | None:
-    """A file of a run: the kept one, else that in the run folder; None if neither is here.
+    """A file of a run: the stored one, else that in the run folder, else None.
 
     Args:
-        entry: a line, as `ledger.read` returns it.
-        name: as seen from the run folder.
+        entry: a line of `ledger.read`.
+        name: relative to the run folder.
     """
     path = _kept(entry, name) or ledger.ROOT / entry["run"] / name
     return path if path.exists() else None
 
 
 def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
-    """Hypotheses and references of a run, or None if one of them is not on this machine.
+    """Hypotheses and references of a run, or None if either is not on this machine.
 
     Args:
         kind: "tokenised" or "plain".
     Raises:
-        UserError: if there are not as many as the ledger line says.
+        UserError: if their number differs from the ledger line.
     """
     kept, references = _kept(entry, HYPOTHESES), find(entry, f"test.{kind}.ref")
     language = _places(entry).get("language")
@@ -118,7 +118,7 @@ def _kept(entry: dict, name: str) -> Path | None:
 
 
 def _places(entry: dict) -> dict[str, str]:
-    """What is noted of an entry's references; nothing unless just these lie there."""
+    """Stored paths of an entry's references; empty unless the fingerprint matches."""
     file = Path(entry.get("results", "/nowhere")) / FOLDER / "references.json"
     fingerprint = entry.get("setting", {}).get("references")
     if not file.exists():

@@ -1,7 +1,7 @@
-"""The ledger of a recipe: one JSON line for every arm that was trained, translated and scored.
+"""The ledger of a recipe: one JSON line per run of an arm (trained, translated, scored).
 
-A ledger only grows, so that a table can be filled over days and on several machines. What an arm
-*is* (its setting) decides whether it has been run already: the same name, setting and seed.
+A ledger is append-only, so that a table can be filled over days and on several machines. A run is
+identified by the arm's name, its setting and its seed.
 """
 
 import fcntl
@@ -24,13 +24,13 @@ PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq-outlayers", "sacrebleu")
 
 
 def setting_key(setting: dict) -> str:
-    """A short name for a setting, the same whatever the order of its entries."""
+    """A short hash of a setting, independent of the order of its entries."""
     canonical = json.dumps(setting, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def fingerprint(paths: list[Path]) -> str:
-    """A short name for the contents of some files (their names count, their folder does not)."""
+    """A short hash of names and contents of some files (not of their folder)."""
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         digest.update(path.name.encode() + b"\0")
@@ -39,10 +39,10 @@ def fingerprint(paths: list[Path]) -> str:
 
 
 def read(ledger: Path) -> list[dict]:
-    """Every line of a ledger, in the order of their arrival; none if there is no file yet.
+    """All lines of a ledger in order; none if the file does not exist.
 
     Returns:
-        The lines as they stand, and under "results" the ledger's folder.
+        The lines, with the ledger's folder added as "results".
     Raises:
         UserError: if a line is not a JSON object, with the number of the line.
     """
@@ -53,15 +53,15 @@ def read(ledger: Path) -> list[dict]:
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
-            raise UserError(f"{ledger}:{number}: not JSON ({error}); mend or remove it") from error
+            raise UserError(f"{ledger}:{number}: not JSON ({error}); fix or remove it") from error
         if not isinstance(entry, dict):
-            raise UserError(f"{ledger}:{number}: not a JSON object; mend or remove it")
+            raise UserError(f"{ledger}:{number}: not a JSON object; fix or remove it")
         entries.append(_marked(entry) | {"results": str(ledger.parent)})
     return entries
 
 
 def _marked(entry: dict) -> dict:
-    """Lines from before the epochs were summed: their seconds are those of the last epoch."""
+    """Rename the seconds of old lines, which are those of the last epoch, not the sum."""
     figures = entry.get("figures", {})
     if "train_seconds" not in figures or "train_seconds_epochs" in figures:
         return entry
@@ -70,7 +70,7 @@ def _marked(entry: dict) -> dict:
 
 
 def find(ledger: Path, arm: str, setting: dict, seed: int, kind: str = ARM) -> dict | None:
-    """The newest line of that arm with that setting and seed, or None if it was never run."""
+    """The newest line of an arm with this setting and seed, or None."""
     wanted = (arm, setting_key(setting), seed, kind)
     for entry in reversed(read(ledger)):
         if (entry["arm"], entry["key"], entry["seed"], kind_of(entry)) == wanted:
@@ -79,13 +79,13 @@ def find(ledger: Path, arm: str, setting: dict, seed: int, kind: str = ARM) -> d
 
 
 def kind_of(entry: dict) -> str:
-    """ "arm", or "tuning": a run that a setting was chosen by, scored in validation alone."""
+    """ "arm", or "tuning": a run for choosing a setting, scored by validation only."""
     return entry.get("kind", ARM)
 
 
 @contextmanager
 def locked(folder: Path, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a folder; it goes with the process, however that ends.
+    """Hold a lock on a folder; it is released when the process ends.
 
     Raises:
         BlockingIOError: if another process holds it and `wait` is false.
@@ -100,7 +100,7 @@ def locked(folder: Path, wait: bool = True) -> Iterator[None]:
 
 
 def append(ledger: Path, entry: dict) -> None:
-    """Add one line. Readers see the ledger before or after, never half a line."""
+    """Add one line atomically."""
     with locked(ledger.parent):
         before = ledger.read_text(encoding="utf-8") if ledger.exists() else ""
         if before and not before.endswith("\n"):
@@ -120,7 +120,7 @@ def append(ledger: Path, entry: dict) -> None:
 
 
 def commit() -> str:
-    """The commit that is checked out, with "+dirty" where the files differ from it."""
+    """The checked-out commit, with "+dirty" if files differ from it."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(ROOT), *arguments]
@@ -128,7 +128,7 @@ def commit() -> str:
 
     try:
         name = git("rev-parse", "--short=12", "HEAD")
-        # The ledger itself lies in results/ and changes with every arm.
+        # The ledger itself is in results/ and changes with every arm.
         changes = git("status", "--porcelain", "--", ".", ":(exclude)results")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -136,7 +136,7 @@ def commit() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that decide a result."""
+    """The versions of Python and of the packages that affect results."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -147,8 +147,8 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict:
-    """The machine in words: CPU model, the cores this process may use, threads, GPU."""
-    import torch  # slow to import, and only needed here
+    """The machine: CPU model, usable cores, threads, GPU."""
+    import torch  # slow to import
 
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")

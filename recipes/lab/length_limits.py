@@ -1,15 +1,15 @@
-"""Translations that do not come to an end: at the limit of their length, or going in circles."""
+"""Detection of loops: translations at the length limit or with repeated phrases."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-PHRASE, REPEATS = 4, 3  # a loop: up to so many words, so many times in a row
-NONE = "200 (fairseq's)"  # what old ledger lines were decoded with
+PHRASE, REPEATS = 4, 3  # a loop: a phrase of up to 4 words, 3 times in a row
+NONE = "200 (fairseq's)"  # of old ledger lines
 
 
 def _parsed(options: Sequence[str]) -> argparse.Namespace:
-    """What of the options of fairseq-generate or fairseq-train is needed here."""
+    """Parse the relevant options of fairseq-generate or fairseq-train."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--max-len-a", type=float, default=0.0)
     parser.add_argument("--max-len-b", type=int, default=200)
@@ -19,7 +19,7 @@ def _parsed(options: Sequence[str]) -> argparse.Namespace:
 
 
 def in_words(generate: Sequence[str]) -> str:
-    """The limit of these options of fairseq-generate, ``1.2 S + 5``."""
+    """The limit in options of fairseq-generate, e.g. ``1.2 S + 5``."""
     found = _parsed(generate)
     if (found.max_len_a, found.max_len_b) == (0.0, 200):
         return NONE
@@ -27,22 +27,22 @@ def in_words(generate: Sequence[str]) -> str:
 
 
 def limits(data: Path, train: Sequence[str], generate: Sequence[str]) -> list[int] | None:
-    """The most tokens that fairseq-generate grants each sentence of the set it translates.
+    """The length limit of each translated sentence.
 
     Args:
-        data: from fairseq-preprocess.
-        train: options of fairseq-train, which may name the source language.
+        data: output folder of fairseq-preprocess.
+        train: options of fairseq-train, which may include the source language.
         generate: options of fairseq-generate.
     Returns:
-        By the order of the corpus, the end of the sentence left out; None if the binarized source
-        is not there. Among longer sentences of its batch a sentence is granted more.
+        Limits in corpus order, without the end of the sentence; None if the binarized source is
+        missing. With longer sentences in its batch, the limit of a sentence is higher.
     """
     from fairseq.data import data_utils  # slow to import
 
     found = _parsed(generate)
     language = _parsed(train).source_lang
     pattern = f"{found.gen_subset}.*-*.{language or '*'}.idx"
-    # Without an option the first language of the pair is the source, as fairseq has it.
+    # As in fairseq, the first language of the pair is the default source.
     files = [
         path
         for path in sorted(data.glob(pattern))
@@ -51,14 +51,14 @@ def limits(data: Path, train: Sequence[str], generate: Sequence[str]) -> list[in
     if not files:
         return None
     sentences = data_utils.load_indexed_dataset(str(files[0].with_suffix("")))
-    # The sizes are memory that goes with `sentences`.
+    # The sizes are a view of `sentences`' memory.
     return [int(found.max_len_a * int(size) + found.max_len_b) for size in sentences.sizes]
 
 
 def repeats_itself(words: Sequence[str]) -> bool:
-    """Whether somewhere a phrase of 1 to 4 words stands three times in a row."""
+    """Whether a phrase of 1 to 4 words occurs three times in a row."""
     for size in range(1, PHRASE + 1):
-        run = 0  # of words that are what they were `size` words before
+        run = 0  # words that equal the word `size` positions before
         for now, before in zip(words[size:], words, strict=False):
             run = run + 1 if now == before else 0
             if run == size * (REPEATS - 1):
@@ -75,13 +75,13 @@ def figures(
     """Loops and the length ratio, for the ledger.
 
     Args:
-        hypotheses: tokenised, BPE undone.
+        hypotheses: tokenized, without BPE.
         references: likewise.
-        counts: tokens of each hypothesis as the model wrote them.
+        counts: tokens of each hypothesis in the model's output.
         limits: of these counts; None if unknown.
     Returns:
-        at_length_limit, repeating (see `repeats_itself`): how many; None if not known.
-        loops: those that are either.
+        at_length_limit, repeating (see `repeats_itself`): counts; None if unknown.
+        loops: number of hypotheses that are either.
         length_ratio: words of all hypotheses over words of all references.
     """
     known = limits if limits is not None and len(limits) == len(counts) else None

@@ -1,6 +1,6 @@
-"""The page of a paper, results/PAPER/README.md: its generated part is made of what the ledger says.
+"""The page of a paper, results/PAPER/README.md, with a part generated from the ledger.
 
-What is written by hand below that part stays.
+Text below that part is written by hand and preserved.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ NAME = "report"
 def write(
     found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
 ) -> Path:
-    """Write the page, or renew its generated part.
+    """Write the page, or update its generated part.
 
     Args:
-        entries: of the ledger.
+        entries: lines of the ledger.
         drawn: names of the figures that were drawn.
     """
     file = recipe.ledger.parent / "README.md"
@@ -41,7 +41,7 @@ def write(
 def generated(
     found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
 ) -> list[str]:
-    """The part that is made of the ledger."""
+    """The generated part."""
     lines = ["## What the paper says, and what we see", ""]
     if found.paper:
         lines += [found.paper, ""]
@@ -63,7 +63,7 @@ def generated(
 
 
 def verdicts(claims: Sequence[Claim]) -> list[str]:
-    """A row for each claim that some arm bears on; the others in one line."""
+    """A row per claim that has results; the others in one line."""
     tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
     others = [c for c in claims if c not in tried]
     lines = ["| the paper's claim | here | inequalities |", "|---|---|---|"]
@@ -81,7 +81,7 @@ def counts(claim: Claim) -> str:
 
 
 def since(entries: Sequence[dict]) -> list[str]:
-    """When the lines were made, and by which schedules."""
+    """Dates and schedules of the ledger lines."""
     by_schedule: dict[str, list[dict]] = {}
     for entry in entries:
         by_schedule.setdefault(schedules.in_words(entry), []).append(entry)

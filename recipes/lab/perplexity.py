@@ -1,4 +1,4 @@
-"""Scores an arm of a language model: the perplexity of a word, by fairseq-eval-lm."""
+"""Score a language model by word perplexity with fairseq-eval-lm."""
 
 import re
 import shlex
@@ -9,28 +9,28 @@ from recipes.lab import process, scoring
 from recipes.lab.arms import PerplexityTest
 
 SPLITS = ("valid", "test")
-# The perplexity is printed with two digits; the loss, in bits a word, has more.
+# The perplexity is printed with two digits; the loss, in bits per word, has more.
 LOSS = re.compile(r"Loss \(base 2\): ([\d.]+), Perplexity")
 TOKENS = re.compile(r"Evaluated ([\d,]+) tokens")
 
 
 class Perplexity:
-    """The validation and the test text, evaluated."""
+    """Evaluates the validation and test texts."""
 
     def __init__(self, test: PerplexityTest, train: Sequence[str] = ()):
         self.options = shlex.split(test.evaluate)
 
     def setting(self) -> dict:
-        """What of it decides what an arm is."""
+        """The part of the setting that belongs to scoring."""
         return {"evaluate": shlex.join(self.options)}
 
     def commands(self, common: list[str]) -> dict[str, list[str]]:
-        """The commands to run, by the name that they have in the ledger."""
+        """The commands to run, by their names in the ledger."""
         command = ["fairseq-eval-lm", *common, "--gen-subset"]
         return {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
-        """Perplexity and number of words of every split, and what the last one cost."""
+        """Perplexity and number of words of every split, and the cost of the last one."""
         figures: dict = {}
         for split, command in zip(SPLITS, commands.values(), strict=True):
             log = folder / f"evaluate.{split}.log"
@@ -42,14 +42,14 @@ class Perplexity:
         return figures
 
     def keep(self, results: Path, entry: dict, folder: Path) -> None:
-        """Nothing beside the ledger: the figures are all there is."""
+        """Nothing: only figures are stored."""
 
 
 def read_log(log: Path, split: str) -> dict:
-    """What fairseq-eval-lm found.
+    """Read the log of fairseq-eval-lm.
 
     Raises:
-        Incomplete: if it does not say.
+        Incomplete: if it has no perplexity.
     """
     text = log.read_text(encoding="utf-8", errors="replace")
     losses, tokens = LOSS.findall(text), TOKENS.findall(text)

@@ -1,4 +1,4 @@
-"""Runs one of fairseq's commands: log to a file, progress on the screen, time and peak memory."""
+"""Run a fairseq command with a log file, a progress line, time and peak memory."""
 
 import os
 import signal
@@ -15,20 +15,20 @@ from recipes.lab import training_log
 
 
 class Usage(NamedTuple):
-    """What a command cost: seconds by the clock, and megabytes of its largest process."""
+    """Wall-clock seconds of a command, and megabytes of its largest process."""
 
     wall_seconds: float
     peak_rss_mb: float
 
 
 class CommandFailed(RuntimeError):
-    """A command ended with an error; the message shows the end of its log."""
+    """A command failed; the message has the end of its log."""
 
 
 class Progress:
-    """One updating line on a terminal, ticking every second; elsewhere a line an epoch.
+    """A progress line on a terminal, updated every second; otherwise a line per epoch.
 
-    Used as a context manager; `feed` takes the lines of the log as they come.
+    A context manager; `feed` takes the lines of the log.
     """
 
     def __init__(self, title: str, epochs: int | None = None, stream: IO[str] = sys.stderr):
@@ -49,7 +49,7 @@ class Progress:
             self._write("\r\033[K")
 
     def feed(self, line: str) -> None:
-        """Take in a line of the log."""
+        """Process a line of the log."""
         statistics = training_log.parse_line(line)
         if statistics is None:
             return
@@ -72,7 +72,7 @@ class Progress:
 
     def _tick(self) -> None:
         while not self.stopped.wait(1):
-            # A line wider than the terminal would wrap, and then never be wiped.
+            # A line wider than the terminal would wrap and could not be erased.
             width = os.get_terminal_size(self.stream.fileno()).columns or 80
             self._write(f"\r\033[K  {self._line()}"[: width + 3])
 
@@ -83,7 +83,7 @@ class Progress:
 
 @contextmanager
 def _ending_with_us(process: subprocess.Popen) -> Iterator[None]:
-    """Take the command along when we are stopped: SIGTERM becomes an ordinary exception."""
+    """Stop the command when we are stopped: SIGTERM becomes an exception."""
 
     def stop(signal_number: int, _: object) -> None:
         raise SystemExit(128 + signal_number)
@@ -113,15 +113,15 @@ def run(
     resume: bool = False,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Usage:
-    """Run a command to its end.
+    """Run a command.
 
     Args:
-        log: gets its messages, and its output too unless `output` is given.
-        output: gets what it prints.
-        resume: add to the log instead of starting it anew.
-        on_line: is called with every line of the log.
+        log: file for stderr, and for stdout unless `output` is given.
+        output: file for stdout.
+        resume: append to the log instead of overwriting it.
+        on_line: called with every line of the log.
     Raises:
-        CommandFailed: if it ends with an error.
+        CommandFailed: if the command fails.
     """
     started = time.monotonic()
     with open(log, "ab" if resume else "wb") as log_file, open(output or os.devnull, "wb") as sink:
@@ -135,7 +135,7 @@ def run(
                 log_file.write(line)
                 log_file.flush()
                 on_line(line.decode("utf-8", errors="replace"))
-            # wait4, not wait: the usage of this command alone.
+            # wait4 returns the resource usage of this process only.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

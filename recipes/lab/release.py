@@ -1,10 +1,10 @@
-"""A small checkpoint of a recipe's best arm, with a model card, to be given away.
+"""Release of a recipe's best arm: a small checkpoint with a model card.
 
     work/release/RECIPE/model.pt      for `from fairseq_outlayers import load`
     work/release/RECIPE/dict.*.txt    the dictionaries, and tables of units
-    work/release/RECIPE/README.md     the card
+    work/release/RECIPE/README.md     the model card
 
-The arm is the best one in validation, never on the test set.
+The arm is chosen on the validation set, never on the test set.
 """
 
 import os
@@ -30,11 +30,11 @@ def write(recipe: "Recipe", names: Sequence[str] | None = None) -> list[Path]:
     """Write the checkpoint, its dictionaries and the card.
 
     Args:
-        names: choose among these arms alone.
+        names: choose among these arms.
     Returns:
         The files.
     Raises:
-        UserError: if no checkpoint is on this machine, or it cannot be made small enough.
+        UserError: if there is no checkpoint on this machine, or it is too large.
     """
     entry, why = choose(recipe, ledger.read(recipe.ledger), names)
     folder = FOLDER / recipe.name
@@ -48,18 +48,18 @@ def write(recipe: "Recipe", names: Sequence[str] | None = None) -> list[Path]:
 
 
 def checkpoint_of(entry: dict) -> Path:
-    """The best one of a run."""
+    """The best checkpoint of a run."""
     return ledger.ROOT / entry["run"] / "checkpoints" / "checkpoint_best.pt"
 
 
 def choose(
     recipe: "Recipe", entries: Sequence[dict], names: Sequence[str] | None
 ) -> tuple[dict, str]:
-    """The line of the best arm in validation whose checkpoint is here, and why it is.
+    """The line of the best arm in validation whose checkpoint is here, and the reason.
 
-    By BLEU on the validation set, of the arm or of a way to decode it. Where there is none, by
-    perplexity among the arms of the data set that most were trained on: perplexities of different
-    vocabularies do not compare.
+    The criterion is BLEU on the validation set, of the arm or of one of its decodings. Without
+    BLEU, it is perplexity among the arms of the most frequent data set, because perplexities of
+    different vocabularies do not compare.
     """
     wanted = list(names or recipe.arms())
     entries = [entry for entry in entries if kind_of(entry) == ARM]
@@ -84,7 +84,7 @@ def choose(
 
 
 def valid_bleu(entry: dict, entries: Sequence[dict]) -> float | None:
-    """The best of a run and of the ways to decode it alone."""
+    """The best of a run and of the decodings of this run only."""
     own = {entry["arm"]: entry["key"]}
     decoded = [e for e in entries if e["seed"] == entry["seed"] and e["setting"].get("of") == own]
     scores = (one["figures"].get("valid_bleu_tokenised") for one in (entry, *decoded))
@@ -92,10 +92,10 @@ def valid_bleu(entry: dict, entries: Sequence[dict]) -> float | None:
 
 
 def save_small(source: Path, target: Path) -> bool:
-    """A checkpoint without what only training needs.
+    """Save a checkpoint without the state of training.
 
     Returns:
-        Whether its parameters had to be stored in half precision.
+        Whether its parameters were converted to half precision to fit the limit.
     Raises:
         UserError: if it is still too large.
     """
@@ -107,8 +107,8 @@ def save_small(source: Path, target: Path) -> bool:
 
     state = checkpoint_utils.load_checkpoint_to_cpu(str(source))
     state |= {"last_optimizer_state": None, "extra_state": {}}
-    state["optimizer_history"] = state["optimizer_history"][-1:]  # fairseq looks at the last one
-    if OmegaConf.is_config(state.get("cfg")):  # as fairseq's trainer writes it
+    state["optimizer_history"] = state["optimizer_history"][-1:]  # fairseq reads the last one
+    if OmegaConf.is_config(state.get("cfg")):  # as saved by fairseq's trainer
         state["cfg"] = OmegaConf.to_container(state["cfg"], resolve=True, enum_to_str=True)
     halved = size_of(state["model"]) > LARGEST
     if halved:
@@ -125,24 +125,24 @@ def save_small(source: Path, target: Path) -> bool:
 
 
 def size_of(tensors: dict[str, Any]) -> int:
-    """Bytes; a tensor under two names counts once, as it is saved."""
+    """Size in bytes; a tensor under two names is saved, and counted, once."""
     return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors.values()}.values())
 
 
 def in_half(tensor: Any) -> Any:
-    """Tables and matrices; scales and radii keep their precision."""
+    """Convert tables and matrices to half precision, but not scales and radii."""
     import torch
 
     return tensor.half() if tensor.dtype == torch.float32 and tensor.dim() > 1 else tensor
 
 
 def data_of(entry: dict) -> Path:
-    """The binarized data that a line was trained on."""
+    """The binarized training data of a line."""
     return ledger.ROOT / shlex.split(entry["command"])[1]
 
 
 def copy_side_files(entry: dict, folder: Path) -> list[Path]:
-    """Dictionaries and tables of units."""
+    """Copy dictionaries and tables of units."""
     data, copied = data_of(entry), []
     for pattern in SIDE_FILES:
         for path in sorted(data.glob(pattern)):
@@ -153,7 +153,7 @@ def copy_side_files(entry: dict, folder: Path) -> list[Path]:
 
 
 def card_of(recipe: "Recipe", entry: dict, why: str, model: Path, halved: bool) -> list[str]:
-    """What the model is, how good, how to use it and where it ends."""
+    """The model card: description, scores, usage, limits."""
     figures = entry["figures"]
     shown = [
         f"| {name} | {value:,.2f} |" if isinstance(value, float) else f"| {name} | {value:,} |"

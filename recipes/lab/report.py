@@ -1,4 +1,4 @@
-"""The report of a recipe: its tables, the verdicts on its paper's claims, and its figures."""
+"""The report of a recipe: tables, verdicts on claims, and figures."""
 
 import importlib
 import importlib.util
@@ -22,24 +22,24 @@ from recipes.lab.arms import Recipe
 from recipes.lab.runs import Runs
 from recipes.lab.settings import UserError
 
-LONG = 20  # arms that were not run, for a page of claims
+LONG = 20  # with as many arms that were not run, claims.md only counts them
 
 
 @dataclass
 class Findings:
-    """What a paper's ``claims.py`` makes of the runs.
+    """Results of a paper's ``claims.py``.
 
     Attributes:
-        notes: said below the verdicts.
-        tables: lines of further tables, printed as well.
-        more: lines of further tables, which are not.
+        notes: text below the verdicts.
+        tables: lines of further tables, which are also printed.
+        more: lines of further tables, which are not printed.
         facts: for claims.json.
-        charts: figures by the name of their files, without .svg and .png.
+        charts: figures by file name, without .svg and .png.
         name: of the paper, for the overview.
-        paper: what it says, in a sentence or two.
-        why: what differs from the paper's experiments.
-        compared: methods beside what they would replace, the main one first.
-        advice: what we would use, drawn from the figures.
+        paper: its claims in a sentence or two.
+        why: differences from the paper's experiments.
+        compared: methods and their baselines, the main one first.
+        advice: recommendations, from the figures.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Findings:
 
 
 def write(recipe: Recipe) -> list[Path]:
-    """Write everything beside the ledger and print the tables and verdicts.
+    """Write the report into the ledger's folder and print tables and verdicts.
 
     Raises:
         UserError: if nothing was run.
@@ -84,10 +84,10 @@ def write(recipe: Recipe) -> list[Path]:
 
 
 def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
-    """Verdicts that translations decided must not be lost where they cannot be scored.
+    """Refuse to overwrite verdicts if translations cannot be scored.
 
     Raises:
-        UserError: if translations are kept here and the references are not.
+        UserError: if translations are here but their references are not.
     """
     if recipe.settings.FORCE == "1":
         return
@@ -96,8 +96,8 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
         kept = kept_translations.kept_file(recipe.ledger.parent, entry).exists()
         if kept and kept_translations.translations(entry, "tokenised") is None:
             raise UserError(
-                f"the references of {entry['arm']} are not here, so nothing can be compared and "
-                "the report is left as it was: run 00_prepare.sh first (or FORCE=1)"
+                f"the references of {entry['arm']} are missing, so nothing can be compared and "
+                "the report is unchanged: run 00_prepare.sh first (or FORCE=1)"
             )
 
 

@@ -1,7 +1,7 @@
-"""Scores of test sets resampled with replacement (Koehn 2004): how sure a difference is.
+"""Bootstrap resampling of test set scores (Koehn 2004).
 
-All systems are scored on the same resamples, so their differences are paired. With several seeds
-each resample draws the seeds as well as the sentences.
+All systems are scored on the same resamples, so differences are paired. With several seeds, each
+resample draws seeds and sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 RESAMPLES = 1000
-SEED = 12345  # of the resamples; sacreBLEU's own default
+SEED = 12345  # of the resamples; sacreBLEU's default
 CONFIDENCE = 95  # percent
 
 
 class Estimate(NamedTuple):
-    """A figure on the test set, and where 95% of the resampled ones lie."""
+    """A figure on the test set with its 95% interval."""
 
     value: float
     low: float
@@ -23,23 +23,23 @@ class Estimate(NamedTuple):
     seeds: int
 
     def text(self, form: str = "+.2f") -> str:
-        """In numbers, with the seeds."""
+        """Value, interval and number of seeds."""
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
         return f"{self.interval(form)}, {seeds}"
 
     def interval(self, form: str = "+.2f") -> str:
-        """In numbers."""
+        """Value and interval."""
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
 
 class Metric(NamedTuple):
-    """A figure of a corpus, made from sums over its sentences.
+    """A corpus-level figure computed from sums over sentences.
 
     Attributes:
-        name: by which scores are remembered.
+        name: key of cached scores.
         form: "tokenised" or "plain" text.
-        statistics: of hypotheses and references, ``(sentences, n)``.
-        score: of the ``n`` sums.
+        statistics: from hypotheses and references, ``(sentences, n)``.
+        score: from the ``n`` sums.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Metric(NamedTuple):
     score: Callable[[Sequence[int]], float]
 
     def resampled(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Of the whole test set, then of its resamples: ``(1 + RESAMPLES,)``."""
+        """Scores of the whole test set, then of its resamples, ``(1 + RESAMPLES,)``."""
         rows = self.statistics(hypotheses, references)
         sums = np.concatenate([rows.sum(axis=0)[None], multiplicities(len(rows)) @ rows])
         return np.array([self.score(row) for row in sums.tolist()])
 
 
 def estimate(values: np.ndarray, seeds: int) -> Estimate:
-    """The percentile interval around a figure.
+    """A figure with its percentile interval.
 
     Args:
         values: on the whole test set, then on every resample, ``(1 + RESAMPLES,)``.
@@ -66,18 +66,18 @@ def estimate(values: np.ndarray, seeds: int) -> Estimate:
 
 
 def multiplicities(sentences: int) -> np.ndarray:
-    """How often each sentence is in each resample, ``(RESAMPLES, sentences)``; always the same."""
+    """Counts of each sentence in each resample, ``(RESAMPLES, sentences)``; deterministic."""
     drawn = np.random.RandomState(SEED).randint(sentences, size=(RESAMPLES, sentences))
     return np.stack([np.bincount(row, minlength=sentences) for row in drawn])
 
 
 def drawn_seeds(seeds: int) -> np.ndarray:
-    """Which runs stand for all in each resample, ``(seeds, RESAMPLES)``; always the same."""
+    """The runs drawn in each resample, ``(seeds, RESAMPLES)``; deterministic."""
     return np.random.RandomState(SEED).randint(seeds, size=(seeds, RESAMPLES))
 
 
 def over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of all seeds, then of those that each resample draws.
+    """The mean of all seeds, then of the seeds drawn in each resample.
 
     Args:
         values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
@@ -92,7 +92,7 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
     """Corpus BLEU."""
-    # Not above: it brings PyTorch, which most commands of the recipes do without.
+    # Imported here because it imports PyTorch, which most commands do not need.
     from fairseq_outlayers.analysis.bootstrap import bleu_of, sentence_statistics
     from recipes.lab.scoring import bleu_metric
 
@@ -106,7 +106,7 @@ def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
 
 
 def of_lengths(metric: Metric, low: int, high: int) -> Metric:
-    """The same over sentences whose reference has so many words, ``low <= words < high``."""
+    """The same over sentences with ``low <= words < high`` in the reference."""
 
     def statistics(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         lengths = np.array([len(line.split()) for line in references])

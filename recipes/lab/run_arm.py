@@ -1,8 +1,8 @@
-"""Runs one arm: train, score on the test set, add a line to the ledger.
+"""Run one arm: train, score on the test set, add a line to the ledger.
 
-An arm that the ledger holds is skipped; one that was interrupted goes on from its checkpoint.
-Everything that it makes is kept in RUNS/NAME/seedN-KEY, where KEY stands for the setting; beside
-the ledger, translations that lie there and not yet here are kept too (see kept_translations.py).
+An arm that is in the ledger is skipped; an interrupted one resumes from its checkpoint. The run
+folder is RUNS/NAME/seedN-KEY, where KEY is the hash of the setting. Translations are also copied to
+the ledger's folder (kept_translations.py).
 """
 
 import json
@@ -25,18 +25,18 @@ USER_DIR = ledger.ROOT / "fairseq_outlayers"
 
 
 class Tuning:
-    """Scores a run that a setting is chosen by: its validation perplexity is all there is."""
+    """Scores a tuning run, by its validation perplexity only."""
 
     def setting(self) -> dict:
-        """What of it decides what an arm is."""
+        """The part of the setting that belongs to scoring."""
         return {"kind": TUNING}
 
     def commands(self, common: list[str]) -> dict[str, list[str]]:
-        """None beside that which trains."""
+        """No commands except training."""
         return {}
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
-        """None beside those of the training log."""
+        """No figures except those of the training log."""
         return {}
 
     def keep(self, results: Path, entry: dict, folder: Path) -> None:
@@ -44,24 +44,24 @@ class Tuning:
 
 
 class NotHere(Exception):
-    """What an arm goes on from was not run, or not on this machine."""
+    """An arm that this one depends on was not run, or not on this machine."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where lines and run folders go."""
+    """Paths of the ledger and the run folders."""
 
     ledger: Path
     runs: Path
 
 
 def find_fairseq_commands() -> None:
-    """They lie beside the Python that runs this, whether or not its folder is on the PATH."""
+    """Add the folder of this Python, which has the commands, to the PATH."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def relative(command: list[str]) -> str:
-    """A command line to copy, with paths as seen from the checkout."""
+    """A command line with paths relative to the checkout."""
     return shlex.join(command).replace(f"{ledger.ROOT}/", "")
 
 
@@ -69,9 +69,9 @@ class Run:
     """One arm with one seed in its run folder.
 
     Args:
-        kind: "tuning" for a run that a setting is chosen by.
+        kind: "tuning" for a run that chooses a setting.
     Raises:
-        NotHere: if what it decodes was not trained here.
+        NotHere: if a model that it decodes was not trained here.
     """
 
     def __init__(self, arm: Arm, seed: int, place: Place, kind: str = ARM):
@@ -90,13 +90,13 @@ class Run:
         train += ["--log-format", "json", *arm.train]
         self.train_command = ["fairseq-train", *common, *train]
         if self.parents:
-            # A row says how its model came about, an ensemble how its first one did.
+            # The training command of the decoded model, of an ensemble that of the first.
             self.train_command = shlex.split(self.parents[0]["command"])
         best = ["--path", ":".join(self._models()), "--no-progress-bar"]
         self.scoring_commands = self.score.commands([*common, *best])
 
     def _parents(self) -> list[dict]:
-        """The ledger lines of the arms that this one decodes."""
+        """Ledger lines of the arms that this one decodes."""
         decoding = self.arm.decoding
         if decoding is None:
             return []
@@ -111,11 +111,11 @@ class Run:
             if seed not in runs.seeds([name])
         ]
         if missing:
-            raise NotHere(f"not decoded, for {', '.join(missing)} was not run: {self.arm.name}")
+            raise NotHere(f"not decoded, because {', '.join(missing)} was not run: {self.arm.name}")
         return [runs.entry(name, seed) for name, seed in pairs]
 
     def _made_from(self) -> dict:
-        """What decides what an arm is, its test and its seed excepted."""
+        """The setting except for test and seed."""
         decoding = self.arm.decoding
         if decoding is None:
             folder = Path(self.arm.data)
@@ -129,7 +129,7 @@ class Run:
         }
 
     def _models(self) -> list[str]:
-        """The checkpoints to score."""
+        """Checkpoints to score."""
         if self.arm.decoding is None:
             return [str(self.checkpoints / "checkpoint_best.pt")]
         found = []
@@ -145,7 +145,7 @@ class Run:
         return found
 
     def train(self) -> dict:
-        """Train to the end, resuming where a checkpoint lies."""
+        """Train to the end, resuming from a checkpoint if there is one."""
         if self.parents:
             return {}
         self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ class Run:
 
 
 def execute(run: Run, force: bool = False) -> bool:
-    """Run it unless it is there already; whether that went well."""
+    """Run it unless it is in the ledger; returns whether that succeeded."""
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
     if known and not force:
@@ -197,14 +197,14 @@ def execute(run: Run, force: bool = False) -> bool:
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         return True
     find_fairseq_commands()
-    commit = ledger.commit()  # now: the tree may change while the arm trains
+    commit = ledger.commit()  # before training, during which the tree may change
     try:
         with ledger.locked(run.folder, wait=False):
             figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
             entry = run.entry(commit, figures)
             run.score.keep(path.parent, entry, run.folder)
             ledger.append(path, entry)
-            # Only needed to go on training, and as large as the best one.
+            # Only needed for resuming.
             (run.checkpoints / "checkpoint_last.pt").unlink(missing_ok=True)
     except BlockingIOError:
         print(f"{run.folder}: another process is running this arm", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a ledger holds of each arm: its runs, their figures and files, scores with intervals."""
+"""Access to a ledger by arm: runs, figures, files, and scores with intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,21 +9,21 @@ from recipes.lab import kept_translations, schedules
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.resampling import Estimate, Metric, bleu, estimate, over_seeds
 
-# Arms with the factors of their BLEU in a sum.
+# Factors of the BLEU of arms in a sum.
 Weights = Mapping[str, float]
-# The score of an arm, on the whole test set and then on each resample; by a metric, BLEU if none.
+# The score of an arm on the whole test set, then on each resample; default metric: BLEU.
 Score = Callable[..., np.ndarray]
 
 
 class Runs:
-    """What the ledger holds of each arm.
+    """The runs of each arm.
 
     Args:
-        entries: lines of a ledger; tuning is left out. Of an arm with several settings the newest
-            counts, of a seed the newest line.
-        form: BLEU is that of "plain" text with its own words, or of "tokenised" words as they
-            stand; None: of plain text where there is some.
-        schedule: the options that arms which are compared must have in common.
+        entries: lines of a ledger; tuning runs are ignored. Only the newest setting of an arm is
+            used, and the newest line of a seed.
+        form: "plain": BLEU of plain text; "tokenised": BLEU of tokens; None: of plain text if
+            available.
+        schedule: options that must be equal for arms to be compared.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class Runs:
 
     @classmethod
     def by_setting(cls, entries: Sequence[dict], order: Sequence[str] = ()) -> "Runs":
-        """Every setting of an arm by itself, ``NAME [KEY]`` where there are several.
+        """Every setting of an arm separately, as ``NAME [KEY]`` if there are several.
 
         Args:
-            order: names of arms; they come in this order, those not named after them.
+            order: names of arms in order; others follow.
         """
         settings = dict.fromkeys((entry["arm"], entry["key"]) for entry in entries)
         names = [name for name, _ in settings]
@@ -70,14 +70,14 @@ class Runs:
         self._scores: dict[tuple[str, int, str], np.ndarray] = {}
 
     def schedule(self, arm: str) -> schedules.Schedule:
-        """How long an arm was trained, as far as it decides what it is compared with."""
+        """The schedule of an arm, which determines the arms that it can be compared with."""
         return schedules.of(self.entry(arm), self._options)
 
     def alike(self, arms: Sequence[str], least: int | None = None) -> "Runs | None":
-        """The runs of the newest schedule that all of the arms have; None if there is none.
+        """The runs of the newest schedule that all arms share; None if there is none.
 
         Args:
-            least: so many of them are enough.
+            least: number of arms that suffices; default: all.
         """
         wanted = len(set(arms)) if least is None else least
         here = [arm for arm in dict.fromkeys(arms) if arm in self]
@@ -85,7 +85,7 @@ class Runs:
             return self
         by_schedule: dict[schedules.Schedule, list[dict]] = {}
         for entry in self._all:
-            # The newest last.
+            # Newest last.
             own = by_schedule.pop(schedule := schedules.of(entry, self._options), [])
             by_schedule[schedule] = [*own, entry]
         for schedule, entries in reversed(by_schedule.items()):
@@ -97,18 +97,18 @@ class Runs:
 
     @property
     def arms(self) -> list[str]:
-        """Those with at least one run, the first one run first."""
+        """Arms with at least one run, in the order of their first run."""
         return list(self._entries)
 
     def __contains__(self, arm: str) -> bool:
         return arm in self._entries
 
     def seeds(self, arms: Sequence[str]) -> list[int]:
-        """Those that all the arms were run with."""
+        """Seeds that all the arms were run with."""
         return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))
 
     def entry(self, arm: str, seed: int | None = None) -> dict:
-        """The line of one run, that of the first seed if not said."""
+        """The line of one run; default: the first seed."""
         return self._entries[arm][min(self._entries[arm]) if seed is None else seed]
 
     def entries(self, arm: str) -> list[dict]:
@@ -116,15 +116,15 @@ class Runs:
         return [self._entries[arm][seed] for seed in self.seeds([arm])]
 
     def file(self, arm: str, name: str, seed: int | None = None) -> Path | None:
-        """A file of the first run, or that with a seed, that has it kept or on this machine.
+        """A file of the run with a seed, or of the first run where it is available.
 
         Args:
-            name: as seen from the run folder.
+            name: relative to the run folder.
         """
         return next(iter(self.files(arm, name, seed)), None)
 
     def files(self, arm: str, name: str, seed: int | None = None) -> list[Path]:
-        """A file of every seed's run, those that are kept or on this machine."""
+        """A file of every seed's run, if available."""
         seeds = [s for s in self.seeds([arm]) if seed in (None, s)]
         found = (kept_translations.find(self.entry(arm, s), name) for s in seeds)
         return [path for path in found if path]
@@ -132,20 +132,20 @@ class Runs:
     def translations(
         self, arm: str, form: str, seed: int | None = None
     ) -> tuple[list[str], list[str]] | None:
-        """Hypotheses and references of a seed, the first if not said; None if not here."""
+        """Hypotheses and references of a seed (default: the first); None if not available."""
         if arm not in self:
             return None
         return kept_translations.translations(self.entry(arm, seed), form)
 
     def by_seed(self, arm: str, name: str) -> dict[int, float]:
-        """A figure of every seed that has it."""
+        """A figure by seed."""
         found = {s: e["figures"].get(name) for s, e in self._entries.get(arm, {}).items()}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def paired(self, arms: Sequence[str], name: str) -> list[list[float]]:
-        """A figure of each arm, of the seeds that all of them have it of, in the same order.
+        """A figure of each arm, for the seeds that all arms have, in the same order.
 
-        Nothing if they were not trained alike.
+        Empty if their schedules differ.
         """
         view = self.alike(arms)
         found = [view.by_seed(arm, name) if view else {} for arm in arms]
@@ -153,26 +153,26 @@ class Runs:
         return [[values[seed] for seed in seeds] for values in found]
 
     def values(self, arm: str, name: str) -> list[float]:
-        """The same without the seeds."""
+        """The values of a figure for all seeds."""
         return list(self.by_seed(arm, name).values())
 
     def figure(self, arm: str, name: str) -> float | None:
-        """The mean of a figure over seeds, or None if there is none."""
+        """The mean of a figure over seeds, or None."""
         known = self.values(arm, name)
         return sum(known) / len(known) if known else None
 
     def bleu_values(self, arm: str) -> list[float]:
-        """On the whole test set, of every seed."""
+        """BLEU on the whole test set, for every seed."""
         plain = self.values(arm, "bleu") if self.form != "tokenised" else []
         return plain or (self.values(arm, "bleu_tokenised") if self.form != "plain" else [])
 
     def bleu(self, arm: str) -> float | None:
-        """The mean of these."""
+        """Mean BLEU over seeds."""
         known = self.bleu_values(arm)
         return sum(known) / len(known) if known else None
 
     def difference(self, weights: Weights) -> Estimate | None:
-        """The weighted sum of the arms' BLEU, as `estimate`."""
+        """The weighted sum of the arms' BLEU; see `estimate`."""
         return self.estimate(
             list(weights), lambda score: sum(w * score(arm) for arm, w in weights.items())
         )
@@ -180,13 +180,12 @@ class Runs:
     def estimate(
         self, arms: Sequence[str], statistic: Callable[[Score], np.ndarray]
     ) -> Estimate | None:
-        """A figure made of the scores of some arms, with its interval over sentences and seeds.
+        """A figure computed from arms' scores, with its interval over sentences and seeds.
 
         Args:
-            statistic: from ``score(arm, metric=None)``, which is the mean over the seeds.
+            statistic: gets ``score(arm, metric=None)``, the mean over seeds.
         Returns:
-            None if there is no seed of which all translations are on this machine, or the arms
-            were not trained alike.
+            None if no seed has all translations on this machine, or schedules differ.
         """
         view = self.alike(arms)
         if view is not self:
@@ -205,7 +204,7 @@ class Runs:
         return estimate(statistic(score), len(here))
 
     def _resampled(self, arm: str, seed: int, metric: Metric | None = None) -> np.ndarray | None:
-        """The score of the whole test set, then of its resamples; None without translations."""
+        """Scores of the whole test set, then of its resamples; None without translations."""
         entry = self.entry(arm, seed)
         if metric is None:
             form = self.form or ("plain" if "bleu" in entry["figures"] else "tokenised")

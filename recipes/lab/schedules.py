@@ -1,6 +1,6 @@
-"""Which runs may be compared: those trained equally long and decoded under one length limit.
+"""Schedules: runs are compared only if training schedule and length limit are equal.
 
-A recipe's schedule changes over the months, and a ledger keeps the lines of all of them.
+A ledger keeps the lines of all schedules of a recipe.
 """
 
 import shlex
@@ -13,7 +13,7 @@ Schedule = tuple[str, ...]
 
 
 def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
-    """The values of the options in a line's training command, then the limit of decoding."""
+    """The values of the options in a line's training command, and the length limit."""
     words = shlex.split(entry.get("command", ""))
     values = (words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
     generate = entry.get("setting", {}).get("generate")
@@ -22,7 +22,7 @@ def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
 
 
 def in_words(entry: dict) -> str:
-    """How long a line was trained, and how it was decoded."""
+    """The schedule in words."""
     epochs, patience, *_, limit = of(entry)
     parts = [f"at most {epochs} epochs"] if epochs else []
     if patience and int(patience) > 0:

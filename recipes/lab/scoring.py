@@ -1,4 +1,4 @@
-"""From the output of fairseq-generate to BLEU and chrF."""
+"""BLEU and chrF of the output of fairseq-generate."""
 
 import json
 import re
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
 
-# D- lines are H- lines after fairseq's own undoing of BPE or tokenisation, if it was asked for.
+# D- lines are H- lines without BPE or tokenization, if fairseq removes them.
 HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
-# The log-probability of each of its tokens, in the line after it; the end of the sentence counts.
+# The next line has the log-probability of each token, including the end of the sentence.
 TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
 
 
@@ -20,54 +20,55 @@ Found = TypeVar("Found")
 
 
 class Incomplete(ValueError):
-    """fairseq did not score everything that it was given."""
+    """fairseq did not score all sentences."""
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file. Only a line feed ends one (U+2028 and its like do not)."""
+    """The lines of a text file, split at line feeds only (not at U+2028 etc.)."""
     text = path.read_text(encoding="utf-8")
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     temporary = path.with_name(path.name + ".partial")
     temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     temporary.replace(path)
 
 
 def write_json(path: Path, facts: object, ascii_only: bool = False) -> None:
-    """Write facts for programs, whole or not at all."""
+    """Write a JSON file atomically."""
     text = json.dumps(facts, indent=2, ensure_ascii=ascii_only)
     write_lines(path, text.split("\n"))
 
 
 def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
-    """The best hypothesis of each sentence; fairseq-generate writes them sorted by length.
+    """The best hypothesis of each sentence, which fairseq-generate sorts by length.
 
     Args:
-        output: what fairseq-generate printed.
-        expected: how many sentences the test set has.
+        output: of fairseq-generate.
+        expected: number of sentences in the test set.
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
     best: dict[int, str] = {}
     for line in read_lines(output):
         if match := HYPOTHESIS.match(line):
-            # With --nbest the best comes first.
+            # With --nbest, the best is the first.
             best.setdefault(int(match[1]), match[2])
     return _in_order(best, output, expected)
 
 
 def most_probable(output: Path, expected: int) -> list[str]:
-    """Of each sentence's n best the one with the largest summed log-probability.
+    """The hypothesis of each n-best list with the largest sum of log-probabilities.
 
-    These are the translations of ``--lenpen 0``: the length penalty only orders what fairseq's beam
-    search has finished, so one search with ``--nbest`` as large as the beam serves both.
+    These are the translations of ``--lenpen 0``: in fairseq's beam search the length penalty
+    affects only the order of finished hypotheses, so one search with ``--nbest`` equal to the beam
+    serves both.
 
     Args:
-        output: what fairseq-generate printed.
-        expected: how many sentences the test set has.
+        output: of fairseq-generate.
+        expected: number of sentences in the test set.
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
@@ -84,7 +85,7 @@ def most_probable(output: Path, expected: int) -> list[str]:
 
 
 def _in_order(found: Mapping[int, Found], output: Path, expected: int) -> list[Found]:
-    """What was found of each sentence; raises Incomplete unless it is that of all of them."""
+    """The values in corpus order; raises Incomplete if a sentence is missing."""
     missing = [number for number in range(expected) if number not in found]
     if missing or len(found) != expected:
         examples = ", ".join(map(str, missing[:5])) or "none"
@@ -98,11 +99,11 @@ def _in_order(found: Mapping[int, Found], output: Path, expected: int) -> list[F
 
 
 def token_counts(output: Path, expected: int) -> list[int]:
-    """How many target tokens each best hypothesis has, the end of the sentence left out.
+    """The number of target tokens of each best hypothesis, without the end of the sentence.
 
     Args:
-        output: what fairseq-generate printed.
-        expected: how many sentences the test set has.
+        output: of fairseq-generate.
+        expected: number of sentences in the test set.
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
@@ -114,7 +115,7 @@ def token_counts(output: Path, expected: int) -> list[int]:
 
 
 def detokenize(lines: Sequence[str], language: str) -> list[str]:
-    """Undo the Moses tokenisation of data_prep/tokenize_corpus.py."""
+    """Undo the Moses tokenization of data_prep/tokenize_corpus.py."""
     from sacremoses import MosesDetokenizer
 
     undo = MosesDetokenizer(lang=language)
@@ -122,10 +123,10 @@ def detokenize(lines: Sequence[str], language: str) -> list[str]:
 
 
 def bleu_metric(tokenised: bool, lowercase: bool = False) -> "BLEU":
-    """sacreBLEU for text that is tokenised already, or for plain text (tokenised as 13a)."""
+    """sacreBLEU for tokenized text, or for plain text (tokenized by 13a)."""
     from sacrebleu.metrics import BLEU
 
-    # force silences the warning that the text looks tokenised: it is, and we say so.
+    # force suppresses the warning about tokenized text.
     return BLEU(tokenize="none" if tokenised else "13a", lowercase=lowercase, force=True)
 
 
@@ -139,11 +140,11 @@ def score(
     """Corpus BLEU and chrF with sacreBLEU's signatures.
 
     Args:
-        tokenised: the text is tokenised: count its words as they stand. Such BLEU does not
-            compare with that of another tokenisation, and is reported under another name.
+        tokenised: the text is tokenized and scored as it is. Such BLEU does not compare with that
+            of another tokenization, and is reported under another name.
         lowercase: ignore case.
     Raises:
-        ValueError: if there are not as many hypotheses as references, or none.
+        ValueError: if there are no hypotheses, or not as many as references.
     """
     from sacrebleu.metrics import CHRF
 

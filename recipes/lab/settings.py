@@ -1,42 +1,42 @@
-"""What the environment can change: declared with a default and a meaning, read as text."""
+"""Settings of recipes from environment variables, declared with default and meaning."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# What every recipe has beside its own.
+# Settings of every recipe.
 SHARED = {
-    "ARMS": ("", "which arms, in order of priority (default: all)"),
-    "SEEDS": ("1", "one run of every arm for each"),
+    "ARMS": ("", "arms to run, in order of priority (default: all)"),
+    "SEEDS": ("1", "every arm is run once per seed"),
     "KIND": (
         "arm",
-        "tuning: runs that a setting is chosen by, known by their validation perplexity",
+        "tuning: runs for choosing a setting, by validation perplexity only",
     ),
-    "TIME_BUDGET": ("", "seconds; no new arm starts after them"),
-    "FORCE": ("0", "1: run what the ledger holds again, measure again what was measured"),
+    "TIME_BUDGET": ("", "seconds after which no new arm is started"),
+    "FORCE": ("0", "1: repeat runs that are in the ledger, and measurements"),
 }
-# Those that the shell needs before it can ask; common.sh reads them.
+# Read by common.sh before it can call Python.
 SHELL = {
-    "OUTLAYERS_PYTHON": ("", "a Python with fairseq"),
-    "OUTLAYERS_DATA": ("", "mirror of the data sets; without it they are downloaded"),
+    "OUTLAYERS_PYTHON": ("", "Python interpreter with fairseq"),
+    "OUTLAYERS_DATA": ("", "local mirror of the data sets (default: download them)"),
     "OUTLAYERS_WORK": ("", "folder for data and runs (default: work/RECIPE)"),
-    "OUTLAYERS_RESULTS": ("", "folder for what is found (default: results/PAPER)"),
-    "THREADS": ("", "of torch (default: as many as cores)"),
+    "OUTLAYERS_RESULTS": ("", "folder for results (default: results/PAPER)"),
+    "THREADS": ("", "threads of torch (default: number of cores)"),
 }
 
 Declared = Mapping[str, tuple[str, str]]
 
 
 class UserError(ValueError):
-    """A mistake of the user's, said in one line: what, where, which value, what to do."""
+    """A user error in one line: what, where, which value, what to do."""
 
 
 class Settings(dict):
-    """Settings by name, read as attributes: ``settings.DIM``. An empty value is the default.
+    """Settings with attribute access: ``settings.DIM``. An empty value means the default.
 
     Args:
         declared: default and meaning by name.
-        environment: what the user has set.
+        environment: the environment variables.
     """
 
     def __init__(self, declared: Declared, environment: Mapping[str, str]):
@@ -49,15 +49,15 @@ class Settings(dict):
             raise AttributeError(f"no setting {name}") from None
 
     def defaults(self, **more: object) -> None:
-        """Defaults that depend on other settings: they fill what is still empty."""
+        """Set defaults that depend on other settings, where the value is empty."""
         for name, value in more.items():
             self[name] = self.get(name) or str(value)
 
     def choice(self, name: str, known: Mapping | tuple[str, ...]) -> str:
-        """One of the known values.
+        """A value out of ``known``.
 
         Raises:
-            UserError: if it is none of them.
+            UserError: if it is another one.
         """
         if self[name] not in known:
             *others, last = known
@@ -65,10 +65,10 @@ class Settings(dict):
         return self[name]
 
     def whole(self, name: str) -> int:
-        """A whole number.
+        """An integer.
 
         Raises:
-            UserError: if it is none.
+            UserError: if it is not an integer.
         """
         try:
             return int(self[name])
@@ -76,10 +76,10 @@ class Settings(dict):
             raise UserError(f"{name}={self[name]}: expected a whole number") from None
 
     def wholes(self, name: str) -> list[int]:
-        """The whole numbers of a list.
+        """A list of integers.
 
         Raises:
-            UserError: if something else is in it.
+            UserError: if an item is not an integer.
         """
         try:
             return [int(word) for word in self.words(name)]
@@ -87,5 +87,5 @@ class Settings(dict):
             raise UserError(f"{name}={self[name]}: expected whole numbers") from None
 
     def words(self, name: str) -> list[str]:
-        """The words of a list."""
+        """A list of words."""
         return self[name].split()

@@ -1,7 +1,7 @@
-"""Compares speed and memory of commands that take turns on one machine.
+"""Compare speed and memory of commands that run alternately on one machine.
 
-Every round runs each of them, in an order of its own. Whatever else the machine does in that minute
-hits all of the round, so each round's ratio to the first means more than the speeds do.
+Every round runs all of them in shuffled order. Other load of the machine affects the whole round,
+so ratios within a round are more reliable than speeds.
 """
 
 import random
@@ -13,13 +13,13 @@ from recipes.lab import measurements, process, training_log
 from recipes.lab.run_arm import USER_DIR, find_fairseq_commands
 from recipes.lab.settings import UserError
 
-INTERVAL = 10  # updates a line of the log, or fewer so that there are two lines
-# Speed and peak megabytes of what has that name, in a round of that number.
+INTERVAL = 10  # updates per line of the log, or fewer, for at least two lines
+# From a name and the number of a round to speed and peak megabytes.
 Measure = Callable[[str, int], tuple[float, float]]
 
 
 def tokens_per_second(log: Path) -> float:
-    """Median over the lines of one short training, without the first (it holds the warm-up)."""
+    """Median over the log lines of a short training, without the first (warm-up)."""
     speeds = [
         found.values["wps"]
         for line in log.read_text(encoding="utf-8").splitlines()
@@ -31,15 +31,15 @@ def tokens_per_second(log: Path) -> float:
 
 
 def of_training(arms: Mapping[str, Sequence[str]], data: str, runs: Path, updates: int) -> Measure:
-    """How fast arms are trained.
+    """Training speed of arms.
 
     Args:
-        arms: options by name; one whose options begin with a folder is trained on that.
-        data: of the others.
+        arms: options by name; a folder in front of the options replaces ``data``.
+        data: binarized data.
         runs: folder for the logs.
     """
     if updates < 2:
-        raise UserError(f"SPEED_UPDATES={updates}: at least 2, of which the first is the warm-up")
+        raise UserError(f"SPEED_UPDATES={updates}: at least 2; the first is the warm-up")
 
     def measure(name: str, number: int) -> tuple[float, float]:
         options = list(arms[name])
@@ -57,7 +57,7 @@ def of_training(arms: Mapping[str, Sequence[str]], data: str, runs: Path, update
 def logged(
     command: Sequence[str], runs: Path, name: str, number: int, speed: Callable[[Path], float]
 ) -> tuple[float, float]:
-    """What a command's log says of its speed, and its peak megabytes."""
+    """Speed from a command's log, and its peak megabytes."""
     runs.mkdir(parents=True, exist_ok=True)
     log = runs / f"{name}.round{number}.log"
     with process.Progress(f"round {number}, {name}") as progress:
@@ -66,7 +66,7 @@ def logged(
 
 
 def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict]:
-    """A row each: medians over rounds, and the ratio to the first round by round."""
+    """A row each: medians over rounds, and the ratio to the first in each round."""
     find_fairseq_commands()
     shuffler = random.Random(0)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
@@ -79,7 +79,7 @@ def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict
 
 
 def summarise(speeds: Mapping[str, list[float]], memory: Mapping[str, float]) -> list[dict]:
-    """The rows, from speeds of every round and peak megabytes."""
+    """Rows from the speeds of all rounds and peak megabytes."""
     first = next(iter(speeds))
     rows = []
     for name, values in speeds.items():
@@ -101,7 +101,7 @@ def write(
     """Write the JSON file and print a table.
 
     Args:
-        figure: name of the speed, of the rows.
+        figure: name of the speed in the rows.
     """
     print(f"| | {figure.replace('_', ' ')} | ratio to the first (each round) | peak MB |")
     print("|---|---|---|---|")

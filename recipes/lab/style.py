@@ -1,22 +1,22 @@
-"""The one style of all figures of recipes: sizes, fonts and colours."""
+"""The style of all figures: sizes, fonts and colors."""
 
 import logging
 import textwrap
 
 WIDTH = 7.2  # inches of a figure with one panel; a README shows about 860 pixels
-PANEL = 4.2  # inches of each panel, where there are several
+PANEL = 4.2  # inches of each panel, if there are several
 HEIGHT, ROW = 3.6, 0.27  # inches: of a panel, and of a row in a panel of rows
 PIXELS = 120  # per inch, in PNG
 TITLE, TEXT, SMALL = 12, 9.5, 8  # points
 INK, GREY, RULE = "#1a1a1a", "#6b6b6b", "#e0e0e0"
-# Okabe and Ito's colours, which differ for every kind of sight; the first is for what is studied.
+# Okabe and Ito's colors, safe for color blindness; the first is for the subject of the study.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8a6d00", "#56B4E9", "#1a1a1a", "#6b6b6b")
 PARAMETERS = {
-    # Text stays text: an SVG is small, can be searched and read aloud.
+    # Keeps text as text: smaller, searchable, accessible.
     "svg.fonttype": "none",
-    "svg.hashsalt": "recipes",  # the same figure is the same file
+    "svg.hashsalt": "recipes",  # makes files reproducible
     "font.family": "sans-serif",
-    # Verdana is as wide, where a browser has no DejaVu.
+    # Verdana has the same width, for browsers without DejaVu.
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
     "font.size": TEXT,
     "axes.titlesize": TEXT,
@@ -42,17 +42,17 @@ PARAMETERS = {
 
 
 def colour(number: int) -> str:
-    """Of a series, by its place."""
+    """The color of a series, by its index."""
     return COLOURS[number % len(COLOURS)]
 
 
 def wrapped(text: str, inches: float, points: float, bold: bool = False) -> str:
-    """A text in lines that a figure so wide holds."""
-    # A letter of this font is a little over half as wide as high; bold ones are wider.
+    """A text wrapped to a width."""
+    # Characters are a little over half as wide as high; bold ones are wider.
     width = (0.68 if bold else 0.58) * points
     return "\n".join(textwrap.wrap(text, int(inches * 72 / width)))
 
 
 def quiet() -> None:
-    """No debugging messages of matplotlib: fairseq makes every library talk."""
+    """Turn off matplotlib's debug messages, which fairseq's logging enables."""
     logging.getLogger("matplotlib").setLevel(logging.WARNING)

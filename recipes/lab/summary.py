@@ -1,6 +1,6 @@
-"""What a paper came to, in a row or two: kept beside its ledger, and joined in results/README.md.
+"""A short summary of a paper's results, stored with its ledger and shown in results/README.md.
 
-Generated parts of a file stand between two comments, so that what is written by hand stays.
+Generated parts of a file are enclosed in two comments; other text is preserved.
 """
 
 import json
@@ -20,13 +20,13 @@ COLUMNS = ("paper", "method", "compared with", "difference [95%]", "seeds", "ver
 
 @dataclass(frozen=True)
 class Compared:
-    """A method beside what it would replace.
+    """A method compared with its baseline.
 
     Attributes:
-        measure: of what the difference is, such as "BLEU".
-        found: the difference, larger being better.
-        judged: the verdict of `claims`, where more than this difference decides it.
-        more: numbers that do.
+        measure: unit of the difference, such as "BLEU".
+        found: the difference; larger is better.
+        judged: the verdict of `claims`, if it depends on more than this difference.
+        more: further numbers of that verdict.
     """
 
     method: str
@@ -44,7 +44,7 @@ class Compared:
 
     @property
     def numbers(self) -> str:
-        """With the interval; figures without sentences have none of one seed."""
+        """The difference with its interval, which figures without sentences lack for one seed."""
         found = self.found
         value = f"{found.value:{self.form}}" if found.low == found.high else ""
         space = "" if self.measure.startswith("%") else " "
@@ -56,7 +56,7 @@ class Compared:
         return paper, self.method, self.against, self.numbers, seeds, self.verdict
 
     def sentence(self) -> str:
-        """The same in words."""
+        """The same as a sentence."""
         return (
             f"{self.method} against {self.against}: {self.numbers}, "
             f"{seeds_in_words(self.found.seeds)}: {self.verdict}."
@@ -64,7 +64,7 @@ class Compared:
 
 
 def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:
-    """Keep the rows of a paper, and renew the tables of the pages above that have a place."""
+    """Store the rows of a paper, and update the tables of pages in the folders above."""
     facts = {
         "paper": paper,
         "rows": [{**asdict(row), "cells": row.cells(paper)} for row in rows],
@@ -78,7 +78,7 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
 
 
 def tables(results: Path) -> dict[str, list[str]]:
-    """Generated parts by name, from every paper's summary."""
+    """Generated parts by name, from all summaries."""
     papers = [json.loads(path.read_text(encoding="utf-8")) for path in _summaries(results)]
     rows = [row["cells"] for paper in papers for row in paper["rows"]]
     first = [paper["rows"][0]["cells"] for paper in papers if paper["rows"]]
@@ -101,15 +101,15 @@ def begin(name: str) -> str:
 
 
 def end(name: str) -> str:
-    """The comment behind it."""
+    """The comment after a generated part."""
     return f"<!-- end of {name} -->"
 
 
 def renew(file: Path, parts: dict[str, list[str]]) -> bool:
-    """Put generated parts between their comments; those that the file does not have are left out.
+    """Update generated parts between their comments, if the file has these.
 
     Returns:
-        Whether there was any.
+        Whether the file has any.
     """
     text, known = file.read_text(encoding="utf-8"), False
     for name, lines in parts.items():

@@ -1,7 +1,7 @@
-"""A table of arms from the lines of a ledger: Markdown to read, JSON to work with.
+"""A table of arms from a ledger, as Markdown and JSON.
 
 Rows are arms with one setting; differences in BLEU are tested against the first row; arms that were
-not run are named. Tuning runs have a table of their own.
+not run are listed. Tuning runs have their own table.
 """
 
 import json
@@ -17,28 +17,28 @@ from recipes.lab.runs import Runs
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """``mean ± sample standard deviation``; the bare value if all agree, "-" if there is none."""
+    """``mean ± sample standard deviation``; only the value if all are equal, "-" if none."""
     if not values:
         return "-"
     text = f"{mean(values):,.{digits}f}"
-    # Seeds do not change the number of parameters: "± 0" would only be noise.
+    # For figures that do not depend on the seed, such as the number of parameters.
     return text if len(set(values)) == 1 else f"{text} ± {stdev(values):,.{digits}f}"
 
 
 class Comparison:
-    """Differences in BLEU from the first row, where it and the other were translated here.
+    """Differences in BLEU from the first row, where both translations are available.
 
     Attributes:
-        differences: by row, over the seeds that both have.
+        differences: by row, over common seeds.
         p_values: by row and seed, of sacreBLEU's paired bootstrap.
-        problems: what could not be compared, in words.
+        problems: messages about rows that could not be compared.
     """
 
     def __init__(self, runs: Runs):
         self.differences: dict[str, Estimate] = {}
         self.p_values: dict[str, dict[int, float]] = {}
         self.problems: list[str] = []
-        # The first row may be there with several settings: each row is compared with one like it.
+        # The first row may have several settings: each row is compared with a matching one.
         name = runs.entry(runs.arms[0])["arm"]
         firsts = [row for row in runs.arms if runs.entry(row)["arm"] == name]
         alike = {runs.schedule(first): first for first in firsts}
@@ -106,7 +106,7 @@ def paired_bootstrap(
     )
     results = test()[1]["BLEU"]
     return {
-        # Where no resample differs either, sacreBLEU counts equal systems as the surest difference.
+        # If no resample differs, sacreBLEU reports the smallest p for equal systems.
         name: 1.0 if results[number].score == results[0].score else results[number].p_value
         for number, name in enumerate(others, start=1)
     }
@@ -120,7 +120,7 @@ def _figure(name: str, digits: int) -> Cell:
 
 
 def _length_limit(runs: Runs, row: str, _: Comparison | None) -> str:
-    """As decoding had it; a ledger line of perplexities has none."""
+    """The length limit of decoding; none for language models."""
     generate = runs.entry(row).get("setting", {}).get("generate")
     return "-" if generate is None else length_limits.in_words(shlex.split(generate))
 
@@ -139,7 +139,7 @@ def _p_values(_: Runs, row: str, comparison: Comparison | None) -> str:
     return ", ".join(f"{value:.3f}" for _, value in sorted(found.items())) or "-"
 
 
-# Heading, and what stands under it.
+# Cells by heading.
 COLUMNS: dict[str, Cell] = {
     "arm": lambda _, row, __: row,
     "BLEU": _figure("bleu", 2),
@@ -182,7 +182,7 @@ NOTES = {
 
 
 def columns(runs: Runs, comparison: Comparison | None = None) -> dict[str, list[str]]:
-    """The cells under each heading, without the columns that are empty throughout."""
+    """The cells of each column, without empty columns."""
     cells = {h: [cell(runs, row, comparison) for row in runs.arms] for h, cell in COLUMNS.items()}
     return {heading: column for heading, column in cells.items() if set(column) != {"-"}}
 
@@ -194,7 +194,7 @@ def table(cells: dict[str, list[str]]) -> list[str]:
 
 
 def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
-    """Signatures, machines and what the numbers mean."""
+    """Signatures, machines and explanations of the columns."""
     entries = [entry for row in runs.arms for entry in runs.entries(row)]
     notes = []
     for name in ("bleu", "bleu_tokenised", "chrf", "chrf_tokenised"):
@@ -211,7 +211,7 @@ def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
 
 
 def commands(runs: Runs) -> list[str]:
-    """What each row is, and the command that trained it."""
+    """The description and training command of each row."""
     lines = []
     for row in runs.arms:
         entry = runs.entry(row)
@@ -223,7 +223,7 @@ def commands(runs: Runs) -> list[str]:
 
 
 def tuning(entries: Sequence[dict]) -> list[str]:
-    """Runs that settings were chosen by, with the options that an arm's do not have in common."""
+    """A table of tuning runs with the options in which they differ."""
     newest = {(e["arm"], e["key"], e["seed"]): e for e in entries}
     lines = []
     for entry in newest.values():
@@ -243,12 +243,12 @@ def tuning(entries: Sequence[dict]) -> list[str]:
 
 
 def _options(command: str) -> list[str]:
-    """``--name value`` each."""
+    """The options of a command, each as ``--name value``."""
     return [f"--{option.strip()}" for option in command.split("--") if option.strip()]
 
 
 def not_run(runs: Runs, arms: Sequence[str], seeds: Sequence[int]) -> list[str]:
-    """The arms of the recipe, or their seeds, that the ledger lacks."""
+    """Arms of the recipe, or their seeds, that are not in the ledger."""
     missing = []
     for arm in arms:
         done = {s for row in runs.arms for s in runs.seeds([row]) if runs.entry(row)["arm"] == arm}
@@ -273,13 +273,13 @@ def write(
 
     Args:
         entries: lines of a ledger.
-        output: of the files, without .md and .json.
+        output: path without .md and .json.
         arms: of the recipe, in order.
-        seeds: that each should have.
-        only: leave out arms that ``arms`` lacks.
+        seeds: expected seeds of each arm.
+        only: omit arms that are not in ``arms``.
         compare: test differences in BLEU.
     Returns:
-        The files; none if there is no row.
+        The files; empty if there is no row.
     """
     if only:
         entries = [entry for entry in entries if entry["arm"] in arms]
@@ -304,7 +304,7 @@ def write(
 
 
 def _as_json(title: str, runs: Runs, comparison: Comparison | None, missing: Sequence[str]) -> dict:
-    """The same for programs, with every seed's own figures."""
+    """The table as JSON, with the figures of every seed."""
     rows = []
     for row in runs.arms:
         entry = runs.entry(row)

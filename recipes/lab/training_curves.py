@@ -1,7 +1,7 @@
-"""Validation perplexity over training, for figures: of each run's ledger line, or kept beside it.
+"""Validation perplexity over training, for figures.
 
-New lines have it (``history``). Of older ones it is read from the training log where that is on
-this machine, and kept in ``training_curves.json``, by ARM.seedN.KEY.
+New ledger lines contain it (``history``). For older ones it is read from the training log, if that
+is on this machine, and stored in ``training_curves.json``, by ARM.seedN.KEY.
 """
 
 import json
@@ -15,26 +15,26 @@ FILE = "training_curves.json"
 
 
 def name_of(entry: dict) -> str:
-    """By which a line's curve is kept."""
+    """The key of a line's curve."""
     return f"{entry['arm']}.seed{entry['seed']}.{entry['key']}"
 
 
 def read(folder: Path) -> dict[str, list[dict]]:
-    """What is kept beside a ledger."""
+    """The stored curves of a ledger."""
     file = folder / FILE
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def keep(entries: Sequence[dict], folder: Path, checkouts: Sequence[Path]) -> int:
-    """Keep the curves of lines that have none, from logs below any of the checkouts.
+    """Store the curves of lines without one, from logs in any of the checkouts.
 
     Returns:
-        How many were added.
+        The number of added curves.
     """
     found, added = read(folder), 0
     for entry in entries:
         name = name_of(entry)
-        # A decoding has no training of its own.
+        # Decodings are not trained.
         if "history" in entry["figures"] or "epochs" not in entry["figures"] or name in found:
             continue
         logs = (checkout / entry["run"] / "train.log" for checkout in checkouts)
@@ -48,17 +48,17 @@ def keep(entries: Sequence[dict], folder: Path, checkouts: Sequence[Path]) -> in
 
 
 def of(entry: dict) -> list[dict]:
-    """Epoch by epoch: ``epoch``, ``updates``, ``seconds`` of training so far, ``valid_ppl``."""
+    """For each epoch ``epoch``, ``updates``, ``seconds`` of training so far, ``valid_ppl``."""
     history = entry["figures"].get("history")
     folder = Path(entry.get("results", ledger.ROOT / "nowhere"))
     return history or read(folder).get(name_of(entry), [])
 
 
 def minutes(entry: dict) -> float | None:
-    """How long a run was trained; None where the line does not say.
+    """Training time of a run; None if unknown.
 
-    Steps alone, summed over epochs. Older lines have the last epoch's seconds, so of them it is the
-    time of the whole command, validation included, if it was not interrupted.
+    The time in training steps, summed over epochs. Older lines have only that of the last epoch;
+    for them it is the time of the whole command, including validation, if it was not interrupted.
     """
     figures = entry["figures"]
     if LAST_EPOCH not in figures and figures.get("train_seconds"):

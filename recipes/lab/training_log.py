@@ -1,7 +1,7 @@
-"""Reads what `fairseq-train --log-format json` wrote.
+"""Parser of the log of `fairseq-train --log-format json`.
 
-A line of interest looks like ``2026-01-31 10:00:00 | INFO | train | {"epoch": 1, ...}``; numbers
-come as strings. The log of a resumed run holds an epoch twice; the later one counts.
+Statistics are lines like ``2026-01-31 10:00:00 | INFO | train | {"epoch": 1, ...}`` with numbers as
+strings. The log of a resumed run may contain an epoch twice; the later one is used.
 """
 
 import json
@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
 
 
 def parse_line(line: str) -> Statistics | None:
-    """The numbers in one line of the log, or None if it has none (or was cut off)."""
+    """The numbers in a line of the log, or None if it has none or is truncated."""
     match = STATISTICS.search(line)
     if match is None:
         return None
@@ -38,26 +38,26 @@ def parse_line(line: str) -> Statistics | None:
         try:
             values[name] = float(value)
         except (TypeError, ValueError):
-            continue  # a few statistics are words
+            continue  # a few statistics are not numbers
     return Statistics(match["tag"], values)
 
 
 def summarise(path: Path) -> dict:
-    """The figures of one training run.
+    """The figures of a training run.
 
     Returns:
-        parameters: of the whole model, tied ones once.
-        train_tokens_per_second: target tokens (end of sentence counted), median over epochs.
-        train_seconds: inside training steps, summed over the epochs of all attempts; an epoch that
-            was repeated after an interruption counts once, as the model does. fairseq starts
-            ``train_train_wall`` anew in every epoch and rounds it.
-        train_seconds_epochs: how many epochs were summed; lines without it have the last one's.
-        sampled_share: of the classes that training scored, mean over epochs; None if it scored all.
-        echo: the last radius, input scale and saturation of every frozen layer, by name; not there
+        parameters: of the whole model; tied ones count once.
+        train_tokens_per_second: target tokens (including end of sentence), median over epochs.
+        train_seconds: in training steps, summed over the epochs of all attempts; an epoch that was
+            repeated after an interruption counts once. fairseq resets ``train_train_wall`` in every
+            epoch and rounds it.
+        train_seconds_epochs: number of epochs in the sum; lines without it have the last epoch's.
+        sampled_share: share of the classes scored in training, mean over epochs; None if all.
+        echo: the last radius, input scale and saturation of every frozen layer, by name; missing
             without frozen layers.
-        history: of every epoch its number, updates and seconds so far, and validation perplexity.
+        history: number, updates and seconds so far, and validation perplexity of every epoch.
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
-        A figure that the log does not hold is None.
+        A figure that is not in the log is None.
     """
     epochs: dict[int, dict[str, float]] = {}
     perplexities: list[float] = []
@@ -105,7 +105,7 @@ def summarise(path: Path) -> dict:
 
 
 def _history(epochs: dict[int, dict[str, float]], validated: dict[int, float]) -> list[dict]:
-    """Of the epochs that were validated."""
+    """The history of epochs with a validation."""
     found, seconds = [], 0.0
     for epoch, values in sorted(epochs.items()):
         seconds += values.get("train_train_wall", math.nan)

@@ -1,4 +1,4 @@
-"""Scores an arm by its translations: BLEU and chrF."""
+"""Score an arm by its translations: BLEU and chrF."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from recipes.lab.arms import TranslationTest
 
 
 class Translation:
-    """The test set, and the validation set if there is a reference, translated and scored.
+    """Translates and scores the test set, and the validation set if it has a reference.
 
     Args:
-        train: options that the model was trained with.
+        train: training options of the model.
     """
 
     def __init__(self, test: TranslationTest, train: Sequence[str] = ()):
@@ -23,14 +23,14 @@ class Translation:
             generate = f"{test.generate} --gen-subset valid"
             valid = replace(test, reference=test.valid_reference, raw_reference="")
             sets["valid_"] = replace(valid, generate=generate)
-        # By the prefix of their figures.
+        # By the prefix of the figures.
         self.sets = {
             prefix: replace(one, generate=one.generate.replace("{subset}", prefix[:-1] or "test"))
             for prefix, one in sets.items()
         }
 
     def setting(self) -> dict:
-        """What of it decides what an arm is."""
+        """The part of the setting that belongs to scoring."""
         setting = {}
         for prefix, test in self.sets.items():
             files = [Path(file) for file in (test.reference, test.raw_reference) if file]
@@ -39,14 +39,14 @@ class Translation:
         return setting
 
     def commands(self, common: list[str]) -> dict[str, list[str]]:
-        """The commands to run, by the name that they have in the ledger."""
+        """The commands to run, by their names in the ledger."""
         return {
             f"{prefix}generate_command": ["fairseq-generate", *common, *shlex.split(test.generate)]
             for prefix, test in self.sets.items()
         }
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
-        """Translate and score; the validation set in a folder below."""
+        """Translate and score; the validation set in a subfolder."""
         figures: dict = {}
         for prefix, test in self.sets.items():
             place = folder / prefix[:-1]
@@ -57,7 +57,7 @@ class Translation:
         return figures
 
     def keep(self, results: Path, entry: dict, folder: Path) -> None:
-        """Keep beside the ledger what comparisons need: the translations of the test set."""
+        """Copy the translations of the test set to the ledger's folder, for comparisons."""
         kept_translations.keep(results, entry, folder, self.sets[""])
 
 
@@ -86,7 +86,7 @@ def _figures(test: TranslationTest, train: Sequence[str], command: list[str], fo
 def _score(
     test: TranslationTest, hypotheses: list[str], references: list[str], prefix: Path
 ) -> dict:
-    """Scores of tokens, and of plain text if there are plain references; keeps the texts."""
+    """Score tokens, and plain text if there are plain references; writes the texts."""
     figures = scoring.score(hypotheses, references, tokenised=True)
     _write(prefix, "tokenised", hypotheses, references)
     if test.raw_reference:
@@ -98,7 +98,7 @@ def _score(
 
 
 def _write(prefix: Path, kind: str, hypotheses: list[str], references: list[str]) -> None:
-    """Write both beside the run, for paired tests."""
+    """Write both into the run folder, for paired tests."""
     for name, lines in (("hyp", hypotheses), ("ref", references)):
         scoring.write_lines(prefix.with_name(f"{prefix.name}.{kind}.{name}"), lines)
     print(f"  {prefix}.{kind}.hyp")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# For every language pair and vocabulary that the arms need: tokenise, segment, binarize.
+# For every language pair and vocabulary of the arms: tokenize, segment, binarize.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -12,7 +12,7 @@ fi
 # prepare_words PAIR FOLDER
 prepare_words() {
   local pair=$1 folder=$2 split filter
-  step "tokenise $pair"
+  step "tokenize $pair"
   mkdir -p "$folder"
   for split in train valid test; do
     filter=()

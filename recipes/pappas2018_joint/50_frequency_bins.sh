@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# METEOR of the translation arms by how often training has seen a word: a table for each direction.
+# METEOR of the translation arms by training count of the words: a table for each direction.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nearest neighbours of some words where models read them and where models write them: the paper's
-# Table 1 and Figure 1, tied against joint.
+# Nearest neighbours of some words in the input and output spaces, tied against joint: the paper's
+# Table 1 and Figure 1.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

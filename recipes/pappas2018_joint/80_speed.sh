@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Training speed by share of the classes: the arms take turns, a few large batches each.
-# Needs the data of the set sampling: 00_prepare.sh with it among SETS.
+# Training speed by share of the classes, in alternating short runs with large batches.
+# Needs the data of the set sampling: run 00_prepare.sh with it in SETS.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

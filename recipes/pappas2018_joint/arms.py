@@ -1,4 +1,4 @@
-"""The arms of Pappas et al. (2018): DIRECTION.VOCABULARY.MODEL, then what is changed in it.
+"""The arms of Pappas et al. (2018): DIRECTION.VOCABULARY.MODEL[.CHANGE...].
 
 ``de-en.words.tied.share25`` translates whole German words into English ones with tied embeddings,
 trained on 25% of the classes.
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
-# A quarter of the authors' width and half their batch: an arm must take minutes, and still make
-# enough updates to learn attention. The learning rate is the larger for it.
+# A quarter of the authors' width and half their batch, so that an arm takes minutes but has enough
+# updates to learn attention, with a higher learning rate.
 PRESETS = {
     "multi30k": {
         "EPOCHS": "15", "PATIENCE": "2", "BATCH_SENTENCES": "48", "DIM": "128", "LR": "0.003",
@@ -26,13 +26,13 @@ PRESETS = {
         "JOINT_DIMS": "512 2048", "SWEEP_DIMS": "512 2048 4096",
     },
 }  # fmt: skip
-# Plain text, without the language: by split on Multi30k; validation and test sets of WMT by pair.
+# Plain text without language suffix: of Multi30k by split, of WMT (validation, test) by pair.
 MULTI30K = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 WMT = {
     "de-en": {"train": "train", "valid": "newstest2014", "test": "newstest2015"},
     "en-fi": {"train": "train", "valid": "newstest2015", "test": "newstest2016"},
 }
-# Models: output layer and words. The joint ones are jointDIMENSIONS.
+# Output layer and description of each model. Joint models are named jointDIMENSIONS.
 MODELS = {
     "nmt": ("linear", "a free vector for every output word"),
     "tied": ("tied", "output words share the vectors of the decoder's input words"),
@@ -44,7 +44,7 @@ MODELS = {
     ),
     "deep_residual": ("deep_residual", "tied, with residual maps of the words (DRILL)"),
 }
-# Changes of a model: pattern, words and options; depthN and shareN are changed by themselves.
+# Changes of a model: pattern, description and options; depthN and shareN are handled separately.
 CHANGES = (
     (r"relu|sigmoid", ", {0}", "--joint-activation {0}"),
     (r"linear", ", without nonlinearity", "--joint-activation none"),
@@ -56,36 +56,39 @@ ABLATED = (
     "context_structure", "context_structure.allbias", "output_structure", "output_structure.nobias",
     "bilinear", "bilinear.allbias", "deep_residual",
 )  # fmt: skip
-ECONOMY = "share25"  # how the authors trained the largest vocabularies
+ECONOMY = "share25"  # used by the authors for the largest vocabularies
 
 
 class Pappas2018(Recipe):
-    """Joint input-output embeddings, in the sets of arms that the paper's tables need."""
+    """Joint input-output embeddings, in sets of arms for the paper's tables."""
 
     folder = "pappas2018"
     declared = {  # noqa: RUF012
-        "SETTING": ("multi30k", "paper: the sizes, the training and the data of Pappas et al."),
-        "WMT_DATA": ("", "folder, for SETTING=paper; the README says what has to be in it"),
-        "SETS": ("", "which sets of arms, in order of priority (default: all)"),
-        "DIRECTIONS": ("", "de-en en-de; some sets use the first alone"),
-        "VOCABULARY": ("", "words, or joint BPE of so many merges; of all sets but two:"),
-        "SAMPLING_VOCABULARY": ("", "sampling needs many more words than a batch has types"),
-        "VOCABULARIES": ("", "of the set vocabulary, rising"),
-        "JOINT_DIMS": ("", "rising; d_j of the joint model where it is compared with others"),
+        "SETTING": ("multi30k", "paper: sizes, training and data of Pappas et al."),
+        "WMT_DATA": ("", "folder for SETTING=paper; see the README"),
+        "SETS": ("", "sets of arms, in order of priority (default: all)"),
+        "DIRECTIONS": ("", "de-en en-de; some sets use only the first"),
+        "VOCABULARY": ("", "words, or bpeMERGES (joint BPE), of all sets but the next two"),
+        "SAMPLING_VOCABULARY": (
+            "",
+            "vocabulary of the set sampling; must be much larger than the types of a batch",
+        ),
+        "VOCABULARIES": ("", "vocabularies of the set vocabulary, ascending"),
+        "JOINT_DIMS": ("", "d_j of joint models in comparisons with others, ascending"),
         "SWEEP_DIMS": ("", "d_j of the set joint_dim"),
-        "SHARES": ("50 25 5", "percent of the classes, beside all of them"),
-        "DEPTHS": ("1 2 3 4", "layers a side, of the set depth"),
-        "EPOCHS": ("", "of training, at most"),
-        "PATIENCE": ("", "epochs without a lower validation loss that end it; -1: none do"),
-        "BATCH_SENTENCES": ("", "of a batch"),
+        "SHARES": ("50 25 5", "percentages of the classes, in addition to 100"),
+        "DEPTHS": ("1 2 3 4", "layers per side in the set depth"),
+        "EPOCHS": ("", "maximum number of epochs"),
+        "PATIENCE": ("", "stop after N epochs without a lower validation loss; -1: never"),
+        "BATCH_SENTENCES": ("", "sentences per batch"),
         "DIM": ("", "width of the models"),
-        "LAYERS": ("2", "of each side, in the other sets"),
+        "LAYERS": ("2", "layers per side in the other sets"),
         "LR": ("", "learning rate"),
-        "BEAM": ("5", "of translating"),
-        "SPEED_UPDATES": ("20", "of an arm in a round of step 80"),
-        "SPEED_ROUNDS": ("3", "of step 80"),
-        "SPEED_TOKENS": ("5000", "of a batch of step 80: at least 4,000 target tokens"),
-        "NEIGHBOURS_OF": ("walking red dog woman", "of step 60: words of the first direction"),
+        "BEAM": ("5", "beam size"),
+        "SPEED_UPDATES": ("20", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("3", "rounds of step 80"),
+        "SPEED_TOKENS": ("5000", "tokens per batch in step 80: at least 4,000 target tokens"),
+        "NEIGHBOURS_OF": ("walking red dog woman", "words of step 60, of the first direction"),
     }
 
     def prepare(self) -> None:
@@ -95,8 +98,7 @@ class Pappas2018(Recipe):
             self.work, self.results = f"{self.work}/paper", f"{self.results}/paper"
             if not s.WMT_DATA:
                 raise UserError(
-                    "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text "
-                    "(the README says what has to be in it)"
+                    "SETTING=paper needs WMT_DATA, a folder with the WMT 2017 text (see the README)"
                 )
         self.sets: dict[str, Callable[[str], list[str]]] = {
             "translation": self.translation_arms,
@@ -122,17 +124,17 @@ class Pappas2018(Recipe):
 
     @staticmethod
     def pair_of(direction: str) -> str:
-        """Both directions share text, BPE and binarized data."""
+        """The language pair, whose directions share text, BPE and binarized data."""
         return "-".join(sorted(direction.split("-")))
 
     def raw_prefix(self, pair: str, split: str) -> str:
-        """Plain text, without the language."""
+        """Path of plain text, without language suffix."""
         if self.settings.SETTING == "multi30k":
             return f"{self.work}/raw/{MULTI30K[split]}"
         return f"{self.settings.WMT_DATA}/{pair}/{WMT[pair][split]}"
 
     def text_folder(self, pair: str, vocabulary: str) -> str:
-        """Words, or units of joint BPE."""
+        """Folder of the text in words or joint BPE."""
         if vocabulary != "words" and not re.fullmatch(r"bpe\d+", vocabulary):
             raise UserError(
                 f"no vocabulary '{vocabulary}'; known are words and bpeMERGES, as in bpe4000"
@@ -140,16 +142,16 @@ class Pappas2018(Recipe):
         return f"{self.work}/{pair}/{'tokenized' if vocabulary == 'words' else vocabulary}"
 
     def training_text(self, direction: str) -> str:
-        """Words of the target language, however the models see them."""
+        """Training text of the target language in words, for any vocabulary."""
         words = self.text_folder(self.pair_of(direction), "words")
         return f"{words}/train.{direction.split('-')[1]}"
 
     def binary_folder(self, pair: str, vocabulary: str) -> str:
-        """Binarized data."""
+        """Folder of the binarized data."""
         return f"{self.work}/{pair}/bin.{vocabulary}"
 
     def data_needed(self) -> list[str]:
-        """Lines for 00_prepare.sh: pair and vocabulary of every arm, and where they lie."""
+        """Lines for 00_prepare.sh: pair, vocabulary and folders of every arm."""
         parts = (name.split(".") for name in self.arms())
         needed = sorted({(self.pair_of(direction), v) for direction, v, *_ in parts})
         return [
@@ -160,7 +162,7 @@ class Pappas2018(Recipe):
     # Names of arms.
 
     def all_arms(self) -> list[str]:
-        """Those of SETS, each once, by priority."""
+        """The arms of SETS, each once, by priority."""
         names = [
             name
             for chosen in self.settings.words("SETS") or self.sets
@@ -170,19 +172,19 @@ class Pappas2018(Recipe):
         return list(dict.fromkeys(names))
 
     def directions_of(self, chosen: str) -> list[str]:
-        """The paper has some tables for every direction, others for one."""
+        """The directions of a set; some tables of the paper have only one."""
         every = ("translation", "joint_dim", "vocabulary")
         return self.directions if chosen in every else [self.first]
 
     def named(self, direction: str, vocabulary: str, model: str) -> str:
-        """The name of an arm with the authors' economy: 25% at 128k merges, or large d_j at 64k."""
+        """The name of an arm; as in the paper, 25% at 128k merges, or at 64k with a large d_j."""
         name = f"{direction}.{vocabulary}.{model}"
         large = ("bpe64000.joint2048", "bpe64000.joint4096")
         sampled = vocabulary == "bpe128000" or f"{vocabulary}.{model}" in large
         return f"{name}.{ECONOMY}" if self.settings.SETTING == "paper" and sampled else name
 
     def several(self, direction: str, *models: str) -> list[str]:
-        """Models with the vocabulary of most sets."""
+        """Arms with the default vocabulary."""
         return [self.named(direction, self.settings.VOCABULARY, model) for model in models]
 
     def translation_arms(self, direction: str) -> list[str]:
@@ -190,7 +192,7 @@ class Pappas2018(Recipe):
         return self.several(direction, *models, *self.joints)
 
     def with_shares(self, direction: str, *models: str) -> list[str]:
-        """Each with all classes, then with every share of them."""
+        """Each model with all classes, then with every share."""
         shares = ["", *(f".share{share}" for share in self.settings.words("SHARES"))]
         vocabulary = self.settings.SAMPLING_VOCABULARY
         return [f"{direction}.{vocabulary}.{model}{share}" for model in models for share in shares]
@@ -199,7 +201,7 @@ class Pappas2018(Recipe):
         return self.several(direction, *(f"joint{d}" for d in self.settings.words("SWEEP_DIMS")))
 
     def depth_arms(self, direction: str) -> list[str]:
-        """The depth of the other sets needs no arms of its own."""
+        """Omits the suffix for the default depth."""
         s = self.settings
         return [
             name if depth == s.LAYERS else f"{name}.depth{depth}"
@@ -220,7 +222,7 @@ class Pappas2018(Recipe):
         ]
 
     def speed_arms(self) -> tuple[str, list[str]]:
-        """Not trained to the end: they take turns with large batches."""
+        """Arms for short runs with large batches."""
         self.batch = f"--max-tokens {self.settings.SPEED_TOKENS}"
         data = self.binary_folder(self.pair_of(self.first), self.settings.SAMPLING_VOCABULARY)
         return data, self.with_shares(self.first, "nmt", "tied", *self.joints)
@@ -233,7 +235,7 @@ class Pappas2018(Recipe):
             for direction in self.directions_of(name)
         ]  # fmt: skip
 
-    # What a name means.
+    # From names to arms.
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         match = re.fullmatch(r"(..)-(..)\.([^.]+)\.([^.]+)((?:\.[^.]+)*)", name)
@@ -268,10 +270,10 @@ class Pappas2018(Recipe):
         return Arm(name, words, self.binary_folder(pair, vocabulary), test, tuple(train.split()))
 
     def test(self, pair: str, vocabulary: str, target: str) -> TranslationTest:
-        """How translations into a language are scored."""
+        """Scoring of translations into a language."""
         s, words = self.settings, self.text_folder(pair, "words")
-        self.text_folder(pair, vocabulary)  # ends here if there is no such vocabulary
-        # Without a limit a weak model repeats itself up to fairseq's 200 tokens.
+        self.text_folder(pair, vocabulary)  # raises for an invalid vocabulary
+        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
         generate = f"--beam {s.BEAM} --nbest {s.BEAM} --max-tokens 4000"
         generate += " --max-len-a 1.2 --max-len-b 5"
         if vocabulary != "words":
@@ -286,7 +288,7 @@ class Pappas2018(Recipe):
 
     @staticmethod
     def model(model: str) -> tuple[str, str]:
-        """Words and options of a model."""
+        """Description and options of a model."""
         if found := re.fullmatch(r"joint(\d+)", model):
             words = f"words and contexts meet in a joint space of {found[1]} dimensions (eq. 14)"
             return words, f"--output-layer joint --joint-dim {found[1]}"
@@ -299,7 +301,7 @@ class Pappas2018(Recipe):
 
     @staticmethod
     def change(change: str) -> tuple[str, str]:
-        """Words and options of a change."""
+        """Description and options of a change."""
         for pattern, words, more in CHANGES:
             if found := re.fullmatch(pattern, change):
                 parts = (found[0], *found.groups())

@@ -1,4 +1,4 @@
-"""The claims of Pappas et al. (2018), as inequalities written down before the ledger's arms ran."""
+"""The claims of Pappas et al. (2018) as inequalities, written before the arms were run."""
 
 import itertools
 import json
@@ -55,14 +55,14 @@ class Arms:
         self.dims = sorted(set(sweep))
 
     def name(self, model: str, direction: str = "", vocabulary: str = "", change: str = "") -> str:
-        """Of an arm; the first direction and the recipe's vocabulary if not said."""
+        """The name of an arm; default: the first direction and the recipe's vocabulary."""
         vocabulary = vocabulary or self.recipe.settings.VOCABULARY
         name = ".".join(filter(None, [direction or self.first, vocabulary, model, change]))
         sampled = f"{name}.{ECONOMY}"
         return sampled if name not in self.runs and sampled in self.runs else name
 
     def chosen_joint(self, direction: str = "") -> str:
-        """The joint arm with the best perplexity in validation: how d_j is chosen."""
+        """The joint arm with the best validation perplexity, which determines d_j."""
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
         perplexities = {
             name: self.runs.figure(name, "best_valid_ppl") for name in names if name in self.runs
@@ -181,7 +181,7 @@ def larger_vocabularies(arms: Arms) -> Claim:
     smallest, largest = arms.vocabularies[0], arms.vocabularies[-1]
 
     def gain(direction: str) -> dict[str, float]:
-        """Best model at the largest vocabulary, less the best at the smallest."""
+        """The best model at the largest vocabulary minus the best at the smallest."""
         best = []
         for vocabulary in (largest, smallest):
             models = ("nmt", "tied", arms.small, arms.large)
@@ -216,7 +216,7 @@ CLAIMS: tuple[Callable[[Arms], Claim], ...] = (
 
 
 def speeds_of(file: Path) -> dict[str, list[float]]:
-    """Tokens a second of each arm, a value a round; nothing if they were not measured."""
+    """Tokens per second of each arm in each round; empty if not measured."""
     if not file.exists():
         return {}
     return {row["arm"]: row["rounds"] for row in json.loads(file.read_text())["rows"]}
@@ -244,7 +244,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
 
 
 def against_free_vectors(arms: Arms) -> Iterator[Compared]:
-    """The chosen joint space and tying, beside a free vector a word."""
+    """The chosen joint space and tying, compared with a free vector per word."""
     for direction in arms.directions:
         base = arms.name("nmt", direction)
         for name in (arms.chosen_joint(direction), arms.name("tied", direction)):
@@ -258,7 +258,7 @@ def against_free_vectors(arms: Arms) -> Iterator[Compared]:
 
 
 def advice(arms: Arms) -> list[str]:
-    """What the figures are enough to say, at both length penalties."""
+    """Recommendations supported by the figures at both length penalties."""
     lines = []
     for direction in arms.directions:
         base, joint = arms.name("nmt", direction), arms.chosen_joint(direction)

@@ -1,5 +1,5 @@
-"""The figures: output layers beside a free vector a word, BLEU by d_j and by share of the classes,
-gains by frequency of the words, speed by share.
+"""Figures: output layers compared with a free vector per word, BLEU by d_j and by share of the
+classes, gains by word frequency, speed by share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ MODELS = {
 
 def plain(model: str) -> str:
     """A model's name in words."""
-    # Without breaks within the equation.
+    # With no-break spaces in the equation.
     return MODELS.get(model) or f"joint space, d\u00a0=\u00a0{model.removeprefix('joint')}"
 
 
 def charts(arms: "Arms") -> dict[str, Chart]:
-    """By the name of their files."""
+    """All charts by file name."""
     found = {}
     for direction in arms.directions:
         found[f"output_layers.{direction}"] = output_layers(arms, direction)
@@ -46,7 +46,7 @@ def charts(arms: "Arms") -> dict[str, Chart]:
 
 
 def output_layers(arms: "Arms", direction: str) -> Chart:
-    """Differences in BLEU from a free vector for every word, at both length penalties."""
+    """Differences in BLEU from a free vector per word, at both length penalties."""
     models = [*list(MODELS)[1:], *(f"joint{dim}" for dim in arms.dims)]
     names = {arms.name(model, direction): plain(model) for model in models}
     base = arms.name("nmt", direction)
@@ -69,7 +69,7 @@ def output_layers(arms: "Arms", direction: str) -> Chart:
 
 
 def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
-    """Who leads under both length penalties, if anyone does.
+    """A title with the best model, if it is the same for both length penalties.
 
     Args:
         rows: differences from the free vectors.
@@ -91,7 +91,7 @@ def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
 
 
 def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
-    """METEOR that the chosen joint model gains over others, by count of the words in training."""
+    """Gain in METEOR of the chosen joint model over others, by training count of the words."""
     text = Path(arms.recipe.training_text(direction))
     language, joint = direction.split("-")[1], arms.chosen_joint(direction)
     others = {arms.name(model, direction): plain(model) for model in ("nmt", "tied")}
@@ -122,9 +122,9 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
 
 
 def bleu_by_joint_dim(arms: "Arms") -> Chart:
-    """A panel a direction: a curve of the joint models, and lines for NMT and tied.
+    """A panel per direction: a curve of the joint models, and lines for NMT and tied.
 
-    Two points make no curve: `output_layers` has them.
+    Empty for two points, which are in `output_layers`.
     """
     panels, shown, best = [], [], []
     for direction in arms.directions:
@@ -151,7 +151,7 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
 
 
 def bleu_by_share(arms: "Arms") -> Chart:
-    """A curve a model, over the share of the classes that training scores."""
+    """A curve per model, by share of the classes scored in training."""
     vocabulary, series, lost, shown = arms.recipe.settings.SAMPLING_VOCABULARY, [], {}, []
     shares = sorted({100, *arms.recipe.settings.wholes("SHARES")})
     for model in ("nmt", "tied", arms.small):
@@ -174,7 +174,7 @@ def bleu_by_share(arms: "Arms") -> Chart:
 
 
 def speed_by_share(speeds: Mapping[str, Sequence[float]]) -> Chart:
-    """Training speed of the models that took turns; bars from the slowest round to the fastest."""
+    """Training speed of the models; bars from the slowest round to the fastest."""
     series, gains, ticks = [], [], set()
     for model, by_share in rounds_by_model(speeds).items():
         shares = sorted(by_share)
@@ -192,7 +192,7 @@ def speed_by_share(speeds: Mapping[str, Sequence[float]]) -> Chart:
 def rounds_by_model(
     speeds: Mapping[str, Sequence[float]],
 ) -> dict[str, dict[int, Sequence[float]]]:
-    """Tokens a second of every round, by model and percentage, from names of arms."""
+    """Tokens per second of every round by model and percentage, from names of arms."""
     found: dict[str, dict[int, Sequence[float]]] = {}
     for name, rounds in speeds.items():
         model, *changes = name.split(".")[2:]

@@ -1,4 +1,4 @@
-"""METEOR by how often training has seen the words (the paper's Figure 3), resampled for claim 6."""
+"""METEOR by training count of the words (the paper's Figure 3), resampled for claim 6."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from recipes.lab.runs import Runs, Score
 
 
 def bins_of(training_text: Path) -> Bins:
-    """Words by their count in a text."""
+    """Bins of words by their count in a text."""
     return bins_by_count(Counter(training_text.read_text(encoding="utf-8").split()))
 
 
 def meteor(bins: Bins, parameters: MeteorParameters) -> list[Metric]:
-    """METEOR from 0 to 100 of the words in each bin."""
+    """METEOR (0 to 100) for the words of each bin."""
     known: dict[tuple[str, ...], np.ndarray] = {}  # the search for chunks is slow
     groups = range(len(bins.names))
 
@@ -66,7 +66,7 @@ def gains_by_frequency(
     for other in others:
 
         def part(inequality: str, *groups: int, other: str = other) -> None:
-            """The gain in one bin, or how much larger it is in the first of two."""
+            """The gain in one bin, or the difference of gains between two."""
 
             def figure(score: Score) -> np.ndarray:
                 gains = [score(joint, metrics[g]) - score(other, metrics[g]) for g in groups]

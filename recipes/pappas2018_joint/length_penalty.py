@@ -1,6 +1,6 @@
-"""Inequalities about BLEU that must hold under both length penalties, 1 and 0.
+"""Inequalities about BLEU that must hold with length penalties 1 and 0.
 
-At length penalty 0 the ledger has scores and no translations, so that interval is over seeds alone.
+At length penalty 0 the ledger has scores but no translations, so that interval is over seeds only.
 """
 
 import math
@@ -16,7 +16,7 @@ FIGURE = "bleu_lenpen0"
 
 
 def at_zero(runs: Runs, weights: Weights) -> Estimate | None:
-    """The weighted sum of the arms' BLEU at length penalty 0; None if it is not known."""
+    """The weighted sum of the arms' BLEU at length penalty 0; None if unknown."""
     arms = list(weights)
     found = np.array(runs.paired(arms, FIGURE))
     if not found.size:
@@ -33,7 +33,7 @@ def weighted(
     high: float = math.inf,
     margin: float = MARGIN,
 ) -> Part:
-    """As `claims.weighted`, and undecided where length penalty 0 says otherwise."""
+    """Like `claims.weighted`, but undecided if length penalty 0 disagrees."""
     part = claims.weighted(runs, inequality, weights, low, high, margin)
     if part.verdict == claims.NOT_RUN or (found := at_zero(runs, weights)) is None:
         return part
@@ -46,7 +46,7 @@ def weighted(
 
 
 def at_least(runs: Runs, better: str, worse: str) -> Part:
-    """BLEU of one arm is not below that of another."""
+    """BLEU of one arm is at least that of another."""
     return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
 
 

@@ -199,7 +199,7 @@ def test_a_report_beyond_the_file_is_refused(files, command):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 5,
                    "--dev-source", "dev.s", "--dev-target", "dev.t",
                    "--report-per-word", 10)  # fmt: skip
-    assert "--report-per-word 10: the file holds 5 translations a word" in done.stderr
+    assert "--report-per-word 10: the file holds 5 translations per word" in done.stderr
 
 
 def test_the_usual_report_goes_as_far_as_the_file(files, command):
@@ -228,7 +228,7 @@ def test_a_dictionary_with_odd_lines_is_read_as_fairseq_reads_it(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--marian", "./out.npz"], "two of out.npz, out.npz are one"),
+        (["--marian", "./out.npz"], "two of out.npz, out.npz are equal"),
         (["--block", "out.npz"], "out.npz: is also an input"),
         (["--dev-source", "dev.s", "--dev-target", "out.npz"], "out.npz: is also an input"),
     ],

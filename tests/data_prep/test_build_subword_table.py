@@ -168,4 +168,4 @@ def test_the_command_prints_the_file_it_made(folder, command):
 def test_segmentations_of_morphs_are_not_ignored_for_other_units(folder, capsys):
     with pytest.raises(SystemExit):
         build("characters", "--segmentations", "segmentations")
-    assert "--segmentations are of morphs, and --units is characters" in capsys.readouterr().err
+    assert "--segmentations needs --units morphs, not characters" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def written():
 def test_compressed_and_plain_files_are_downloaded_as_text(data_set, capsys):
     fetch()
     assert written() == TEXTS
-    expected = "wrote 2 files of tiny to out (4 lines, 6 tokens; 0 were there)\n"
+    expected = "wrote 2 files of tiny to out (4 lines, 6 tokens; 0 existed)\n"
     assert capsys.readouterr().out == expected
 
 
@@ -115,9 +115,7 @@ def test_files_with_the_right_content_are_not_fetched_again(data_set, capsys):
         data_set[path] = [(404, b"")]
     fetch()
     assert written() == TEXTS
-    assert (
-        "wrote 0 files of tiny to out (0 lines, 0 tokens; 2 were there)" in capsys.readouterr().out
-    )
+    assert "wrote 0 files of tiny to out (0 lines, 0 tokens; 2 existed)" in capsys.readouterr().out
 
 
 def test_file_with_other_content_is_fetched_again(data_set):
@@ -168,7 +166,7 @@ def test_download_is_tried_again_after_a_server_error(data_set):
 
 def test_download_gives_up_after_three_attempts_with_the_reason(data_set):
     data_set["/train.de"] = [(503, b""), (503, b""), (503, b""), (200, TEXTS["train.de"])]
-    message = r"/train.de: cannot be downloaded after attempt 3: HTTP status 503 .*--from DIR"
+    message = r"/train.de: download failed after attempt 3: HTTP status 503 .*--from DIR"
     with pytest.raises(UserError, match=message):
         fetch()
     assert not Path("out").exists()
@@ -183,7 +181,7 @@ def test_missing_address_is_not_tried_again(data_set):
 def test_unreachable_server_is_told_in_one_line(command, contents, one_error_line):
     environment = {"https_proxy": "http://127.0.0.1:1", "no_proxy": ""}
     line = one_error_line(command("download", "ptb", "--out", "out", env=environment))
-    assert "ptb.train.txt: cannot be downloaded after attempt 3: " in line
+    assert "ptb.train.txt: download failed after attempt 3: " in line
     assert contents() == {}
 
 

@@ -84,7 +84,7 @@ def test_whole_words_have_their_rows_and_others_the_mean_of_their_pieces(model, 
     mean = (ROWS[2] + ROWS[3] + ROWS[5]) / 3
     np.testing.assert_allclose(found["sat"], mean, rtol=1e-6)  # no pieces make it up
     assert not {"[UNK]", "##s", "s"} & found.keys()
-    assert "passed over, tokens that are no whole words: 4" in done.stdout
+    assert "skipped, tokens that are not whole words: 4" in done.stdout
 
 
 def test_the_file_alone_is_recognized_and_gives_the_same_table(model, tmp_path, extract):
@@ -179,7 +179,7 @@ SAFETENSORS = {
 def test_damaged_and_hostile_tensors_are_one_line(model, tmp_path, extract, one_error_line, name):
     (model() / "model.safetensors").write_bytes(SAFETENSORS[name])
     line = one_error_line(extract())
-    assert "model.safetensors: no safetensors, or damaged ones" in line
+    assert "model.safetensors: not a safetensors file, or damaged" in line
     assert not list(tmp_path.glob("out*"))
 
 
@@ -187,28 +187,31 @@ def test_damaged_and_hostile_tensors_are_one_line(model, tmp_path, extract, one_
 def test_a_file_that_is_cut_short_is_one_line(model, extract, one_error_line, cut):
     path = model() / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-cut])
-    assert "model.safetensors: no safetensors, or damaged ones" in one_error_line(extract())
+    assert "model.safetensors: not a safetensors file, or damaged" in one_error_line(extract())
 
 
 VOCABULARY = WORDPIECE["model"]
 JSON = {
-    "no JSON": ("{", "tokenizer.json: no JSON, or a damaged one"),
-    "nested": ("[" * 200_000, "tokenizer.json: no JSON, or a damaged one"),
-    "a list": ([1], "tokenizer.json: no tokenizer, or a damaged one"),
-    "no vocabulary": ({"model": {"type": "BPE"}}, "no tokenizer, or a damaged one (KeyError"),
+    "no JSON": ("{", "tokenizer.json: invalid JSON"),
+    "nested": ("[" * 200_000, "tokenizer.json: invalid JSON"),
+    "a list": ([1], "tokenizer.json: not a tokenizer, or damaged"),
+    "no vocabulary": ({"model": {"type": "BPE"}}, "not a tokenizer, or damaged (KeyError"),
     "numbers that are none": (
         {"model": {**VOCABULARY, "vocab": {"the": "x"}}},
-        "no tokenizer, or a damaged one (ValueError",
+        "not a tokenizer, or damaged (ValueError",
     ),
     "a negative number": ({"model": {**VOCABULARY, "vocab": {"the": -3}}}, "the number -3"),
-    "another kind": ({"model": {**VOCABULARY, "type": "Magic"}}, "type 'Magic'; known are Word"),
+    "another kind": (
+        {"model": {**VOCABULARY, "type": "Magic"}},
+        "type 'Magic'; supported are Word",
+    ),
     "too many tokens": (
         {"model": {**VOCABULARY, "vocab": {"the": 99}}},
-        "embeddings of 7 rows, and tokenizer.json asks for row 99",
+        "embeddings of 7 rows, but tokenizer.json asks for row 99",
     ),
     "billions of tokens": (
         {"model": {**VOCABULARY, "vocab": {"the": 10**15}}},
-        "embeddings of 7 rows, and tokenizer.json asks for row 1,000,000,000,000,000",
+        "embeddings of 7 rows, but tokenizer.json asks for row 1,000,000,000,000,000",
     ),
     "no words": ({"model": {**VOCABULARY, "vocab": {}}}, "the file of vectors has no usable word"),
 }
@@ -222,13 +225,13 @@ def test_damaged_and_hostile_tokenizers_are_one_line(model, extract, one_error_l
 
 
 WRONG = {
-    "no embeddings": ({"embeddings": None, "other": ROWS}, "no tensor 'embeddings' in it"),
+    "no embeddings": ({"embeddings": None, "other": ROWS}, "no tensor 'embeddings'"),
     "one dimension": ({"embeddings": ROWS[0].copy()}, "embeddings is F32 of 1 dimensions"),
     "whole numbers": ({"embeddings": ROWS.astype(np.int64)}, "embeddings is I64 of 2 dimensions"),
     "no dimensions": ({"embeddings": np.zeros((7, 0), np.float32)}, "vectors of 0 numbers"),
     "not finite": ({"embeddings": ROWS * np.float32("nan")}, "'the' contains NaN or infinity"),
-    "few weights": ({"weights": np.ones(3, np.float32)}, "weights of 3 numbers, and the tokenizer"),
-    "a mapping out of range": ({"mapping": np.arange(7) + 1}, "embeddings of 7 rows, and"),
+    "few weights": ({"weights": np.ones(3, np.float32)}, "weights of 3 numbers, but the tokenizer"),
+    "a mapping out of range": ({"mapping": np.arange(7) + 1}, "embeddings of 7 rows, but"),
 }
 
 

@@ -99,7 +99,7 @@ def test_fewer_merges_than_asked_for_are_reported(folder, capsys):
 )
 def test_segmented_text_is_not_segmented_again(name, line, folder):
     learn(LEARN[name])
-    with pytest.raises(UserError, match=r"^in.x:2: contains the mark of segmentation"):
+    with pytest.raises(UserError, match=r"^in.x:2: contains a segmentation marker"):
         apply(f"tower\n{line}\n")
     assert not Path("out.x").exists()
 

@@ -256,7 +256,7 @@ def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
     ("more", "message"),
     [
         ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
-        ({"SETTING": "paper"}, "SETTING=paper: name in PARALLEL a folder"),
+        ({"SETTING": "paper"}, "SETTING=paper: set PARALLEL to a folder"),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(recipe, more, message):

@@ -100,14 +100,14 @@ def test_seeds_of_an_arm_are_decoded_together_and_once(trained):
     assert len(calls()) == 2
     with pytest.raises(NotHere, match=r"decoded once, with seed 1: tied\.seeds2\.k9\.kp1"):
         run(name="tied.seeds2.k9.kp1", seeds=(1, 2), seed=2)
-    with pytest.raises(NotHere, match=r"for tied \(seed 3\) was not run"):
+    with pytest.raises(NotHere, match=r"because tied \(seed 3\) was not run"):
         run(name="tied.seeds3.k9.kp1", seeds=(1, 2, 3))
 
 
 def test_what_was_not_trained_here_is_not_decoded(trained):
-    with pytest.raises(NotHere, match=r"not decoded, for tied was not run: tied\.k9\.kp1"):
+    with pytest.raises(NotHere, match=r"not decoded, because tied was not run: tied\.k9\.kp1"):
         run(seed=3)
-    with pytest.raises(NotHere, match="not decoded, for none was not run"):
+    with pytest.raises(NotHere, match="not decoded, because none was not run"):
         run(of=("none", "tied"))
     for path in Path("runs/linear").rglob("*.pt"):
         path.unlink()

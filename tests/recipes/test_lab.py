@@ -60,7 +60,7 @@ def test_no_arm_starts_after_the_time_budget(recipe, monkeypatch, capsys):
     monkeypatch.setattr(lab, "STARTED", lab.time.monotonic() - 100)
     assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
     assert recipe == []
-    assert "not started, 100 s of TIME_BUDGET=60 are gone: stock_lstm" in capsys.readouterr().out
+    assert "not started, 100 s of TIME_BUDGET=60 are used: stock_lstm" in capsys.readouterr().out
 
 
 def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):
@@ -94,12 +94,12 @@ def test_speed_is_measured_of_the_arms_named_and_once(recipe, monkeypatch, tmp_p
     monkeypatch.setattr(speed, "take_turns", take_turns)
     monkeypatch.setenv("SPEED_ROUNDS", "1")
     assert lab.main(["speed", "baseline_multi30k"]) == 1
-    assert "00_prepare.sh makes it" in capsys.readouterr().err
+    assert "run 00_prepare.sh first" in capsys.readouterr().err
     (tmp_path / "work/bin.bpe4000").mkdir(parents=True)
     assert lab.main(["speed", "baseline_multi30k"]) == 0
     assert asked == [(["stock_lstm", "luong_linear", "luong_tied"], 1)]
     assert lab.main(["speed", "baseline_multi30k"]) == 0
-    assert "there already" in capsys.readouterr().out
+    assert "(exists" in capsys.readouterr().out
     monkeypatch.setenv("FORCE", "1")
     lab.main(["speed", "baseline_multi30k"])
     assert len(asked) == 2

@@ -73,20 +73,20 @@ def test_binarizing_pads_no_dictionary_and_is_not_repeated(preprocess, tmp_path)
     assert bash(BINARIZE, **preprocess).returncode == 0
     log = (tmp_path / "with space" / "bin.log").read_text()
     assert "--padding-factor\n1\n" in log
-    assert "there already" in bash(BINARIZE, **preprocess).stdout
+    assert "(exists" in bash(BINARIZE, **preprocess).stdout
     (tmp_path / "with space" / "valid.tgt").write_text("other\n")
-    assert "there already" not in bash(BINARIZE, **preprocess).stdout
+    assert "(exists" not in bash(BINARIZE, **preprocess).stdout
 
 
 def test_binarizing_with_other_options_is_done_again(preprocess, tmp_path):
     for words, again in ((4000, True), (4000, False), (2000, True)):
         done = bash(f"{BINARIZE} --nwordstgt {words}", **preprocess)
         assert done.returncode == 0
-        assert ("there already" not in done.stdout) == again
+        assert ("(exists" not in done.stdout) == again
     assert "--nwordstgt\n2000\n" in (tmp_path / "with space" / "bin.log").read_text()
     # Data made before the options were noted are taken as they are.
     (tmp_path / "with space" / "bin" / "options").unlink()
-    assert "there already" in bash(f"{BINARIZE} --nwordstgt 9", **preprocess).stdout
+    assert "(exists" in bash(f"{BINARIZE} --nwordstgt 9", **preprocess).stdout
 
 
 def test_binarizing_that_failed_leaves_nothing_that_counts(preprocess, tmp_path):
