@@ -2,8 +2,8 @@
 
 The table is written beside the dictionary, dict.de.txt -> morphs.de.txt, where models that compose
 word vectors (--arch subword_lm, --output-layer subword) expect it. A line is a word, a tab, and its
-units separated by single spaces. fairseq's specials (</s>, <unk>, ...) are not listed: they are one
-unit each. fairseq's padding words (madeupword0000, ...) are one unit each, too.
+units separated by single spaces. fairseq's specials (</s>, <unk>, ...) are not listed, and count as
+one unit each. fairseq's padding words (madeupword0000, ...) are listed with one unit each.
 """
 
 import argparse

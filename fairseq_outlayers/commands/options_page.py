@@ -173,8 +173,8 @@ def _stock_limits() -> Iterator[str]:
     options: Dict[str, List[str]] = {}
     for name, limits in STOCK.items():
         options.setdefault(str(limits), []).append(f"`--{name.replace('_', '-')}`")
-    for limits, names in options.items():
-        yield f"| {limits} | {', '.join(names)} |"
+    for allowed, names in options.items():
+        yield f"| {allowed} | {', '.join(names)} |"
     yield ""
 
 

@@ -51,8 +51,7 @@ def full_nll(
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)
     context, class_embeddings, class_bias = in_autocast_type(context, class_embeddings, class_bias)
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
-    parts = [_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks]
-    return torch.cat(parts) if parts else at_least_float32(context.new_zeros(0))
+    return torch.cat([_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks])
 
 
 def _sum(

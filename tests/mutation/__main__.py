@@ -5,7 +5,7 @@
 
 Every mutant differs from the module in one place (``mutants.py`` lists the operators) and exists
 in the memory of a forked process only, which runs the tests of ``SUITES`` that reach the line,
-until one fails. A mutant that no test notices survives; tests/README.md explains those that do.
+until one fails. A mutant that no test notices survives; tests/README.md explains some.
 """
 
 import argparse

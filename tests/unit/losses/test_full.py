@@ -141,12 +141,14 @@ def test_many_chunks_in_low_precision_are_added_up_in_float32(dtype):
 @pytest.mark.usefixtures("implementation")
 def test_probabilities_too_small_for_float16_still_reach_the_gradients():
     """Of a class with probability 4e-8, which float16 rounds to 6e-8."""
-    context = torch.ones(4, 1, dtype=torch.float16)
-    embeddings = torch.tensor([[8.5], [-8.5]]).half().requires_grad_()
+    context = torch.ones(4, 1, dtype=torch.float16, requires_grad=True)
+    embeddings = torch.tensor([[0.0], [-17.0]]).half().requires_grad_()
     loss = full_nll(context, torch.tensor([0, 0, 0, 0]), embeddings)
     loss.backward(torch.tensor(2.0**20))  # as a loss scale would
-    expected = 4 * 2.0**20 / (1 + math.exp(17))
-    assert embeddings.grad[1].item() == pytest.approx(expected, rel=1e-2)
+    probability = 1 / (1 + math.exp(17))
+    assert embeddings.grad[1].item() == pytest.approx(4 * 2.0**20 * probability, rel=1e-2)
+    expected = [[-17 * 2.0**20 * probability]] * 4
+    torch.testing.assert_close(context.grad, torch.tensor(expected).half(), rtol=1e-2, atol=0)
 
 
 def test_a_sum_outside_pytorchs_kernel_can_be_differentiated_once_only(scored, monkeypatch):
