@@ -28,6 +28,7 @@ from fairseq_outlayers.samplers import UniformSampler
 
 BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
 EXACT_UP_TO = 130_000  # classes; with more, an exact update takes minutes on a CPU
+COLORS = {"exact": "#b2182b", "sampled": "#1b7837", "partition": "#2166ac"}
 
 
 class OutputSide:
@@ -103,22 +104,49 @@ def measure(options: argparse.Namespace) -> list[dict]:
 
 
 def draw(rows: list[dict], path: Path) -> None:
-    """Draw a panel per varied size, with logarithmic axes."""
-    import matplotlib.pyplot as plt
+    """Draw a panel per varied size, with logarithmic axes and the exponents as labels."""
+    import matplotlib
+    from matplotlib.figure import Figure
 
+    matplotlib.rcParams["svg.fonttype"] = "none"  # keeps text as text, and the file small
+    matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
     varied = list(dict.fromkeys(row["varied"] for row in rows))
-    figure, panels = plt.subplots(1, len(varied), figsize=(4 * len(varied), 3.5), sharey=True)
+    figure = Figure(figsize=(4.2 * len(varied), 3.6), layout="constrained", facecolor="white")
+    panels = figure.subplots(1, len(varied), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, varied, strict=True):
-        for kind in dict.fromkeys(row["kind"] for row in rows):
+        for kind, color in COLORS.items():
             points = [row for row in rows if (row["kind"], row["varied"]) == (kind, name)]
-            panel.loglog([p["point"] for p in points], [p["milliseconds"] for p in points],
-                         marker="o", label=f"{kind}, {points[0]['exponent']:.2f}")  # fmt: skip
+            if points:
+                sizes, times = zip(*((p["point"], p["milliseconds"]) for p in points), strict=True)
+                label = f"{kind}: {name} to the {points[0]['exponent']:.2f}"
+                panel.loglog(sizes, times, color=color, marker="o", label=label)
+        ticks = sorted({row["point"] for row in rows if row["varied"] == name})
+        panel.set_xticks(ticks, [_short(tick) for tick in ticks])
+        panel.minorticks_off()
         panel.set_xlabel(name)
-        panel.legend(title="exponent")
-    panels[0].set_ylabel("milliseconds an update")
-    figure.tight_layout()
-    figure.savefig(path)
+        panel.legend(fontsize=8, frameon=False, loc="upper left")
+        panel.spines[["top", "right"]].set_visible(False)
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(low, high * 3)  # room for the legends
+    panels[0].set_ylabel("milliseconds per update")
+    figure.suptitle(_title(rows), x=0.01, ha="left", fontsize=12)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     print(path)
+
+
+def _title(rows: list[dict]) -> str:
+    """How the cost of each kind grows with the number of classes."""
+    exponents = {r["kind"]: r["exponent"] for r in rows if r["varied"] == "classes"}
+    growth = ", ".join(f"{kind} {exponent:.2f}" for kind, exponent in exponents.items())
+    return f"The cost of an update grows with a power of the number of classes: {growth}"
+
+
+def _short(number: int) -> str:
+    """``30k`` for 30,000."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if number >= size and number % size == 0:
+            return f"{number // size}{unit}"
+    return str(number)
 
 
 def main() -> None:

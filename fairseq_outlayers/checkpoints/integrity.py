@@ -15,7 +15,7 @@ CHUNK = 1 << 20  # bytes
 
 
 def require_whole(path: str) -> None:
-    """Compare every checksum in a checkpoint; half a second of CPU time per GB
+    """Compare every checksum in a checkpoint; 0.7 s of CPU time per GB, as long as loading takes
     (``benchmarks/checkpoint_checksums.py``).
 
     Raises:
