@@ -72,6 +72,22 @@ def test_unreduced_nll_sums_to_the_reduced_one(scored):
 
 
 @pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_under_autocast_every_input_is_rounded_to_its_type(scored, with_bias):
+    context, targets, embeddings, bias = (t.detach().float() if t.is_floating_point() else t
+                                          for t in scored)  # fmt: skip
+    bias = bias if with_bias else None
+    low = [None if t is None else t.bfloat16().double() for t in (context, embeddings, bias)]
+    one_hot = torch.nn.functional.one_hot(targets, V).double()
+    expected = naive_cross_entropy(naive_logits(*low), one_hot)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        each = full_nll(context, targets, embeddings, bias, reduction="none")
+    assert each.dtype == torch.float32
+    # The scores are rounded to bfloat16, too: half a unit in the last place of up to 8.
+    torch.testing.assert_close(each.double(), expected, rtol=0, atol=2 * 8 * 2**-9)
+
+
+@pytest.mark.usefixtures("implementation")
 def test_no_positions_give_zero_loss(scored):
     context, targets, embeddings, bias = scored
     assert full_nll(context[:0], targets[:0], embeddings, bias).item() == 0.0
