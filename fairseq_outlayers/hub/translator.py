@@ -102,7 +102,8 @@ class Translator(TrainedModels):
             generation: any other search option of ``fairseq-generate``:
                 ``no_repeat_ngram_size=3``, ``sampling=True``.
         Returns:
-            One :class:`Translation`, a list, or an iterator, in the order of ``texts``.
+            One :class:`Translation`, a list, or an iterator, in the order of ``texts``. A text
+            without words has an empty translation with score 0.
         Raises:
             UserError: if an option is unknown or invalid.
         """
@@ -150,8 +151,9 @@ class Translator(TrainedModels):
     ) -> Iterator[Translation]:
         while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
             ids = [self._source_ids(text) for text in sentences]
-            order = sorted(range(len(ids)), key=lambda n: len(ids[n]), reverse=True)
-            results: Dict[int, Translation] = {}
+            order = [n for n in range(len(ids)) if len(ids[n]) > 1]  # the others are </s> alone
+            order.sort(key=lambda n: len(ids[n]), reverse=True)
+            results = {n: _empty() for n in set(range(len(ids))) - set(order)}
             for start in range(0, len(order), batch_size):
                 numbers = order[start : start + batch_size]
                 found = self._search([ids[n] for n in numbers], generator)
@@ -223,6 +225,11 @@ class Translator(TrainedModels):
             batch["target"] = _padded(targets, pad, False)
             batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+
+def _empty() -> Translation:
+    """The translation of a text without words."""
+    return Translation("", 0.0, [], [], [], None, None, [])
 
 
 def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:

@@ -62,6 +62,14 @@ def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
     assert 1 + sum(1 for _ in found) == 100
 
 
+def test_a_text_without_words_has_an_empty_translation(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    between = model.translate(["w1 w2", "", " ", "w3"])
+    assert [(t.text, t.score, t.source, t.target) for t in between[1:3]] == [("", 0.0, [], [])] * 2
+    assert [t.text for t in between[::3]] == [t.text for t in model.translate(["w1 w2", "w3"])]
+    assert model.translate("").text == ""
+
+
 def test_the_order_is_that_of_the_text(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
     assert [t.source for t in model.translate(SENTENCES, batch_size=2)] == [
