@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import turns
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
-from training_step import make_batch, make_task
+from training_step import make_batch, make_task, sizes_of
 
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.search import CandidateGenerator
@@ -25,12 +25,8 @@ from fairseq_outlayers.decoding.translations import Translations
 
 def make_model(task: Any, output_layer: str, dimensions: int) -> Any:
     """A ``luong_lstm`` for the task's dictionaries."""
-    config = MODEL_DATACLASS_REGISTRY["luong_lstm"](
-        output_layer=output_layer,
-        embed_dim=dimensions,
-        hidden_size=dimensions,
-        joint_dim=dimensions,
-    )
+    sizes = sizes_of(output_layer, dimensions, dimensions)
+    config = MODEL_DATACLASS_REGISTRY["luong_lstm"](output_layer=output_layer, **sizes)
     return MODEL_REGISTRY["luong_lstm"].build_model(config, task).eval()
 
 

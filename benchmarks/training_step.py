@@ -60,12 +60,17 @@ def make_batch(task: SimpleNamespace, sentences: int, length: int) -> dict:
     }
 
 
+def sizes_of(output_layer: str, dimensions: int, joint_dim: int) -> dict[str, int]:
+    """Options of ``luong_lstm``; a layer without a joint space refuses its size."""
+    sizes = {"embed_dim": dimensions, "hidden_size": dimensions}
+    return sizes | ({"joint_dim": joint_dim} if output_layer == "joint" else {})
+
+
 class Arm:
     """Training of a model."""
 
     def __init__(self, task: Any, output_layer: str, share: float, options: argparse.Namespace):
-        size = options.dimensions
-        sizes = {"embed_dim": size, "hidden_size": size, "joint_dim": options.joint_dim}
+        sizes = sizes_of(output_layer, options.dimensions, options.joint_dim)
         config = MODEL_DATACLASS_REGISTRY["luong_lstm"](output_layer=output_layer, **sizes)
         self.model = MODEL_REGISTRY["luong_lstm"].build_model(config, task).to(options.device)
         name = "full_softmax" if share == 1 else "sampled_softmax"

@@ -1,0 +1,67 @@
+"""Every benchmark that needs no data of its own runs, at sizes that measure nothing."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.benchmarks.test_help import NAMES, ROOT
+
+COMMANDS = [
+    "candidate_decoding --classes 600 --small 400 --frequent 20 --per-word 2 --dimensions 8 "
+    "--sentences 2 --length 3 --beam 2 --output-layers linear joint",
+    "checkpoint_checksums --megabytes 1",
+    "echo_state --width 8 --classes 20 --sentences 2 --length 3",
+    "growth --largest 130000 --sampled 16 --kinds sampled partition --chart chart.svg",
+    "output_side --classes 60 --positions 8 --dimensions 8 --sampled 16",
+    "roofline --classes 60 --positions 8 --dimensions 8 --sampled 16",
+    "row_updates --classes 60 --dimensions 8 --sampled 16",
+    "sampled_loss --classes 60 --positions 8 --dimensions 8 --shares 0.5",
+    "training_step --classes 600 --shares 1 0.5 --dimensions 8 --joint-dim 8 --sentences 2 "
+    "--length 3",
+]
+# The others train models by fairseq's commands, compile, or measure processes of their own.
+LARGE = {
+    "batch_independence", "character_windows", "chart", "decoding", "exact_loss", "external_start",
+    "gpu", "large_vocabulary", "start_up", "subword_lm", "tensorflow_worker",
+}  # fmt: skip
+# All in one process, which imports PyTorch and fairseq once.
+SCRIPT = """
+import runpy, shlex, sys
+_, folder, *lines = sys.argv
+sys.path.insert(0, folder)
+for line in lines:
+    name, *arguments = shlex.split(line)
+    sys.argv = [name, *arguments, "--rounds", "1", "--output", f"{name}.json"]
+    print("==", name, flush=True)
+    runpy.run_path(f"{folder}/{name}.py", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder in which they ran."""
+    folder = tmp_path_factory.mktemp("tiny")
+    command = [sys.executable, "-c", SCRIPT, str(ROOT / "benchmarks"), *COMMANDS]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.partition(" ")[0])
+def test_a_tiny_run_writes_its_figures_and_is_marked_as_a_trial(command, written):
+    name = command.partition(" ")[0]
+    found = json.loads((written / f"{name}.json").read_text(encoding="utf-8"))
+    assert found["rows"]
+    assert any(re.search("1 rounds, of at least 5", reason) for reason in found["trial"])
+
+
+def test_the_chart_of_growth_is_drawn(written):
+    assert "number of classes: sampled" in (written / "chart.svg").read_text(encoding="utf-8")
+
+
+def test_every_benchmark_is_run_or_named_as_large():
+    assert {line.partition(" ")[0] for line in COMMANDS} | LARGE == set(NAMES)
