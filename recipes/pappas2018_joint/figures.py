@@ -2,6 +2,7 @@
 classes, gains by word frequency, speed by share.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -84,6 +85,9 @@ def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
     first, *others = dict.fromkeys(best.values())
     if others:
         return f"{direction}: who leads depends on the length penalty ({first}, or {others[0]})"
+    known = [row for row in rows if not math.isnan(row.low)]
+    if known and all(row.low <= 0 <= row.high for row in known):
+        return f"{direction}: no difference from {free} ({base:.1f} BLEU) is decided"
     if first == free:
         return f"{direction}: {free} leads at both length penalties ({base:.1f} BLEU)"
     gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)
@@ -116,9 +120,10 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
     best = max(rows, key=lambda row: row.value)
     title = (f"{direction}: {plain(joint.split('.')[2])} gains most METEOR on words "
              f"{best.label}, {best.value:+.1f} {best.series}")  # fmt: skip
-    view = arms.runs.alike([joint, *others], least=2) or arms.runs
+    shown = [joint, *(other for other in others if other in arms.runs)]
+    view = arms.runs.alike(shown) or arms.runs
     return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],
-                 chart_parts.note(view, [joint, *others]))  # fmt: skip
+                 chart_parts.note(view, shown))  # fmt: skip
 
 
 def bleu_by_joint_dim(arms: "Arms") -> Chart:
