@@ -8,58 +8,61 @@ of the process at the largest number of words. Needs matplotlib (the extra `repo
 
 import argparse
 import json
+import sys
 from pathlib import Path
-from typing import Any
+
+# Benchmarks are scripts, which see their own folder alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from recipes.lab import style
 
 MEASURED = "results/benchmarks/large_vocabulary.json"
-ARMS = {  # name in the file: label and color in the chart
-    "sampled": ("luong_lstm, samples, lazy_adam", "#1b7837"),
-    "partitions": ("luong_lstm, partitions, Adam", "#2166ac"),
-    "stock": ("fairseq's lstm, Adam", "#b2182b"),
+ARMS = {  # name in the file: label in the chart
+    "sampled": "this package: samples, row-wise Adam",
+    "partitions": "this package: partitions, Adam",
+    "stock": "fairseq's lstm, Adam",
 }
 TITLE = "Half a million words train about as fast as thirty thousand"
 
 
-def read_points(path: Path) -> dict[str, list[tuple[int, float, float]]]:
+def read_points(measured: dict) -> dict[str, list[tuple[int, float, float]]]:
     """Words, tokens/s and peak memory in MB by arm, ordered by number of words."""
     points: dict[str, list[tuple[int, float, float]]] = {arm: [] for arm in ARMS}
-    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+    for row in measured["rows"]:
         arm, _, words = row["arm"].partition(".V")
         points[arm].append((int(words), row["tokens_per_second"], row["peak_mb"]))
     return {arm: sorted(found) for arm, found in points.items()}
 
 
-def draw(points: dict[str, list[tuple[int, float, float]]], path: Path) -> None:
+def draw(measured: dict, path: Path) -> None:
     """Draw one panel with labels at the ends of the lines."""
+    style.quiet()
     import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
-    figure = Figure(figsize=(8, 3.6), layout="constrained", facecolor="white")
-    axes = figure.subplots()
-    for arm, found in points.items():
-        label, colour = ARMS[arm]
+    matplotlib.rcParams.update(style.PARAMETERS)
+    figure = Figure(figsize=(8, style.HEIGHT), layout="constrained")
+    axes, points = figure.subplots(), read_points(measured)
+    for number, (arm, found) in enumerate(points.items()):
         words, speed, memory = zip(*found, strict=True)
-        axes.plot(words, speed, color=colour, marker="o", linewidth=2, clip_on=False)
-        text = f"{label}\n{speed[-1]:,.0f} tokens/s, {memory[-1] / 1000:.1f} GB at the peak"
+        axes.plot(words, speed, color=style.colour(number), marker="o", clip_on=False)
+        text = f"{ARMS[arm]}\n{speed[-1]:,.0f} tokens/s, {memory[-1] / 1000:.1f} GB at the peak"
         axes.annotate(text, (words[-1], speed[-1]), (12, -6), textcoords="offset points",
-                      color=colour, va="bottom", fontsize=10, annotation_clip=False)  # fmt: skip
-    _label(axes, [words for words, _, _ in found])
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-
-
-def _label(axes: Any, words: list[int]) -> None:
-    axes.set_title(TITLE, loc="left", fontsize=13)
+                      color=style.colour(number), va="bottom", annotation_clip=False)  # fmt: skip
+    axes.set_title(TITLE, fontsize=style.TITLE)
     axes.set_xscale("log")
     axes.set_xticks(words, [f"{number:,}" for number in words])
     axes.minorticks_off()
-    axes.set_xlabel("words on each side (two cores, 256 dimensions, two rounds)")
+    settings, threads = measured["settings"], measured["machine"].get("threads")
+    axes.set_xlabel(
+        f"words on each side ({settings['dimensions']} dimensions, {settings['rounds']} rounds, "
+        f"CPU threads: {threads})"
+    )
     axes.set_ylabel("target tokens per second")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y", color="#e0e0e0")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y")
+    figure.savefig(path, dpi=style.PIXELS, metadata={"Software": None})
 
 
 def main() -> None:
@@ -71,7 +74,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="default: beside the measurements, .png")
     options = parser.parse_args()
     output = options.output or options.measured.with_suffix(".png")
-    draw(read_points(options.measured), output)
+    draw(json.loads(options.measured.read_text(encoding="utf-8")), output)
     print(output)
 
 

@@ -25,10 +25,11 @@ from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.samplers import UniformSampler
+from recipes.lab import style
 
 BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
 EXACT_UP_TO = 130_000  # classes; with more, an exact update takes minutes on a CPU
-COLORS = {"exact": "#b2182b", "sampled": "#1b7837", "partition": "#2166ac"}
+KINDS = ("exact", "sampled", "partition")
 
 
 class OutputSide:
@@ -105,31 +106,33 @@ def measure(options: argparse.Namespace) -> list[dict]:
 
 def draw(rows: list[dict], path: Path) -> None:
     """Draw a panel per varied size, with logarithmic axes and the exponents as labels."""
+    style.quiet()
     import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams["svg.fonttype"] = "none"  # keeps text as text, and the file small
-    matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
+    matplotlib.rcParams.update(style.PARAMETERS)
     varied = list(dict.fromkeys(row["varied"] for row in rows))
-    figure = Figure(figsize=(4.2 * len(varied), 3.6), layout="constrained", facecolor="white")
+    size = (style.PANEL * len(varied), style.HEIGHT)
+    figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(1, len(varied), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, varied, strict=True):
-        for kind, color in COLORS.items():
+        for number, kind in enumerate(KINDS):
             points = [row for row in rows if (row["kind"], row["varied"]) == (kind, name)]
             if points:
                 sizes, times = zip(*((p["point"], p["milliseconds"]) for p in points), strict=True)
                 label = f"{kind}: {name} to the {points[0]['exponent']:.2f}"
+                color = style.colour(number)
                 panel.loglog(sizes, times, color=color, marker="o", label=label)
         ticks = sorted({row["point"] for row in rows if row["varied"] == name})
         panel.set_xticks(ticks, [_short(tick) for tick in ticks])
         panel.minorticks_off()
         panel.set_xlabel(name)
-        panel.legend(fontsize=8, frameon=False, loc="upper left")
-        panel.spines[["top", "right"]].set_visible(False)
+        panel.legend(fontsize=style.SMALL, frameon=False, loc="upper left")
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, high * 3)  # room for the legends
     panels[0].set_ylabel("milliseconds per update")
-    figure.suptitle(_title(rows), x=0.01, ha="left", fontsize=12)
+    panels[0].yaxis.set_major_formatter("{x:,.0f}")
+    figure.suptitle(_title(rows), x=0.01, ha="left", fontsize=style.TITLE)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     print(path)
 
@@ -165,8 +168,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = ["exact", "sampled", "partition"]
-    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--largest", type=int, default=2_000_000, help="classes")
     parser.add_argument("--sampled", type=int, default=8192, help="classes sampled, or active")
     parser.add_argument("--rounds", type=int, default=5)
