@@ -16,6 +16,7 @@ LONGEST_WORD = 10_000  # bytes; where none ends before, the file is no word2vec 
 LONGEST_NUMBER = 64  # bytes, the space before it included
 LONGEST_FIRST_LINE = 1 << 20  # of a file whose dimensions are not known yet
 MOST_DIMENSIONS = 100_000
+MOST_DIGITS = 20  # of a number in a header
 
 
 class Block(NamedTuple):
@@ -72,7 +73,7 @@ class TextVectors(ListedVectors):
     def __init__(self, path: Path, has_header: bool):
         self.count = None
         first = _first_line(path)
-        header = header_of(first)
+        header = header_of(first, path)
         if has_header:
             if header is None:
                 raise UserError(
@@ -147,7 +148,7 @@ class BinaryVectors(ListedVectors):
 
     def __init__(self, path: Path):
         with open(path, "rb") as file:
-            header = header_of(file.readline(LONGEST_WORD))
+            header = header_of(file.readline(LONGEST_WORD), path)
         if header is None:
             raise UserError(
                 f"{path}: does not start with the numbers of words and dimensions; it is no "
@@ -208,14 +209,22 @@ def check_dimensions(dimensions: int, place: str) -> None:
         )
 
 
-def header_of(line: bytes) -> tuple[int, int] | None:
-    """Numbers of words and dimensions, if that is what the line says."""
+def header_of(line: bytes, path: Path) -> tuple[int, int] | None:
+    """Numbers of words and dimensions, if that is what the line says.
+
+    Raises:
+        UserError: if they are numbers of more than ``MOST_DIGITS`` digits.
+    """
     fields = line.split()
-    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and _digits(fields) else None
-
-
-def _digits(fields: list[bytes]) -> bool:
-    return all(field.isdigit() for field in fields)
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    digits = max(map(len, fields))
+    if digits > MOST_DIGITS:
+        raise UserError(
+            f"{path}:1: a number of {digits:,} digits, where the numbers of words and dimensions "
+            "belong; is this a file of word vectors?"
+        )
+    return int(fields[0]), int(fields[1])
 
 
 def _numbers(text: bytes) -> np.ndarray | None:

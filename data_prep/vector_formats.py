@@ -99,6 +99,6 @@ def detect_format(path: Path) -> str:
         first = file.readline(LONGEST_WORD)
     if first.startswith(FASTTEXT_MAGIC):
         return "fasttext"
-    if header_of(first) is None:
+    if header_of(first, path) is None:
         return "glove"
     return "word2vec" if path.suffix == ".bin" else "vec"

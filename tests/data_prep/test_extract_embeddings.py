@@ -198,6 +198,8 @@ BAD = {
     "GloVe": ("a 1 2 3\nb 1 2 3\n", "v.vec:1: 4 fields, but a .vec file starts"),
     "empty": ("", "v.vec:1: 0 fields"),
     "no word of use": ("1 3\n</s> 1 2 3\n", "no usable word"),
+    "a number beyond Python's": (f"{'9' * 5000} 3\na 1 2 3\n", "v.vec:1: a number of 5,000 digits"),
+    "dimensions beyond Python's": (f"1 {'9' * 5000}\na 1 2 3\n", "v.vec:1: a number of 5,000 d"),
 }
 
 
@@ -277,6 +279,8 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
         ("a.glove", b"a 1 2\nb 3 4", "a.glove:2: the line does not end"),
         ("a.bin", b"2 0\na b ", "vectors of 0 numbers"),
         ("a.bin", b"2 1000000000000\na b ", "vectors of 1,000,000,000,000 numbers"),
+        ("a.bin", b"9" * 5000 + b" 2\na b ", "a.bin:1: a number of 5,000 digits"),
+        ("a.glove", b"2 " + b"9" * 5000 + b"\n", "a.glove:1: a number of 5,000 digits"),
         ("a.vec", b"2 2\na 1 2\n\n", "a.vec:3: an empty line"),
     ],
 )
