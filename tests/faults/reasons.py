@@ -76,7 +76,7 @@ SAYS = {
     "train, partitions without their criterion": "--partition-size is an option of --task",
     "train, samples without a sampler": "--num-sampled is an option of --criterion sampled",
     "train, an option with a typing error": "instead of --dorpout, did you mean --dropout",
-    "train, an architecture of language models": "--arch is a language model, but the --task is translation",
+    "train, an architecture of language models": "--arch is a language model, but the --task",
     "train, an argument too many": "unrecognized arguments: bin2$",
     "train, validation data missing": NO_TEXT.format("valid"),
     "train, a word of 20,001 units": "^error: the word .yy0.* has 20,001 morphs",
