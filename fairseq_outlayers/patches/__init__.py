@@ -11,6 +11,7 @@ opened.
 import os
 
 from fairseq_outlayers.patches.conveniences import (
+    checkpoint_content,
     checkpoint_structure,
     clear_errors,
     known_words,
@@ -79,6 +80,7 @@ CONVENIENCES = (
     quiet_start,
     replace_unk,
     checkpoint_structure,
+    checkpoint_content,
     named_checkpoint,
     known_words,
     parallel_texts,

@@ -19,6 +19,7 @@ GOOD_LINES = (
 )
 OTHER_DICTIONARY = "was trained with another {} dictionary"
 SWAPPED = OTHER_DICTIONARY.format("source") + ".*--source-lang and --target-lang exchanged"
+NO_SENTENCE = "no sentence is left: all are longer than --max-source-positions"
 NOT_THERE = "^error: {}: no such "
 NO_TEXT = "^error: bin: no binarized text named {}: "
 WRONG_WORDS = "^error: train.xx: the dictionary has none of its first .* words"
@@ -38,6 +39,38 @@ SAYS = {
             "unseen-words": "--descriptions",
         }.items()
     },
+    **{
+        f"checkpoint with {name}, {reader}": f"^error: model.pt: .*{said}"
+        for name, said in {
+            "options that are a text": "no options of the task",
+            "no options of the task": "no options of the task",
+            "no options of the model": "no options of the model",
+            "an optimizer that is a text": "last_optimizer_state.* is a str",
+            "an epoch that is a text": "'epoch' is 'x'",
+            "a negative number of batches": "'iterations_in_epoch' is '-1'",
+            "nan updates": "'num_updates' is 'nan'",
+            "updates that are a text": "'num_updates' is 'x'",
+        }.items()
+        for reader in ("generate", "validate", "resume")
+    },
+    **{
+        f"checkpoint with {name}, {reader}": f"^error: model.pt: .*{said}"
+        for name, said in {
+            "an unknown model": "model is 'no_such'",
+            "a size that is a text": "embed_dim: Value 'many'",
+            "weights that are no numbers": "output_projection.weight has values .*NaN",
+        }.items()
+        for reader in ("generate", "validate")
+    },
+    "checkpoint with an unknown task, validate": "^error: model.pt: its task is 'no_such'",
+    "checkpoint with an optimizer of another shape, resume": r"exp_avg of \(3,\) for a param",
+    "checkpoint with an optimizer of no parameters, resume": "optimizer's state .*param_groups",
+    "checkpoint with an optimizer of fewer parameters, resume": "optimizer's state .* size",
+    "resumed on less than was trained on": "on more batches .* --reset-dataloader",
+    "generate, no sentence left": NO_SENTENCE,
+    "validate, no sentence left": NO_SENTENCE,
+    "train, --save-dir /proc/outlayers, which nobody can write": "--save-dir /proc/outlayers: ",
+    "train, --save-dir /sys/outlayers, which nobody can write": "--save-dir /sys/outlayers: ",
     "resumed with another criterion": "with another Criterion .CrossEntropy.*now FullSoftmax",
     "resumed with another optimizer": "with another Optimizer .SGD; now FairseqAdam",
     "resumed with another size": "model.pt contains another model.* size mismatch for encoder",

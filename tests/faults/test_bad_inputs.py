@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.faults import bad_inputs, everyday, reasons, warm, world
+from tests.faults import bad_inputs, contents, everyday, reasons, warm, world
 from tests.faults.conftest import some
 
 pytestmark = [pytest.mark.system, pytest.mark.faults]
 STDIN = "xx1 xx2\n"
-GROUPS = {**bad_inputs.GROUPS, **everyday.GROUPS}
+GROUPS = {**bad_inputs.GROUPS, **everyday.GROUPS, **contents.GROUPS}
 CASES = [(group, case) for group, make in GROUPS.items() for case in make()]
 GOOD = {
     "train": world.TRAIN,

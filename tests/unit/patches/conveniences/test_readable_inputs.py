@@ -81,6 +81,9 @@ def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
         load(corpus, words=5)
 
 
+WHOLE = {"model": {"w": torch.ones(1)}, "cfg": {"model": {}, "task": {}}}
+
+
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -92,7 +95,24 @@ def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
             {"model": {"w": torch.ones(1)}},
             "it has neither 'args' nor 'cfg', the options of the training",
         ),
-        ({"model": {"w": torch.ones(1)}, "cfg": {"model": 1}}, None),
+        ({**WHOLE, "cfg": {"model": {}, "task": 1}}, "its 'cfg' has no options of the task"),
+        ({**WHOLE, "cfg": {"task": {}}}, "its 'cfg' has no options of the model"),
+        ({**WHOLE, "cfg": "text"}, "its 'cfg' has no options of the task"),
+        (
+            {**WHOLE, "cfg": {"model": argparse.Namespace(), "task": argparse.Namespace()}},
+            None,
+        ),
+        ({**WHOLE, "last_optimizer_state": "x"}, "its 'last_optimizer_state' is a str"),
+        (
+            {**WHOLE, "optimizer_history": [{"num_updates": float("nan")}]},
+            "its 'num_updates' is 'nan', not a whole number of at least 0",
+        ),
+        (
+            {**WHOLE, "extra_state": {"train_iterator": {"epoch": "x"}}},
+            "its 'epoch' is 'x', not a whole number of at least 0",
+        ),
+        ({**WHOLE, "extra_state": {"train_iterator": None}, "optimizer_history": [{}]}, None),
+        (WHOLE, None),
     ],
 )
 def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, message):
