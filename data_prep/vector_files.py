@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +99,8 @@ class TextVectors(ListedVectors):
         with open_vectors(self.path) as file:
             if self.count is not None:
                 file.readline()
+            elif file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
             for number, line in enumerate(self._lines(file), start=1):
                 place = f"{self.path}:{number + first_line - 1}"
                 if not line.endswith(b"\n"):
@@ -186,7 +189,7 @@ def open_vectors(path: Path) -> IO[bytes]:
 
 def _first_line(path: Path) -> bytes:
     with open_vectors(path) as file, _damages_named(path):
-        return file.readline(LONGEST_FIRST_LINE)
+        return file.readline(LONGEST_FIRST_LINE).removeprefix(BOM_UTF8)
 
 
 @contextmanager

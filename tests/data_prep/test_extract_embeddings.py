@@ -299,6 +299,19 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
         read()
 
 
+@pytest.mark.parametrize("header", [b"", b"2 2\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
+    from vector_files import TextVectors
+    from vector_formats import detect_format
+
+    path = tmp_path / "words.txt"
+    path.write_bytes(mark + header + b"a 1 2\nb 3 4\n")
+    (block,) = TextVectors(path, has_header=bool(header)).blocks()
+    assert block.words == ["a", "b"]
+    assert detect_format(path) == ("vec" if header else "glove")
+
+
 def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):
     import gzip
 
