@@ -54,11 +54,12 @@ mutation: $(STAMP)  ## which small changes of losses, samplers and tables do the
 	$(BIN)/python -m tests.mutation
 
 faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; results/reliability.md
-	rm -rf work/faults
+	rm -rf work/faults && mkdir -p work/faults && touch work/faults/started
 	OUTLAYERS_FAULTS=all OUTLAYERS_FAULTS_FIGURES=$(CURDIR)/work/faults $(PYTEST) \
 		--dist load tests/faults $(PYTEST_ARGS)
 	@# What has tests of its own: hostile and damaged checkpoints, locks, signals, resuming.
 	$(PYTEST) -m "not gpu" --junitxml=work/faults/checks.xml $(CHECKS) $(PYTEST_ARGS)
+	touch work/faults/ended
 	$(BIN)/python -m tests.faults.report
 
 soak: $(STAMP)  ## decode and train for 20 minutes and watch memory; results/reliability.md

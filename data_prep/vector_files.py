@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ LONGEST_WORD = 10_000  # bytes; a longer one means that the file is not a word2v
 LONGEST_NUMBER = 64  # bytes, including the space before it
 LONGEST_FIRST_LINE = 1 << 20  # bytes, while the dimensions are unknown
 MOST_DIMENSIONS = 100_000
+MOST_DIGITS = 20  # of a number in a header
 
 
 class Block(NamedTuple):
@@ -72,7 +74,7 @@ class TextVectors(ListedVectors):
     def __init__(self, path: Path, has_header: bool):
         self.count = None
         first = _first_line(path)
-        header = header_of(first)
+        header = header_of(first, path)
         if has_header:
             if header is None:
                 raise UserError(
@@ -97,6 +99,8 @@ class TextVectors(ListedVectors):
         with open_vectors(self.path) as file:
             if self.count is not None:
                 file.readline()
+            elif file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
             for number, line in enumerate(self._lines(file), start=1):
                 place = f"{self.path}:{number + first_line - 1}"
                 if not line.endswith(b"\n"):
@@ -147,7 +151,7 @@ class BinaryVectors(ListedVectors):
 
     def __init__(self, path: Path):
         with open(path, "rb") as file:
-            header = header_of(file.readline(LONGEST_WORD))
+            header = header_of(file.readline(LONGEST_WORD), path)
         if header is None:
             raise UserError(
                 f"{path}: does not start with the numbers of words and dimensions, so it is not "
@@ -185,7 +189,7 @@ def open_vectors(path: Path) -> IO[bytes]:
 
 def _first_line(path: Path) -> bytes:
     with open_vectors(path) as file, _damages_named(path):
-        return file.readline(LONGEST_FIRST_LINE)
+        return file.readline(LONGEST_FIRST_LINE).removeprefix(BOM_UTF8)
 
 
 @contextmanager
@@ -208,14 +212,22 @@ def check_dimensions(dimensions: int, place: str) -> None:
         )
 
 
-def header_of(line: bytes) -> tuple[int, int] | None:
-    """Numbers of words and dimensions, or None if the line is no header."""
+def header_of(line: bytes, path: Path) -> tuple[int, int] | None:
+    """Numbers of words and dimensions, or None if the line is no header.
+
+    Raises:
+        UserError: if they are numbers of more than ``MOST_DIGITS`` digits.
+    """
     fields = line.split()
-    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and _digits(fields) else None
-
-
-def _digits(fields: list[bytes]) -> bool:
-    return all(field.isdigit() for field in fields)
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    digits = max(map(len, fields))
+    if digits > MOST_DIGITS:
+        raise UserError(
+            f"{path}:1: a number of {digits:,} digits, where the numbers of words and dimensions "
+            "belong; is this a file of word vectors?"
+        )
+    return int(fields[0]), int(fields[1])
 
 
 def _numbers(text: bytes) -> np.ndarray | None:

@@ -10,6 +10,7 @@ The first three are read as a stream; text may be compressed (.gz).
 """
 
 import mmap
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -96,9 +97,9 @@ def detect_format(path: Path) -> str:
     if path.is_dir() or path.suffix == ".safetensors":
         return "model2vec"
     with open_vectors(path) as file:
-        first = file.readline(LONGEST_WORD)
+        first = file.readline(LONGEST_WORD).removeprefix(BOM_UTF8)
     if first.startswith(FASTTEXT_MAGIC):
         return "fasttext"
-    if header_of(first) is None:
+    if header_of(first, path) is None:
         return "glove"
     return "word2vec" if path.suffix == ".bin" else "vec"

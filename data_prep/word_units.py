@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import MOST_DIGITS
 from fairseq_outlayers.formats.text import read_lines
 
 Cutter = Callable[[str], list[str]]
@@ -85,7 +86,7 @@ def read_segmentations(path: Path) -> list[tuple[int, str, tuple[str, ...]]]:
             continue
         count, _, rest = line.partition(" ")
         parts = tuple(rest.split(" + "))
-        if not count.isdecimal() or not all(parts):
+        if not count.isdecimal() or len(count) > MOST_DIGITS or not all(parts):
             raise UserError(
                 f"{path}:{number}: {line[:60]!r} is not 'COUNT morph + morph ...'; write the file "
                 "with morfessor-train -S"

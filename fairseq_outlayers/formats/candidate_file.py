@@ -50,8 +50,9 @@ class CandidateFile(NamedTuple):
             raise UserError(
                 f"--candidates {path}: {wrong}; make it with data_prep/build_candidates.py"
             )
-        per_word = int(arrays["per_word"])
-        return cls(arrays["offsets"], arrays["targets"], arrays["blocked"], per_word)
+        # As written: PyTorch reads no integers of another byte order.
+        targets, blocked = (arrays[name].astype(np.int32) for name in ("targets", "blocked"))
+        return cls(arrays["offsets"].astype(np.int64), targets, blocked, int(arrays["per_word"]))
 
     def write(self, output: OutputFile, source: Any, target: Any) -> None:
         """Write the lists of two dictionaries."""
@@ -77,9 +78,11 @@ def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:
             return f"{name} are {array.dtype} of {array.ndim} dimensions, not a vector of integers"
     if len(offsets) != num_source + 1:
         return f"{len(offsets)} offsets for {num_source} source words"
-    steps = np.diff(offsets.astype(np.int64))
-    if offsets[0] != 0 or offsets[-1] != len(targets) or (steps < 0).any():
+    # Of any integer type: differences can overflow, and comparisons cannot.
+    ordered = bool((offsets[:-1] <= offsets[1:]).all())
+    if not ordered or int(offsets[0]) != 0 or int(offsets[-1]) != len(targets):
         return f"the offsets do not increase from 0 to the number of translations, {len(targets)}"
+    steps = np.diff(offsets.astype(np.int64))
     per_word = int(arrays["per_word"])
     if steps.max(initial=0) > max(per_word, 0) or per_word < 0:
         return f"a word has {steps.max(initial=0)} translations, but at most {per_word} are allowed"

@@ -13,6 +13,7 @@ from fairseq_outlayers.formats.text import read_lines
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of every dictionary
 CHECKSUM_BITS = 32
+MOST_DIGITS = 18  # of a count, which then fits 64 bits
 PADDING_WORD = re.compile(r"madeupword\d{4,}")
 # Set by patches/required/dictionary_file.py; fairseq does not store the path.
 FILE_ATTRIBUTE = "file_read"
@@ -54,7 +55,7 @@ class DictionaryFile(NamedTuple):
         symbols, counts = list(SPECIALS), [0] * len(SPECIALS)
         for number, line in enumerate(read_lines(path), start=1):
             word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
-            if not word or not count.isdecimal():
+            if not word or not count.isdecimal() or len(count) > MOST_DIGITS:
                 raise UserError(
                     f"{path}:{number}: {line[:60]!r} is not WORD COUNT; give a dict.txt of "
                     "fairseq-preprocess"

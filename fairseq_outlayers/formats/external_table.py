@@ -7,6 +7,7 @@ of some blocks, and number and CRC-32 of the dictionary's symbols, joined by lin
 """
 
 import json
+import sys
 import zlib
 from pathlib import Path
 from typing import Any, Dict, Tuple
@@ -18,6 +19,7 @@ from fairseq_outlayers.formats.dictionary import checksum
 
 MAKER = "data_prep/extract_embeddings.py"
 READ_AT_ONCE = 1 << 22  # bytes
+DTYPES = (np.float16, np.float32, np.float64)  # of this machine's byte order, as PyTorch needs them
 
 
 def open_table(
@@ -121,20 +123,26 @@ def _check_facts(facts: Any) -> None:
     numbers["block_bytes"] = facts["block_bytes"]
     for start, expected in facts["blocks"].items():
         numbers[f"block at {int(start)}"] = expected
-        if int(start) < 0:
-            raise ValueError(f"a block at {start}")
     for name, number in numbers.items():
         if type(number) is not int or number < 0:
             raise ValueError(f"{name} is {number!r}, not an integer of at least 0")
     if not facts["blocks"] or not facts["block_bytes"]:
         raise ValueError("no checksums of blocks")
+    if facts["block_bytes"] > READ_AT_ONCE:
+        raise ValueError(f"block_bytes is {facts['block_bytes']:,}, at most {READ_AT_ONCE:,}")
+    for start in map(int, facts["blocks"]):
+        if not 0 <= start < facts["bytes"]:
+            raise ValueError(f"a block at {start:,} in a table of {facts['bytes']:,} bytes")
 
 
 def _open(path: Path) -> np.ndarray:
     try:
         rows = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(rows, np.ndarray) or not np.issubdtype(rows.dtype, np.floating):
-            raise ValueError(f"contains {getattr(rows, 'dtype', 'no array')}, expected floats")
+        if not isinstance(rows, np.ndarray) or rows.dtype not in DTYPES:
+            raise ValueError(
+                f"contains {getattr(rows, 'dtype', 'no array')}, expected float16, float32 or "
+                f"float64 in {sys.byteorder}-endian order"
+            )
     except (ValueError, EOFError, OverflowError, TypeError, SyntaxError) as error:
         raise UserError(
             f"{path}: not a NumPy file of vectors ({error}); make it with {MAKER}"

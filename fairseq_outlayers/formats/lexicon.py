@@ -15,6 +15,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import OutputFile
 from fairseq_outlayers.formats.text import read_lines
 
+LONGEST_LINK = 40  # characters
 EMPTY_WORDS = {"<eps>", "NULL"}  # fast_align's and Moses' names for the empty word
 
 
@@ -116,8 +117,8 @@ def count_links(pairs: Iterable[Sequence[str]], links: Iterable[str], path: Path
         source_words, target_words = source.split(), target.split()
         for link in line.split():
             left, _, right = link.partition("-")
-            if not (left.isdecimal() and right.isdecimal()):
-                raise UserError(f"{path}:{number}: {link!r} is not a link SOURCE-TARGET")
+            if not (left.isdecimal() and right.isdecimal()) or len(link) > LONGEST_LINK:
+                raise UserError(f"{path}:{number}: {link[:60]!r} is not a link SOURCE-TARGET")
             if int(left) >= len(source_words) or int(right) >= len(target_words):
                 raise UserError(
                     f"{path}:{number}: link {link} is outside the sentence of {len(source_words)} "

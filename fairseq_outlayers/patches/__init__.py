@@ -11,9 +11,11 @@ opened.
 import os
 
 from fairseq_outlayers.patches.conveniences import (
+    checkpoint_content,
     checkpoint_structure,
     clear_errors,
     known_words,
+    marked_input,
     named_checkpoint,
     option_hints,
     parallel_texts,
@@ -79,9 +81,11 @@ CONVENIENCES = (
     quiet_start,
     replace_unk,
     checkpoint_structure,
+    checkpoint_content,
     named_checkpoint,
     known_words,
     parallel_texts,
+    marked_input,
     readable_corpus,
     readable_dictionary,
     released_batches,

@@ -198,6 +198,8 @@ BAD = {
     "GloVe": ("a 1 2 3\nb 1 2 3\n", "v.vec:1: 4 fields, but a .vec file starts"),
     "empty": ("", "v.vec:1: 0 fields"),
     "no word of use": ("1 3\n</s> 1 2 3\n", "no usable word"),
+    "a number beyond Python's": (f"{'9' * 5000} 3\na 1 2 3\n", "v.vec:1: a number of 5,000 digits"),
+    "dimensions beyond Python's": (f"1 {'9' * 5000}\na 1 2 3\n", "v.vec:1: a number of 5,000 d"),
 }
 
 
@@ -277,6 +279,8 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
         ("a.glove", b"a 1 2\nb 3 4", "a.glove:2: no line end"),
         ("a.bin", b"2 0\na b ", "vectors of 0 numbers"),
         ("a.bin", b"2 1000000000000\na b ", "vectors of 1,000,000,000,000 numbers"),
+        ("a.bin", b"9" * 5000 + b" 2\na b ", "a.bin:1: a number of 5,000 digits"),
+        ("a.glove", b"2 " + b"9" * 5000 + b"\n", "a.glove:1: a number of 5,000 digits"),
         ("a.vec", b"2 2\na 1 2\n\n", "a.vec:3: empty line"),
     ],
 )
@@ -293,6 +297,19 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
 
     with pytest.raises(UserError, match=message):
         read()
+
+
+@pytest.mark.parametrize("header", [b"", b"2 2\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
+    from vector_files import TextVectors
+    from vector_formats import detect_format
+
+    path = tmp_path / "words.txt"
+    path.write_bytes(mark + header + b"a 1 2\nb 3 4\n")
+    (block,) = TextVectors(path, has_header=bool(header)).blocks()
+    assert block.words == ["a", "b"]
+    assert detect_format(path) == ("vec" if header else "glove")
 
 
 def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):

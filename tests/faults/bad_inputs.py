@@ -100,6 +100,20 @@ def saved(name: str, make: Callable[[dict], object]) -> Change:
     return change
 
 
+def typed(dtype: str) -> Change:
+    """Another table, with checksums that are right."""
+
+    def change(folder: Path) -> None:
+        from fairseq.data import Dictionary
+
+        from tests.conftest import write_external_table
+
+        words = Dictionary.load(str(folder / "ext" / "dict.xx.txt"))
+        write_external_table(folder / "table.npy", words, np.ones((len(words), 3), dtype))
+
+    return change
+
+
 BYTES = {
     "empty": b"",
     "one byte": b"\0",
@@ -466,17 +480,6 @@ def external_tables() -> Iterator[Case]:
     yield Case("sidecar missing", removed("table.npy.json"), line)
     yield Case("table missing", removed("table.npy"), line)
     yield Case("table cut", cut("table.npy", 0.7), line)
-
-    def typed(dtype: str) -> Change:
-        def change(folder: Path) -> None:
-            from fairseq.data import Dictionary
-
-            from tests.conftest import write_external_table
-
-            words = Dictionary.load(str(folder / "ext" / "dict.xx.txt"))
-            write_external_table(folder / "table.npy", words, np.ones((len(words), 3), dtype))
-
-        return change
 
     for dtype in ("int32", "complex64", "bool", "S4"):
         yield Case(f"table of {dtype}", typed(dtype), line)

@@ -41,7 +41,7 @@ def training() -> Iterator[Case]:
         "an unknown kind of data": "--dataset-impl no_such",
         "a subset that is not there": "--train-subset no_such",
         "one of two subsets that is not there": "--train-subset train,no_such",
-        "padding that is no truth value": "--left-pad-source maybe",
+        "a padding of a flag": "--left-pad-source maybe",
         "BLEU options that are no JSON": "--eval-bleu --eval-bleu-args {beam:5}",
         "BLEU with an unknown detokeniser": "--eval-bleu --eval-bleu-detok no_such",
         "BLEU with detokeniser options that are no JSON": "--eval-bleu --eval-bleu-detok moses "
@@ -60,7 +60,6 @@ def training() -> Iterator[Case]:
         "a word where a number belongs": "--max-update many",
         "an option without its value": "--max-update",
         "an option with a typing error": "--max-updates-of 3 --dorpout 0.2",
-        "an architecture of language models": "--arch subword_lm",
         "an argument too many": "bin2",
         "shared embeddings of two dictionaries": "--share-all-embeddings",
         "no such device": "--device-id x",
@@ -70,6 +69,11 @@ def training() -> Iterator[Case]:
     }
     for name, more in wrong.items():
         yield Case(f"train, {name}", nothing, f"{train} {more}")
+    yield Case(
+        "train, an architecture of language models",
+        nothing,
+        train.replace("--arch luong_lstm --embed-dim 8 --hidden-size 8", "--arch subword_lm"),
+    )
     validated = train.replace("--disable-validation", "")
     yield Case("train, validation data missing", removed("bin/valid.xx-yy.xx.idx"), validated)
     yield Case("train, validation subset not there", nothing, f"{validated} --valid-subset no_such")
@@ -82,7 +86,13 @@ def training() -> Iterator[Case]:
     yield Case("train, checkpoints but not the last", lost_last, train)
     yield Case(
         "train, a word of 20,001 units",
-        holds("lm/morphs.txt", b"yy0\t" + b" ".join([b"y"] * 20_001) + b"\n"),
+        holds(
+            "lm/morphs.txt",
+            b"".join(
+                b"yy%d\t%b\n" % (number, b" ".join([b"y"] * (1 if number else 20_001)))
+                for number in range(14)
+            ),
+        ),
         world.TRAIN_LM.replace("charcnn", "morphsum"),
     )
     yield Case("train, no optimizer", nothing, train.replace("--optimizer adam", ""))
@@ -90,7 +100,7 @@ def training() -> Iterator[Case]:
         "train, language model of translations", nothing, world.TRAIN_LM.replace("lm", "bin", 1)
     )
     for name, more in {
-        "shared embeddings of two dictionaries": "--share-all-embeddings",
+        "shared embeddings of two dictionaries": "--share-all-embeddings --output-layer tied",
         "heads that do not divide the width": "--encoder-embed-dim 8 --encoder-attention-heads 3",
         "an unknown activation": "--activation-fn no_such",
         "sentences longer than positions": "--max-source-positions 3 --max-target-positions 3",
@@ -128,7 +138,7 @@ def decoding() -> Iterator[Case]:
         "shards out of order": "--num-shards 2 --shard-id 2",
         "a negative shard": "--num-shards 2 --shard-id -1",
         "diverse beams that do not divide": "--beam 5 --diverse-beam-groups 2",
-        "samples of nothing": "--sampling --sampling-topk 0 --sampling-topp 0",
+        "samples of one hypothesis": "--sampling",
         "a source text without its task": "--source-text test.xx",
         "fairseq's own replacement": "--replace-unk lexicon",
     }
@@ -245,13 +255,11 @@ def own_commands() -> Iterator[Case]:
         "open vocabulary of a translation model": "open-vocabulary model.pt --text test.yy "
         "--data bin",
         "open vocabulary of a text not there": "open-vocabulary lm.pt --text nowhere --data lm",
-        "unseen words of a layer with rows": "unseen-words --path model.pt --data bin "
-        "--descriptions lexicon --output new",
         "partitions of a folder not there": "partitions nowhere --partition-size 12",
         "partitions of a text": "partitions train.xx --partition-size 12",
         "partitions of too few words": "partitions bin --partition-size 2",
-        "correction of a model without partitions": "partition-correction model.pt --output new.pt "
-        "--data bin",
+        "correction of a model without partitions": "partition-correction --path model.pt "
+        "--output new.pt --data bin",
         "an LSTM for CTranslate2": "export model.pt --to ctranslate2 --output new --data bin",
         "an export over a file": "export model.pt --to fairseq --output codes --data bin",
         "a page of texts out of step": "inspect --path model.pt --data bin --source test.xx "
@@ -270,10 +278,17 @@ def own_commands() -> Iterator[Case]:
         "--internal-vocabulary 8 --external-embeddings table.npy --source test.xx",
         "external words of a vector file": "external-words --dictionary ext/dict.xx.txt "
         "--internal-vocabulary 8 --external-embeddings words.vec --source test.xx",
-        "an option of another command": "neighbours --path model.pt --number-of 3",
+        "an option of another command": "neighbours --path model.pt --data bin --words yy1 "
+        "--number-of 3",
     }
     for name, command in wrong.items():
         yield Case(name, nothing, f"outlayers {command}")
+    yield Case(
+        "unseen words of a layer with rows",
+        holds("descriptions", b"new\tyy1 yy2\n"),
+        "outlayers unseen-words --path model.pt --data bin --descriptions descriptions "
+        "--output new.pt",
+    )
     vectors = "extract_embeddings --vectors words.vec.gz --train train.xx --output new"
     yield Case("compressed vectors cut short", compressed, vectors)
     yield Case("vectors for a text that is not there", nothing,

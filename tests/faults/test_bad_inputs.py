@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.faults import bad_inputs, everyday, warm, world
+from tests.faults import bad_inputs, contents, everyday, reasons, warm, world
 from tests.faults.conftest import some
 
 pytestmark = [pytest.mark.system, pytest.mark.faults]
 STDIN = "xx1 xx2\n"
-GROUPS = {**bad_inputs.GROUPS, **everyday.GROUPS}
+GROUPS = {**bad_inputs.GROUPS, **everyday.GROUPS, **contents.GROUPS}
 CASES = [(group, case) for group, make in GROUPS.items() for case in make()]
 GOOD = {
     "train": world.TRAIN,
@@ -35,9 +35,41 @@ def test_the_table_has_at_least_300_bad_inputs():
 @pytest.mark.parametrize(
     ("group", "case"), [pytest.param(g, c, id=c.name) for g, c in some(CASES, 24)]
 )
-def test_a_bad_input_is_refused_in_one_line(group, case, damaged_copy, tally):
+def test_a_bad_input_is_refused_in_one_line_for_its_reason(group, case, damaged_copy, tally):
+    before = reasons.files(damaged_copy)
     case.change(damaged_copy)
+    changed = reasons.changed_files(before, reasons.files(damaged_copy))
     outcome = warm.run(case.line, folder=damaged_copy, stdin=STDIN, seconds=60)
-    tally("bad inputs")[outcome.kind] += 1
-    tally(f"bad inputs: {group}")[outcome.kind] += 1
-    assert outcome.kind == "clear", (outcome.kind, outcome.out[-500:], outcome.err[-3000:])
+    kind = outcome.kind
+    if kind == "clear" and not reasons.is_for_its_reason(case, outcome.errors[0], changed):
+        kind = "for another reason"
+    tally("bad inputs")[kind] += 1
+    tally(f"bad inputs: {group}")[kind] += 1
+    assert kind == "clear", (kind, outcome.out[-500:], outcome.err[-3000:])
+
+
+def test_every_reason_belongs_to_a_case():
+    assert set(reasons.SAYS) <= {case.name for _, case in CASES}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("error: --beam 0: must be at least 1", True),
+        ("error: --nbest 0: must be at least 1", False),
+        ("fairseq-generate: error: unrecognized arguments: --beam 0", False),
+        ("fairseq-generate: error: the following arguments are required: --beam", False),
+    ],
+)
+def test_a_line_must_name_the_option_that_was_added(line, is_told):
+    case = bad_inputs.Case("another beam", bad_inputs.nothing, f"{world.GENERATE} --beam 0")
+    assert reasons.is_for_its_reason(case, line, []) == is_told
+
+
+def test_a_line_must_name_a_file_that_was_changed_or_match_the_cases_own_pattern():
+    case = bad_inputs.Case("a file", bad_inputs.nothing, f"{world.GENERATE} --beam 0")
+    assert reasons.is_for_its_reason(case, "error: bin/dict.yy.txt: empty", ["bin/dict.yy.txt"])
+    assert not reasons.is_for_its_reason(case, "error: --beam 0: empty", ["bin/dict.yy.txt"])
+    case = case._replace(name="validate without a task")
+    assert reasons.is_for_its_reason(case, "error: fairseq-validate needs --task", ["model.pt"])
+    assert not reasons.is_for_its_reason(case, "error: model.pt: damaged", ["model.pt"])

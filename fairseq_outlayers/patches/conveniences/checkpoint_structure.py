@@ -2,11 +2,14 @@
 
 ``load_checkpoint_to_cpu`` (fairseq/checkpoint_utils.py) and its callers assume a dictionary with
 ``model``, ``args`` or ``cfg``, and more; other objects end in various KeyErrors and TypeErrors.
+What a model or an optimizer cannot use is reported by ``checkpoint_content.py``.
 """
 
 import functools
+import numbers
 import os
-from typing import Any, Callable, Optional
+from collections.abc import Mapping
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
 from fairseq import checkpoint_utils
@@ -62,4 +65,36 @@ def what_is_wrong(state: Any) -> Optional[str]:
         return f"{other} in its 'model' is a {type(model[other]).__name__}"
     if not state.get("args") and not state.get("cfg"):
         return "it has neither 'args' nor 'cfg', the options of the training"
+    return _wrong_options(state) or _wrong_progress(state)
+
+
+def _wrong_options(state: Any) -> Optional[str]:
+    if state.get("args"):
+        return None  # fairseq has converted them
+    for part in ("task", "model"):
+        options = state["cfg"].get(part) if isinstance(state["cfg"], Mapping) else None
+        # Options of parts without a dataclass are in a namespace.
+        if not isinstance(options, Mapping) and not hasattr(options, "__dict__"):
+            return f"its 'cfg' has no options of the {part}"
     return None
+
+
+def _wrong_progress(state: Any) -> Optional[str]:
+    """What resuming needs: counts, and a dictionary for the optimizer."""
+    optimizer = state.get("last_optimizer_state")
+    if optimizer is not None and not isinstance(optimizer, dict):
+        return f"its 'last_optimizer_state' is a {type(optimizer).__name__}"
+    for name, count in _counts(state):
+        if not isinstance(count, numbers.Integral) or count < 0:
+            return f"its {name!r} is {str(count)[:40]!r}, not a whole number of at least 0"
+    return None
+
+
+def _counts(state: Any) -> Iterator[Tuple[str, Any]]:
+    extra, history = state.get("extra_state"), state.get("optimizer_history")
+    if isinstance(history, list) and history and isinstance(history[-1], dict):
+        yield "num_updates", history[-1].get("num_updates", 0)
+    batches = extra.get("train_iterator") if isinstance(extra, dict) else None
+    if isinstance(batches, dict):
+        for name in ("epoch", "iterations_in_epoch"):
+            yield name, batches.get(name, 0)

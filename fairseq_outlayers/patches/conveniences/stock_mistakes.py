@@ -94,6 +94,14 @@ SAID: Dict[str, str] = {
         "--replace-unk does not work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"
     ),
+    r"Cannot resume training due to dataloader mismatch": (
+        "the checkpoint has trained on more batches of its epoch than this data has: resume on the "
+        "data of the training, or begin a new epoch by --reset-dataloader"
+    ),
+    r"^(\d+) < \1$": (
+        "a sentence has no finished translation after {1} steps: loosen --no-repeat-ngram-size, "
+        "--min-len or --max-len-b, or give another checkpoint if its scores are not numbers (NaN)"
+    ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
         "PyTorch finds no GPU, and --fp16 needs one: leave it out"
     ),
@@ -112,7 +120,17 @@ SAID_IN = {
         "--best-checkpoint-metric {0}: validation has no such metric: use one of those in its line "
         "of the log (loss, nll_loss, ppl, ...)"
     ),
+    ("init_constraints", TypeError): (
+        "--constraints works only with fairseq-interactive, which reads them behind each sentence "
+        "and a tab: leave it out"
+    ),
 }
+NO_SENTENCES = (
+    "no sentence is left: all are longer than --max-source-positions or --max-target-positions, "
+    "or the text is empty: raise them, or name another --gen-subset or --valid-subset"
+)
+# Functions that divide by the number of sentences or words at their end.
+DIVIDING = ("_main", "reduce_metrics")
 # Messages that name an option are usually about user mistakes.
 NAMES_AN_OPTION = r"(?s)^(?=[^\n]*--[a-z][a-z-]+)([^\n{]{10,300}?)(?:: \{|[.!]?$)"
 
@@ -144,6 +162,8 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
     for (function, kind), instead in SAID_IN.items():
         if isinstance(error, kind) and _raised_in(error, function):
             return instead.format(error)
+    if isinstance(error, ZeroDivisionError) and _raised_at(error) in DIVIDING:
+        return NO_SENTENCES
     return _naming_an_option(error)
 
 
@@ -153,6 +173,12 @@ def _raised_in(error: BaseException, function: str) -> bool:
         frame.f_code.co_name == function and frame.f_globals["__name__"].startswith("fairseq")
         for frame, _ in traceback.walk_tb(error.__traceback__)
     )
+
+
+def _raised_at(error: BaseException) -> str:
+    """The name of the function that raised it."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].f_code.co_name if frames else ""
 
 
 def _naming_an_option(error: BaseException) -> Optional[str]:

@@ -177,7 +177,7 @@ def test_a_data_folder_without_dictionaries_is_named(tmp_path):
     path = tmp_path / "checkpoint.pt"
     task = {"_name": "translation", "data": str(tmp_path / "gone")}
     history = [{"best_loss": 1}]
-    state = {"cfg": {"task": task}, "optimizer_history": history, "extra_state": {}}
+    state = {"cfg": {"task": task, "model": {}}, "optimizer_history": history, "extra_state": {}}
     torch.save({**state, "model": {"weight": torch.zeros(1)}}, path)
     with pytest.raises(UserError, match=r"gone, the data of .*has no dictionaries: pass --data"):
         loading.load(str(path))

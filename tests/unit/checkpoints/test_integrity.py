@@ -80,6 +80,36 @@ def test_the_newest_whole_checkpoint_is_offered_and_other_names_of_the_damaged_o
         require_whole(str(path))
 
 
+@pytest.mark.parametrize(
+    ("damaged", "other", "is_offered"),
+    [
+        ("model.pt", "lm.pt", False),
+        ("train.xx", "lm.pt", False),
+        ("checkpoint_last.pt", "averaged.pt", False),
+        ("checkpoint_last.pt", "checkpoint_worst.pt", False),
+        ("checkpoint_last.pt", "checkpoint_last-shard1.pt", False),
+        ("checkpoint_last-shard1.pt", "checkpoint3-shard2.pt", False),
+        ("checkpoint_last-shard1.pt", "checkpoint3.pt", False),
+        ("checkpoint_last-shard1.pt", "checkpoint3-shard1.pt", True),
+        ("checkpoint_last-rank-0.pt", "checkpoint.best_loss_2.500-rank-0.pt", True),
+        ("model.pt", "checkpoint_last.pt", True),
+        ("checkpoint_last.pt", "checkpoint_best.pt", True),
+        ("checkpoint_last.pt", "checkpoint12.pt", True),
+        ("checkpoint_last.pt", "checkpoint_1_200.pt", True),
+        ("checkpoint_last.pt", "checkpoint.best_bleu_27.10.pt", True),
+    ],
+)
+def test_only_checkpoints_by_fairseqs_names_and_of_the_same_shard_are_offered(
+    path, damaged, other, is_offered
+):
+    folder = path.parent / "apart"
+    folder.mkdir()
+    shutil.copy(path, folder / other)
+    (folder / damaged).write_bytes(b"PK damaged")
+    found = newest_whole_beside(str(folder / damaged))
+    assert found == (str(folder / other) if is_offered else None)
+
+
 def test_without_another_one_that_is_said(path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UserError, match="no other whole checkpoint"):

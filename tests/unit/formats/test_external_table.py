@@ -104,6 +104,8 @@ def test_a_file_that_is_no_table_is_refused(task, external_table):
         ("block_bytes", 0), ("blocks", {}), ("blocks", []), ("blocks", {"x": 1}),
         ("blocks", {"0": "1"}), ("blocks", {"-1": 1}), ("dictionary", 7),
         ("dictionary", {"symbols": "17", "crc32": 1}),
+        ("block_bytes", 10**18), ("block_bytes", 10**30), ("blocks", {"468": 1}),
+        ("blocks", {str(10**30): 1}), ("blocks", {"9" * 5000: 1}),
     ],
 )  # fmt: skip
 def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, fact, value):
@@ -113,8 +115,8 @@ def test_a_sidecar_with_a_fact_of_another_type_is_refused(task, external_table, 
         ExternalTable(external_table, task.source_dictionary)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "complex64", "bool", "S3"])
-def test_a_table_of_anything_but_floats_is_refused(tmp_path, task, dtype):
+@pytest.mark.parametrize("dtype", ["int32", "complex64", "bool", "S3", ">f4", "longdouble"])
+def test_a_table_of_anything_but_floats_that_pytorch_has_is_refused(tmp_path, task, dtype):
     rows = np.ones((len(task.source_dictionary), 5), dtype)
     path = write_external_table(tmp_path / "other.npy", task.source_dictionary, rows)
     with pytest.raises(UserError, match=r"other.npy: not a NumPy file of vectors .contains "):

@@ -7,8 +7,12 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary, data_utils, indexed_dataset
+from fairseq_cli import interactive
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import DictionaryFile
+from fairseq_outlayers.formats.lexicon import read_table
+from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import what_is_wrong
 from fairseq_outlayers.patches.conveniences.known_words import check_words
 from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
@@ -30,6 +34,28 @@ def test_a_dictionary_that_is_none_is_refused_by_its_name(tmp_path, content, mes
     (tmp_path / "dict.de.txt").write_bytes(content)
     with pytest.raises(UserError, match=f"dict.de.txt: {message}"):
         Dictionary.load(str(tmp_path / "dict.de.txt"))
+
+
+MARKED = b"\xef\xbb\xbf"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_dictionarys_first_word(tmp_path):
+    (tmp_path / "dict.de.txt").write_bytes(MARKED + b"a 3\nb 2\n")
+    dictionary = Dictionary.load(str(tmp_path / "dict.de.txt"))
+    assert dictionary.symbols[4:] == ["a", "b"]
+    assert DictionaryFile.read(tmp_path / "dict.de.txt").words() == ["a", "b"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_sentence_to_translate(tmp_path):
+    (tmp_path / "text").write_bytes(MARKED + b"a b\nc\nd\n")
+    assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b", "c"], ["d"]]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_lexicons_or_descriptions_first_word(tmp_path):
+    (tmp_path / "lexicon").write_bytes(MARKED + b"a\tb\t-1\n")
+    assert read_table(tmp_path / "lexicon", "fast_align").source_words == ["a"]
+    (tmp_path / "descriptions").write_bytes(MARKED + b"new\ta b\n")
+    assert next(lines(tmp_path / "descriptions", "\t")) == ["new", "a b"]
 
 
 @pytest.fixture
@@ -81,6 +107,9 @@ def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
         load(corpus, words=5)
 
 
+WHOLE = {"model": {"w": torch.ones(1)}, "cfg": {"model": {}, "task": {}}}
+
+
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -92,7 +121,24 @@ def test_a_text_with_words_that_the_dictionary_lacks_is_refused(corpus):
             {"model": {"w": torch.ones(1)}},
             "it has neither 'args' nor 'cfg', the options of the training",
         ),
-        ({"model": {"w": torch.ones(1)}, "cfg": {"model": 1}}, None),
+        ({**WHOLE, "cfg": {"model": {}, "task": 1}}, "its 'cfg' has no options of the task"),
+        ({**WHOLE, "cfg": {"task": {}}}, "its 'cfg' has no options of the model"),
+        ({**WHOLE, "cfg": "text"}, "its 'cfg' has no options of the task"),
+        (
+            {**WHOLE, "cfg": {"model": argparse.Namespace(), "task": argparse.Namespace()}},
+            None,
+        ),
+        ({**WHOLE, "last_optimizer_state": "x"}, "its 'last_optimizer_state' is a str"),
+        (
+            {**WHOLE, "optimizer_history": [{"num_updates": float("nan")}]},
+            "its 'num_updates' is 'nan', not a whole number of at least 0",
+        ),
+        (
+            {**WHOLE, "extra_state": {"train_iterator": {"epoch": "x"}}},
+            "its 'epoch' is 'x', not a whole number of at least 0",
+        ),
+        ({**WHOLE, "extra_state": {"train_iterator": None}, "optimizer_history": [{}]}, None),
+        (WHOLE, None),
     ],
 )
 def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, message):

@@ -24,7 +24,7 @@ def checkpoint_with(**extra_state):
     """The parts of a fairseq checkpoint that ``load_checkpoint_to_cpu`` looks at."""
     return {
         "args": None,
-        "cfg": {"model": {"_name": "luong_lstm"}},
+        "cfg": {"task": {"_name": "translation"}, "model": {"_name": "luong_lstm"}},
         "model": {"weight": torch.ones(2)},
         "optimizer_history": [{"num_updates": 1, "optimizer_name": "", "lr_scheduler_state": {}}],
         "extra_state": {"train_iterator": {"epoch": 1}, **extra_state},

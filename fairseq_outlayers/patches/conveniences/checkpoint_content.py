@@ -1,0 +1,131 @@
+"""Report checkpoints that have the structure of one, but that no model or optimizer can use.
+
+``load_model_ensemble_and_task`` (fairseq/checkpoint_utils.py) builds a model from the options in a
+checkpoint; of an unknown architecture or an option of another type, it ends in a traceback of
+omegaconf. If a weight is NaN, the beam search ends in ``AssertionError: 20 < 20``. One pass over
+the weights after they are loaded finds that; decoding costs nothing more. An optimizer's state of
+other shapes ends in a traceback in the first update (``FairseqOptimizer.load_state_dict``,
+fairseq/optim/fairseq_optimizer.py, compares none).
+"""
+
+import functools
+import inspect
+from typing import Any, Callable, Optional
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.optim import FairseqOptimizer
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+from omegaconf.errors import OmegaConfBaseException
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.replacing import replace_once
+
+KNOWN = {
+    "task": (TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
+    "model": (ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY),
+}
+SHAPED = ("exp_avg", "exp_avg_sq", "momentum_buffer")  # states of the shape of their parameter
+RESET = "pass --reset-optimizer, or use the options of the training"
+
+
+class _Built:
+    parts: tuple = ()  # of a model that is being built from a checkpoint
+
+
+def apply() -> None:
+    """Wrap the functions that build models from checkpoints and load optimizers."""
+    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_known_parts)
+    replace_once(checkpoint_utils, "load_model_ensemble_and_task", _usable)
+    replace_once(FairseqOptimizer, "load_state_dict", _fitting)
+
+
+def _with_known_parts(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        state = stock(path, *args, **kwargs)
+        for part in _Built.parts:
+            _require_known(path, state, part)
+        return state
+
+    return load_checkpoint_to_cpu
+
+
+def _require_known(path: str, state: Any, part: str) -> None:
+    options = (state.get("cfg") or {}).get(part)
+    name = _option(options, "_name") or _option(options, "arch")
+    if isinstance(name, str) and not any(name in registry for registry in KNOWN[part]):
+        raise UserError(
+            f"{path}: its {part} is {name!r}, which fairseq does not have: give the --user-dir "
+            "that defines it, or another checkpoint"
+        )
+
+
+def _option(options: Any, name: str) -> Any:
+    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
+
+
+def _usable(stock: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(stock)
+
+    @functools.wraps(stock)
+    def load_model_ensemble_and_task(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(filenames, *args, **kwargs).arguments
+        _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
+        try:
+            models, cfg, task = stock(filenames, *args, **kwargs)
+        except OmegaConfBaseException as error:
+            said = str(error).splitlines()[0][:150]
+            raise UserError(
+                f"{', '.join(filenames)}: its options, with --model-overrides, are not those of "
+                f"its model ({getattr(error, 'full_key', '')}: {said}); give another checkpoint"
+            ) from error
+        finally:
+            _Built.parts = ()
+        for path, model in zip(filenames, models, strict=True):
+            _refuse_nan(path, model)
+        return models, cfg, task
+
+    return load_model_ensemble_and_task
+
+
+@torch.no_grad()
+def _refuse_nan(path: str, model: torch.nn.Module) -> None:
+    for name, weights in model.named_parameters():
+        # A sum with NaN is NaN, and needs no memory; infinities of both signs add up to it, too.
+        if weights.is_floating_point() and weights.sum().isnan() and weights.isnan().any():
+            raise UserError(
+                f"{path}: {name} has values that are not numbers (NaN), so its training has "
+                "diverged: give an earlier checkpoint"
+            )
+
+
+def _fitting(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            result = stock(self, state_dict, *args, **kwargs)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise UserError(
+                f"the optimizer's state in the checkpoint is damaged, or of another optimizer "
+                f"({str(error)[:150]}): {RESET}"
+            ) from error
+        wrong = _other_shape(getattr(self.optimizer, "state", {}))
+        if wrong is not None:
+            raise UserError(f"the optimizer's state in the checkpoint {wrong}: {RESET}")
+        return result
+
+    return load_state_dict
+
+
+def _other_shape(states: Any) -> Optional[str]:
+    for parameter, state in states.items():
+        for name in SHAPED:
+            value = state.get(name) if isinstance(state, dict) else None
+            if torch.is_tensor(value) and value.shape != parameter.shape:
+                return (
+                    f"has {name} of {tuple(value.shape)} for a parameter of "
+                    f"{tuple(parameter.shape)}"
+                )
+    return None

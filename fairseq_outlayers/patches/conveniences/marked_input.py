@@ -1,0 +1,30 @@
+"""Drop a byte order mark at the start of the text to translate.
+
+``buffered_read`` (fairseq_cli/interactive.py) keeps it as part of the first word, which is then
+unknown. Our own readers drop it, too (``formats/text.py``).
+"""
+
+import functools
+from typing import Any, Callable, Iterator, List
+
+from fairseq_cli import interactive
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+MARK = "\ufeff"
+
+
+def apply() -> None:
+    """Wrap ``buffered_read``."""
+    replace_once(interactive, "buffered_read", _without_mark)
+
+
+def _without_mark(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def buffered_read(*args: Any, **kwargs: Any) -> Iterator[List[str]]:
+        batches = stock(*args, **kwargs)
+        for first in batches:
+            yield [first[0].removeprefix(MARK), *first[1:]] if first else first
+            yield from batches
+
+    return buffered_read
