@@ -153,7 +153,8 @@ class Translator(TrainedModels):
             ids = [self._source_ids(text) for text in sentences]
             order = [n for n in range(len(ids)) if len(ids[n]) > 1]  # the others are </s> alone
             order.sort(key=lambda n: len(ids[n]), reverse=True)
-            results = {n: _empty() for n in set(range(len(ids))) - set(order)}
+            empty = set(range(len(ids))) - set(order)
+            results = {n: self._without_words(ids[n], generator) for n in empty}
             for start in range(0, len(order), batch_size):
                 numbers = order[start : start + batch_size]
                 found = self._search([ids[n] for n in numbers], generator)
@@ -171,16 +172,22 @@ class Translator(TrainedModels):
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
         batch = self._batch([(ids, None) for ids in sentences])
         found = self.task.inference_step(generator, self.models, batch)
-        lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
-        allowed = (
-            None
-            if lists is None
-            else lists.of(_known(batch["net_input"]["src_tokens"], self.num_source, source))
-        )
+        allowed = self._candidates(batch["net_input"]["src_tokens"], generator)
         return [
             self._translation(ids, hypotheses[0], _allowed(allowed, row))
             for row, (ids, hypotheses) in enumerate(zip(sentences, found, strict=True))
         ]
+
+    def _candidates(self, source_tokens: Tensor, generator: Any) -> Any:
+        """The ``BatchCandidates`` of a search over candidates, else None."""
+        lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
+        return None if lists is None else lists.of(_known(source_tokens, self.num_source, source))
+
+    def _without_words(self, ids: Tensor, generator: Any) -> Translation:
+        """The empty translation of ``</s>`` alone."""
+        found = _allowed(self._candidates(ids.to(self.device).unsqueeze(0), generator), 0)
+        candidates = None if found is None else symbols(self.task.target_dictionary, found)
+        return Translation("", 0.0, [], [], [], None, candidates, [])
 
     def _translation(
         self, ids: Tensor, hypothesis: Dict[str, Any], allowed: Optional[Tensor]
@@ -225,11 +232,6 @@ class Translator(TrainedModels):
             batch["target"] = _padded(targets, pad, False)
             batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
-
-
-def _empty() -> Translation:
-    """The translation of a text without words."""
-    return Translation("", 0.0, [], [], [], None, None, [])
 
 
 def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:

@@ -29,8 +29,6 @@ TRANSLATION = [
     ("fconv_self_att", {}, "self_attention"),
     ("fconv_self_att", {}, "encoder_attention"),
     ("fconv_self_att", {}, "gated_attention"),
-    ("lightconv", {}, "encoder_kernel_size_list"),
-    ("lightconv", {}, "decoder_kernel_size_list"),
 ]
 LANGUAGE_MODELS = [
     ("transformer_lm_outlayers", {"character_embeddings": True}, "character_filters"),
