@@ -63,5 +63,14 @@ def test_the_chart_of_growth_is_drawn(written):
     assert "number of classes: sampled" in (written / "chart.svg").read_text(encoding="utf-8")
 
 
+def test_the_chart_of_the_readme_is_drawn_from_what_is_stored(tmp_path):
+    command = [sys.executable, "benchmarks/chart.py", "--output", str(tmp_path / "chart.svg")]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    chart = (tmp_path / "chart.svg").read_text(encoding="utf-8")
+    measured = json.loads((ROOT / "results/benchmarks/large_vocabulary.json").read_text("utf-8"))
+    fastest = max(r["tokens_per_second"] for r in measured["rows"] if r["arm"].endswith(".V500000"))
+    assert f"{fastest:,.0f} tokens/s" in chart
+
+
 def test_every_benchmark_is_run_or_named_as_large():
     assert {line.partition(" ")[0] for line in COMMANDS} | LARGE == set(NAMES)
