@@ -14,11 +14,11 @@ from tests.system.commands import PLUGIN, ROOT, on_two_processes, succeed
 pytestmark = pytest.mark.system
 
 # 15 batches an epoch: in its last update there is none left for the second process.
-TRAINING = (
-    f"--user-dir {PLUGIN} --arch luong_lstm --embed-dim 8 --hidden-size 8 --dropout 0 --cpu "
-    "--optimizer adam --lr 0.01 --batch-size 8 "
+COMMON = (
+    f"--user-dir {PLUGIN} --dropout 0 --cpu --optimizer adam --lr 0.01 --batch-size 8 "
     "--no-progress-bar --num-workers 0 --disable-validation --no-epoch-checkpoints"
 ).split()
+TRAINING = [*COMMON, *["--arch", "luong_lstm", "--embed-dim", "8", "--hidden-size", "8"]]
 SAMPLED = ["--criterion", "sampled_softmax", "--num-sampled", "16"]
 PARTITIONED = ["--task", "translation_outlayers", "--criterion", "partition_softmax"]
 PARTITIONED += ["--partition-mode", "authors"]
@@ -90,6 +90,15 @@ def test_rows_updated_by_two_processes_equal_those_of_one_bit_for_bit(data, tmp_
     options = [*SAMPLED, "--optimizer", "lazy_adam", *UPDATES]
     succeed("train", data, *TRAINING, *options, "--update-freq", 2, "--save-dir", tmp_path / "one")
     torchrun(data, *options, "--save-dir", tmp_path / "two")
+    assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))
+
+
+def test_rows_of_a_tied_transformer_are_updated_alike_by_one_process_and_two(data, tmp_path):
+    """The padding of a tied table may be drawn as a class, and has moments from then on."""
+    options = [*COMMON, "--arch", "transformer_tiny_outlayers", "--output-layer", "tied"]
+    options += [*SAMPLED, "--optimizer", "lazy_adam", *UPDATES]
+    succeed("train", data, *options, "--update-freq", 2, "--save-dir", tmp_path / "one")
+    on_two_processes("train", data, *options, "--save-dir", tmp_path / "two")
     assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))
 
 
