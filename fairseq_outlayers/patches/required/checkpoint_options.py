@@ -77,7 +77,7 @@ def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_interpolations(options: Any) -> None:
     _Opened.options = options
     for name, value in _values(options):
-        if isinstance(value, str) and "${" in value + _literal(value):
+        if isinstance(value, str) and ("${" in value or "${" in _literal(value)):
             raise UserError(
                 f"{_Opened.path} was not loaded: its option {_option(name)} is {value[:60]!r}, an "
                 "omegaconf interpolation, which fairseq never saves. Use a checkpoint from a "

@@ -91,7 +91,8 @@ def _saving_first(stock: Callable[..., Any]) -> Callable[..., Any]:
         alone = self.data_parallel_world_size == 1 and iterator is not None
         if alone and signals.received() is not None and getattr(self, SECURED, None) != updates:
             setattr(self, SECURED, updates)
-            checkpoint_utils.save_checkpoint(self.cfg.checkpoint, self, iterator, None)
+            cfg = _with_last(self.cfg.checkpoint)
+            checkpoint_utils.save_checkpoint(cfg, self, iterator, None)
         return stock(self, *args, **kwargs)
 
     return valid_step
@@ -115,13 +116,19 @@ def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
     def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any) -> Any:
         if not getattr(trainer, LEAVING, False):
             return stock(cfg, trainer, epoch_itr, val_loss)
-        if cfg.no_last_checkpoints:  # needed to resume
-            cfg = copy.deepcopy(cfg)
-            cfg.no_last_checkpoints = False
+        cfg = _with_last(cfg)
         stock(cfg, trainer, epoch_itr, val_loss)
         _leave(cfg, trainer)
 
     return save_checkpoint
+
+
+def _with_last(cfg: Any) -> Any:
+    """Options that save ``checkpoint_last.pt``, which is needed to resume."""
+    if cfg.no_last_checkpoints:
+        cfg = copy.deepcopy(cfg)
+        cfg.no_last_checkpoints = False
+    return cfg
 
 
 def _leave(cfg: Any, trainer: Any) -> NoReturn:

@@ -12,19 +12,21 @@ from fairseq_outlayers.patches.required import stop_signals
 
 @pytest.fixture
 def saves(monkeypatch):
-    """Updates at which a checkpoint was saved."""
+    """Updates at which it was saved, whether without ``checkpoint_last.pt``, and the losses."""
     found = []
     monkeypatch.setattr(
         checkpoint_utils,
         "save_checkpoint",
-        lambda cfg, trainer, iterator, loss: found.append((trainer.get_num_updates(), loss)),
+        lambda cfg, trainer, iterator, loss: found.append(
+            (trainer.get_num_updates(), cfg.no_last_checkpoints, loss)
+        ),
     )
     return found
 
 
 def trainer(processes=1, **attributes):
     return SimpleNamespace(
-        cfg=SimpleNamespace(checkpoint=None),
+        cfg=SimpleNamespace(checkpoint=SimpleNamespace(no_last_checkpoints=True)),
         data_parallel_world_size=processes,
         get_num_updates=lambda: 7,
         **attributes,
@@ -44,7 +46,7 @@ def validate(trained, batches, monkeypatch, signal_at=None):
 
 def test_a_signal_during_validation_saves_once(saves, monkeypatch):
     validate(trainer(**{stop_signals.ITERATOR: object()}), 5, monkeypatch, signal_at=2)
-    assert saves == [(7, None)]
+    assert saves == [(7, False, None)]
 
 
 def test_without_a_signal_validation_saves_nothing(saves, monkeypatch):
