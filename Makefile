@@ -21,9 +21,10 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 CHECKS := $(addprefix tests/unit/patches/required/test_,hostile_options.py literal_options.py \
-	safe_checkpoints.py atomic_checkpoint.py resumed_batches.py) tests/unit/checkpoints \
+	safe_checkpoints.py whole_checkpoints.py atomic_checkpoint.py resumed_batches.py \
+	stop_signals.py rank_watch.py) tests/unit/checkpoints \
 	tests/unit/models/test_dictionary_check.py \
-	$(addprefix tests/system/test_,signals.py resuming.py data_parallel.py)
+	$(addprefix tests/system/test_,signals.py resuming.py save_folder.py data_parallel.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutation faults soak gpu check format system lock clean
