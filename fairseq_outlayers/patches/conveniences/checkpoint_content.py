@@ -39,6 +39,7 @@ def apply() -> None:
     replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_known_parts)
     replace_once(checkpoint_utils, "load_model_ensemble_and_task", _usable)
     replace_once(FairseqOptimizer, "load_state_dict", _fitting)
+    replace_once(checkpoint_utils, "load_checkpoint", _with_fitting_shapes)
 
 
 def _with_known_parts(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,18 +106,28 @@ def _fitting(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            result = stock(self, state_dict, *args, **kwargs)
+            return stock(self, state_dict, *args, **kwargs)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise UserError(
                 f"the optimizer's state in the checkpoint is damaged, or of another optimizer "
                 f"({str(error)[:150]}): {RESET}"
             ) from error
-        wrong = _other_shape(getattr(self.optimizer, "state", {}))
+
+    return load_state_dict
+
+
+def _with_fitting_shapes(stock: Callable[..., Any]) -> Callable[..., Any]:
+    # Last, because other sizes of a model or of partitions have lines of their own.
+    @functools.wraps(stock)
+    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
+        result = stock(cfg, trainer, **passthrough_args)
+        optimizer = getattr(getattr(trainer, "optimizer", None), "optimizer", None)
+        wrong = _other_shape(getattr(optimizer, "state", {}))
         if wrong is not None:
             raise UserError(f"the optimizer's state in the checkpoint {wrong}: {RESET}")
         return result
 
-    return load_state_dict
+    return load_checkpoint
 
 
 def _other_shape(states: Any) -> Optional[str]:
