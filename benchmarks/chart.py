@@ -62,8 +62,7 @@ def draw(measured: dict, path: Path) -> None:
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(bottom=0)
     axes.grid(axis="y")
-    when = "Software" if path.suffix == ".png" else "Date"  # left out: files are reproducible
-    figure.savefig(path, dpi=style.PIXELS, metadata={when: None})
+    style.save(figure, path)
 
 
 def main() -> None:

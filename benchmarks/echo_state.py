@@ -11,7 +11,6 @@ backward pass, without parameters and frozen weights, counting each storage once
 """
 
 import argparse
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -166,13 +165,10 @@ def compare(options: argparse.Namespace) -> list[dict]:
     """A row per arm: tokens per second, and ratios to the first arm in each round."""
     arms = {name: Arm(name, options) for name in ARMS}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in arms}
-    order, shuffler = list(arms), random.Random(0)
-    for number in range(options.rounds + 1):
-        shuffler.shuffle(order)
-        for name in order:
-            taken = arms[name].step()
-            if number > 0:  # the first round is a warm-up
-                times[name].append(taken)
+    for number, name in turns.in_turns(arms, options.rounds + 1):
+        taken = arms[name].step()
+        if number > 0:  # the first round is a warm-up
+            times[name].append(taken)
     first, tokens = next(iter(arms)), options.sentences * options.length
     rows = []
     for name, taken in times.items():

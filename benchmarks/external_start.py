@@ -9,7 +9,6 @@ batch: `without` has a dictionary of the trained words only, `with` has all word
 
 import argparse
 import json
-import random
 import subprocess
 import sys
 import time
@@ -110,13 +109,11 @@ def main() -> None:
         return
     write_table(options.work, options.words, options.trained, options.dimensions)
     runs: dict[str, list[dict]] = {"without": [], "with": []}
-    shuffler = random.Random(0)
-    for _ in range(options.rounds):
-        for name, found in shuffler.sample(list(runs.items()), len(runs)):
-            command = [sys.executable, __file__, "--child", name, "--work", str(options.work)]
-            command += ["--trained", str(options.trained), "--device", options.device]
-            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            found.append(json.loads(output.splitlines()[-1]))
+    for _, name in turns.in_turns(runs, options.rounds):
+        command = [sys.executable, __file__, "--child", name, "--work", str(options.work)]
+        command += ["--trained", str(options.trained), "--device", options.device]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        runs[name].append(json.loads(output.splitlines()[-1]))
     print("| arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB |")
     print("|---|---|---|---|---|---|")
     rows = []

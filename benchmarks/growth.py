@@ -12,6 +12,7 @@ milliseconds of every point and the exponent of a power law fitted to each serie
 """
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -133,7 +134,7 @@ def draw(rows: list[dict], path: Path) -> None:
     panels[0].set_ylabel("milliseconds per update")
     panels[0].yaxis.set_major_formatter("{x:,.0f}")
     figure.suptitle(_title(rows), x=0.01, ha="left", fontsize=style.TITLE)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    style.save(figure, path)
     print(path)
 
 
@@ -155,6 +156,9 @@ def _short(number: int) -> str:
 def main() -> None:
     """Measure, print a table, write the results."""
     options = parse_arguments()
+    if options.redraw:
+        draw(json.loads(options.redraw.read_text(encoding="utf-8"))["rows"], options.chart)
+        return
     torch.set_num_threads(options.threads)
     print("| update | varied | milliseconds | exponent |\n|---|---|---|---|")
     rows = measure(options)
@@ -174,9 +178,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--chart", type=Path, help="image file to write")
+    parser.add_argument("--chart", type=Path, help="image file to write: .svg or .png")
+    parser.add_argument("--redraw", type=Path, metavar="JSON", help="only draw --chart from a file")
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/growth.json"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.redraw and not options.chart:
+        parser.error("--redraw needs --chart")
+    return options
 
 
 if __name__ == "__main__":

@@ -130,7 +130,8 @@ def main() -> None:
         slow = kind == "stock" and size > settings.slow_above
         updates = settings.slow_updates if slow else settings.updates
         options = {name: options_of(kind, settings)}
-        return speed.of_training(options, str(data[size]), runs, updates)(name, number)
+        stock = [name] if kind == "stock" else []
+        return speed.of_training(options, str(data[size]), runs, updates, stock)(name, number)
 
     found = speed.take_turns(list(arms), settings.rounds, measured)
     rows = []

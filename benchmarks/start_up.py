@@ -6,7 +6,6 @@ Each arm is a new Python process. The arms alternate, in an order shuffled every
 """
 
 import argparse
-import random
 import resource
 import subprocess
 import sys
@@ -42,12 +41,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/start_up.json"))
     options = parser.parse_args()
     taken: dict[str, list[float]] = {name: [] for name in ARMS}
-    shuffler = random.Random(0)
-    for number in range(options.rounds + 1):
-        for name, arguments in shuffler.sample(list(ARMS.items()), len(ARMS)):
-            seconds = processor_seconds(arguments)
-            if number > 0:  # the first round fills the page cache
-                taken[name].append(seconds)
+    for number, name in turns.in_turns(ARMS, options.rounds + 1):
+        used = processor_seconds(ARMS[name])
+        if number > 0:  # the first round fills the page cache
+            taken[name].append(used)
     print("| arm | processor seconds | by those of fairseq |")
     print("|---|---|---|")
     rows = []

@@ -1,7 +1,6 @@
 """Alternating measurements of arms in one process, and their result files."""
 
 import argparse
-import random
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from torch.utils import _pytree as pytree
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipes.lab import measurements
+from recipes.lab.measurements import in_turns
 
 FEWEST_ROUNDS = 5
 # Measurements of every call of `take_turns`, for the file.
@@ -31,19 +31,15 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
     times: dict[Any, list[float]] = {name: [] for name in arms}
     processor: dict[Any, list[float]] = {name: [] for name in arms}
     memory: dict[Any, float] = dict.fromkeys(arms, 0.0)
-    order = list(arms)
-    shuffler = random.Random(0)
-    for number in range(rounds + 1):
-        shuffler.shuffle(order)
-        for name in order:
-            synchronise(forget_peak=True)
-            clock, of_processor = time.perf_counter(), time.process_time()
-            arms[name]()
-            synchronise()
-            if number > 0:  # the first round is a warm-up
-                times[name].append(time.perf_counter() - clock)
-                processor[name].append(time.process_time() - of_processor)
-                memory[name] = max(memory[name], _peak_megabytes())
+    for number, name in in_turns(arms, rounds + 1):
+        synchronise(forget_peak=True)
+        clock, of_processor = time.perf_counter(), time.process_time()
+        arms[name]()
+        synchronise()
+        if number > 0:  # the first round is a warm-up
+            times[name].append(time.perf_counter() - clock)
+            processor[name].append(time.process_time() - of_processor)
+            memory[name] = max(memory[name], _peak_megabytes())
     for name, seconds in times.items():
         _taken.append(
             {

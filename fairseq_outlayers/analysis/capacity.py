@@ -119,6 +119,7 @@ class LayerCapacity(NamedTuple):
 class Comparison(NamedTuple):
     """All output layers at given sizes."""
 
+    bounds: Optional[Tuple[int, int]]  # of eq. 17
     layers: List[LayerCapacity]
     refused: List[str]  # why a layer cannot have these sizes
     by_words: List[str]  # layers whose parameters depend on the words
@@ -126,7 +127,7 @@ class Comparison(NamedTuple):
 
 def compare(factory: ModelFactory, joint_dims: List[int]) -> Comparison:
     """Every output layer, with every ``d_j`` where it has one."""
-    found = Comparison([], [], [])
+    found = Comparison(joint_dim_bounds(factory.sizes), [], [], [])
     for name, layer in OUTPUT_LAYERS.items():
         if layer.depends_on_words:
             found.by_words.append(name)
@@ -135,15 +136,16 @@ def compare(factory: ModelFactory, joint_dims: List[int]) -> Comparison:
         dims: Sequence[Optional[int]] = joint_dims if has_joint_dim else [None]
         for joint_dim in dims:
             try:
-                found.layers.append(_layer_capacity(factory, name, joint_dim))
+                found.layers.append(_layer_capacity(factory, name, joint_dim, found.bounds))
             except UserError as error:
                 found.refused.append(str(error))
     return found
 
 
-def _layer_capacity(factory: ModelFactory, name: str, joint_dim: Optional[int]) -> LayerCapacity:
+def _layer_capacity(
+    factory: ModelFactory, name: str, joint_dim: Optional[int], bounds: Optional[Tuple[int, int]]
+) -> LayerCapacity:
     options = {} if joint_dim is None else {"joint_dim": joint_dim}
     capacity = CAPACITIES[name](factory.sizes, joint_dim or 0) if name in CAPACITIES else None
-    bounds = joint_dim_bounds(factory.sizes)
     within = joint_dim is None or (bounds is not None and bounds[0] <= joint_dim <= bounds[1])
     return LayerCapacity(name, joint_dim, capacity, factory.counts(name, **options), within)

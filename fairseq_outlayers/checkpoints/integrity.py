@@ -5,17 +5,14 @@ compare: a flipped bit or a zeroed block silently changes weights. Files in torc
 1.6 have no checksums and are not checked.
 """
 
-import re
 import zipfile
 from pathlib import Path
 from typing import List, Optional
 
+from fairseq_outlayers.checkpoints.names import shard_of
 from fairseq_outlayers.errors import UserError
 
 CHUNK = 1 << 20  # bytes
-# fairseq's names of checkpoints (save_checkpoint in its checkpoint_utils.py); the group is the
-# suffix of a shard.
-NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
 
 
 def require_whole(path: str) -> None:
@@ -77,7 +74,7 @@ def newest_whole_beside(path: str) -> Optional[str]:
     others: List[Path] = [
         other
         for other in damaged.parent.glob("*.pt")
-        if _shard_of(other) == (_shard_of(damaged) or "")
+        if shard_of(other.name) == (shard_of(damaged.name) or "")
         # Skip hard links to the same file.
         and other.is_file()
         and not (damaged.exists() and other.samefile(damaged))
@@ -86,9 +83,3 @@ def newest_whole_beside(path: str) -> Optional[str]:
         if zipfile.is_zipfile(other) and damage(str(other)) is None:
             return str(other)
     return None
-
-
-def _shard_of(path: Path) -> Optional[str]:
-    """The suffix of a shard, "" for a whole checkpoint; None if fairseq gives no such name."""
-    found = NAME.fullmatch(path.name)
-    return found and (found[1] or "")

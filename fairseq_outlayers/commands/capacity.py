@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print capacity and parameters of every output layer, and the range of d_j of eq. 17."""
-    from fairseq_outlayers.analysis.capacity import ModelFactory, Sizes, compare, joint_dim_bounds
+    from fairseq_outlayers.analysis.capacity import ModelFactory, Sizes, compare
 
     sizes = Sizes(options.num_classes, options.embed_dim, options.hidden_size)
     factory = ModelFactory(sizes, options.source_classes or sizes.classes, options.layers)
@@ -83,8 +83,7 @@ def run(options: argparse.Namespace) -> None:
         for layer in found.layers
     ]
     print(table([("output layer", "d_j", "capacity C", "parameters", "whole model", ""), *rows]))
-    bounds = joint_dim_bounds(sizes)
-    holds = f"{bounds[0]:,} <= d_j <= {bounds[1]:,}" if bounds else "no d_j at all"
+    holds = "{:,} <= d_j <= {:,}".format(*found.bounds) if found.bounds else "no d_j at all"
     print(f"\nC_bilinear <= C_joint <= C_linear (Pappas et al. 2018, eq. 17) holds for {holds}")
     for reason in found.refused:
         print(f"not built: {reason}")

@@ -5,10 +5,13 @@ parallel corpus. A "\\r" before "\\n" (files from Windows) and a byte order mark
 file are dropped.
 """
 
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple, Union
 
 from fairseq_outlayers.errors import UserError
+
+BOM = BOM_UTF8.decode()  # the byte order mark in decoded text
 
 
 def read_lines(path: Union[str, Path]) -> Iterator[str]:
@@ -26,9 +29,7 @@ def read_lines(path: Union[str, Path]) -> Iterator[str]:
         with open(path, "rb") as file:
             for number, raw in enumerate(file, start=1):
                 raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-                yield _decode(
-                    raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, path, number
-                )
+                yield _decode(raw.removeprefix(BOM_UTF8) if number == 1 else raw, path, number)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
 

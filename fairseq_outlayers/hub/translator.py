@@ -151,10 +151,11 @@ class Translator(TrainedModels):
     ) -> Iterator[Translation]:
         while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
             ids = [self._source_ids(text) for text in sentences]
-            order = [n for n in range(len(ids)) if len(ids[n]) > 1]  # the others are </s> alone
-            order.sort(key=lambda n: len(ids[n]), reverse=True)
-            empty = set(range(len(ids))) - set(order)
-            results = {n: self._without_words(ids[n], generator) for n in empty}
+            order = sorted(range(len(ids)), key=lambda n: len(ids[n]), reverse=True)
+            results: Dict[int, Translation] = {}
+            while order and len(ids[order[-1]]) == 1:  # </s> alone
+                number = order.pop()
+                results[number] = self._without_words(ids[number], generator)
             for start in range(0, len(order), batch_size):
                 numbers = order[start : start + batch_size]
                 found = self._search([ids[n] for n in numbers], generator)

@@ -66,10 +66,12 @@ class SubwordLM(NotCompiled, FairseqLanguageModel):
     with `--composition word`.
     """
 
+    gates = 4  # of its recurrent cells, to estimate its size
+
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "SubwordLM":
         dictionary, size = task.target_dictionary, cfg.hidden_size
-        check_model(cfg, class_of(cfg), task, gates=4)
+        check_model(cfg, class_of(cfg), task, cls.gates)
         check_same_words(task)
         check_tie(cfg)
         embedding: Any = (

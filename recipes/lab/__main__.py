@@ -102,7 +102,7 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
     if not Path(data).is_dir():
         raise UserError(f"no {data}: run 00_prepare.sh first")
     updates, rounds = (recipe.settings.whole(f"SPEED_{what}") for what in ("UPDATES", "ROUNDS"))
-    measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates)
+    measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates, recipe.stock)
     rows = speed.take_turns(list(groups), rounds, measure)
     speed.write(output, rows, groups, "tokens_per_second", 0)
     return 0

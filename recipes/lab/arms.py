@@ -66,6 +66,7 @@ class Arm:
         words: its description in tables.
         data: output folder of fairseq-preprocess.
         train: options for fairseq-train.
+        stock: whether fairseq runs without this package and its patches.
         goes_on_from: an arm whose best checkpoint initializes it.
         tuning: whether it is a run for choosing a setting.
     """
@@ -76,6 +77,7 @@ class Arm:
     test: TranslationTest | PerplexityTest
     train: tuple[str, ...] = ()
     decoding: Decoding | None = None
+    stock: bool = False
     goes_on_from: str = ""
     tuning: bool = False
 
@@ -110,6 +112,7 @@ class Recipe:
         declared: default and meaning of each of its own settings.
         folder: in results/, if not the name of the recipe.
         schedule: options that must be equal for arms to be compared.
+        stock: arms that run fairseq without this package and its patches.
     """
 
     declared: ClassVar[Declared] = {}
@@ -117,6 +120,7 @@ class Recipe:
     title = ""
     speed_file = "speed.json"
     schedule: ClassVar[tuple[str, ...]] = schedules.OPTIONS
+    stock: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         environment = os.environ if environment is None else environment

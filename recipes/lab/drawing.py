@@ -15,8 +15,8 @@ def save(chart: Chart, path: Path) -> list[Path]:
     """Save a chart as PATH.svg and PATH.png."""
     figure = draw(chart)
     files = [path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png")]
-    figure.savefig(files[0], metadata={"Date": None, "Creator": None})
-    figure.savefig(files[1], dpi=style.PIXELS, metadata={"Software": None})
+    for file in files:
+        style.save(figure, file)
     return files
 
 

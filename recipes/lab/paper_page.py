@@ -42,31 +42,32 @@ def generated(
     found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
 ) -> list[str]:
     """The generated part."""
-    lines = ["## What the paper says, and what we see", ""]
-    if found.paper:
-        lines += [found.paper, ""]
-    lines += verdicts(found.claims)
+    lines = ["## What the paper says, and what we see", "", found.paper, ""]
+    if not found.paper:
+        lines = ["## What we see", ""]
+    lines += verdicts(found.claims, "the paper's claim" if found.paper else "claim")
     for name, chart in found.charts.items():
         if name in drawn:
             lines += ["", f"![{chart.title}]({name}.png)"]
     if found.compared:
         lines += ["", *(f"- {row.sentence()}" for row in found.compared)]
-    lines += ["", "## Why it may differ from the paper", ""]
+    lines += ["", f"## {'Why it may differ from the paper' if found.paper else 'Settings'}", ""]
     lines += [f"- {line}" for line in (*found.why, *since(entries))]
-    lines += ["", "## What we would use", "", *(f"- {line}" for line in found.advice)]
-    if not found.advice:
-        lines.append("Nothing is decided yet: see the verdicts.")
+    if found.paper:
+        advice = [f"- {line}" for line in found.advice]
+        advice = advice or ["Nothing is decided yet: see the verdicts."]
+        lines += ["", "## What we would use", "", *advice]
     lines += ["", "## Commands", "", "```bash", f"recipes/{recipe.name}/run.sh"]
     lines += [f"python -m recipes.lab report {recipe.name}   # this part, tables and figures"]
     lines += ["```", "", "Every inequality with its numbers: [claims.md](claims.md)."]
     return lines
 
 
-def verdicts(claims: Sequence[Claim]) -> list[str]:
+def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:
     """A row per claim that has results; the others in one line."""
     tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
     others = [c for c in claims if c not in tried]
-    lines = ["| the paper's claim | here | inequalities |", "|---|---|---|"]
+    lines = [f"| {heading} | here | inequalities |", "|---|---|---|"]
     lines += [f"| {c.number}. {c.text} | **{c.verdict}** | {counts(c)} |" for c in tried]
     if others:
         numbers = ", ".join(str(claim.number) for claim in others)

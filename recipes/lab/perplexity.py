@@ -24,9 +24,9 @@ class Perplexity:
         """The part of the setting that belongs to scoring."""
         return {"evaluate": shlex.join(self.options)}
 
-    def commands(self, common: list[str]) -> dict[str, list[str]]:
+    def commands(self, begin: process.Begin) -> dict[str, list[str]]:
         """The commands to run, by their names in the ledger."""
-        command = ["fairseq-eval-lm", *common, "--gen-subset"]
+        command = [*begin("fairseq-eval-lm"), "--gen-subset"]
         return {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:

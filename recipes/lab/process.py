@@ -13,6 +13,8 @@ from typing import IO, NamedTuple
 
 from recipes.lab import training_log
 
+Begin = Callable[[str], list[str]]  # the beginning of a command, from its name
+
 
 class Usage(NamedTuple):
     """Wall-clock seconds of a command, and megabytes of its largest process."""
@@ -102,7 +104,8 @@ def _ending_with_us(process: subprocess.Popen) -> Iterator[None]:
 def _failure(command: Sequence[str], code: int, log: Path) -> str:
     last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
     how = f"was ended by signal {-code}" if code < 0 else f"failed with code {code}"
-    return "\n".join([f"{command[0]} {how}; the end of {log}:", *(f"  | {line}" for line in last)])
+    name = next(word for word in command if word != "env" and "=" not in word)
+    return "\n".join([f"{name} {how}; the end of {log}:", *(f"  | {line}" for line in last)])
 
 
 def run(

@@ -31,7 +31,7 @@ class Tuning:
         """The part of the setting that belongs to scoring."""
         return {"kind": TUNING}
 
-    def commands(self, common: list[str]) -> dict[str, list[str]]:
+    def commands(self, begin: process.Begin) -> dict[str, list[str]]:
         """No commands except training."""
         return {}
 
@@ -60,6 +60,17 @@ def find_fairseq_commands() -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
+def fairseq(command: str, data: str, stock: bool = False) -> list[str]:
+    """The beginning of a command: fairseq with this package, or stock fairseq.
+
+    PyTorch 2.6 and later load the checkpoints of stock fairseq, which are pickles, only with the
+    environment variable.
+    """
+    if stock:
+        return ["env", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1", command, data]
+    return [command, data, "--user-dir", str(USER_DIR)]
+
+
 def relative(command: list[str]) -> str:
     """A command line with paths relative to the checkout."""
     return shlex.join(command).replace(f"{ledger.ROOT}/", "")
@@ -85,15 +96,17 @@ class Run:
         self.key = ledger.setting_key(self.setting)
         self.folder = place.runs / arm.name / f"seed{seed}-{self.key}"
         self.checkpoints = self.folder / "checkpoints"
-        common = [arm.data, "--user-dir", str(USER_DIR), "--seed", str(seed)]
         train = ["--save-dir", str(self.checkpoints), "--no-epoch-checkpoints"]
         train += ["--log-format", "json", *arm.train]
-        self.train_command = ["fairseq-train", *common, *train]
+        self.train_command = [*self._begin("fairseq-train"), *train]
         if self.parents:
             # The training command of the decoded model, of an ensemble that of the first.
             self.train_command = shlex.split(self.parents[0]["command"])
         best = ["--path", ":".join(self._models()), "--no-progress-bar"]
-        self.scoring_commands = self.score.commands([*common, *best])
+        self.scoring_commands = self.score.commands(lambda name: [*self._begin(name), *best])
+
+    def _begin(self, command: str) -> list[str]:
+        return [*fairseq(command, self.arm.data, self.arm.stock), "--seed", str(self.seed)]
 
     def _parents(self) -> list[dict]:
         """Ledger lines of the arms that this one decodes."""
@@ -120,7 +133,8 @@ class Run:
         if decoding is None:
             folder = Path(self.arm.data)
             data = [*folder.glob("*.txt"), *folder.glob("*.bin")]
-            return {"data": ledger.fingerprint(data), "train": shlex.join(self.arm.train)}
+            stock = {"stock": True} if self.arm.stock else {}
+            return {"data": ledger.fingerprint(data), "train": shlex.join(self.arm.train), **stock}
         return {
             "of": {entry["arm"]: entry["key"] for entry in self.parents},
             "checkpoints": decoding.checkpoints,

@@ -4,13 +4,12 @@ Every round runs all of them in shuffled order. Other load of the machine affect
 so ratios within a round are more reliable than speeds.
 """
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from recipes.lab import measurements, process, training_log
-from recipes.lab.run_arm import USER_DIR, find_fairseq_commands
+from recipes.lab.run_arm import fairseq, find_fairseq_commands
 from recipes.lab.settings import UserError
 
 INTERVAL = 10  # updates per line of the log, or fewer, for at least two lines
@@ -30,13 +29,20 @@ def tokens_per_second(log: Path) -> float:
     return median(speeds[1:])
 
 
-def of_training(arms: Mapping[str, Sequence[str]], data: str, runs: Path, updates: int) -> Measure:
+def of_training(
+    arms: Mapping[str, Sequence[str]],
+    data: str,
+    runs: Path,
+    updates: int,
+    stock: Collection[str] = (),
+) -> Measure:
     """Training speed of arms.
 
     Args:
         arms: options by name; a folder in front of the options replaces ``data``.
         data: binarized data.
         runs: folder for the logs.
+        stock: arms that run fairseq without this package.
     """
     if updates < 2:
         raise UserError(f"SPEED_UPDATES={updates}: at least 2; the first is the warm-up")
@@ -44,8 +50,8 @@ def of_training(arms: Mapping[str, Sequence[str]], data: str, runs: Path, update
     def measure(name: str, number: int) -> tuple[float, float]:
         options = list(arms[name])
         own = bool(options) and not options[0].startswith("-")
-        command = ["fairseq-train", *([] if own else [data]), *options]
-        command += ["--user-dir", str(USER_DIR), "--seed", str(number), "--no-save"]
+        command = fairseq("fairseq-train", options.pop(0) if own else data, name in stock)
+        command += [*options, "--seed", str(number), "--no-save"]
         command += ["--max-update", str(updates), "--disable-validation", "--log-format", "json"]
         command += ["--log-interval", str(min(INTERVAL, updates // 2))]
         command += ["--save-dir", str(runs / "unused")]
@@ -68,11 +74,9 @@ def logged(
 def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict]:
     """A row each: medians over rounds, and the ratio to the first in each round."""
     find_fairseq_commands()
-    shuffler = random.Random(0)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
-    for number in range(1, rounds + 1):
-        for name in shuffler.sample(list(names), len(names)):
-            found[name].append(measure(name, number))
+    for number, name in measurements.in_turns(names, rounds):
+        found[name].append(measure(name, number + 1))
     speeds = {name: [speed for speed, _ in values] for name, values in found.items()}
     memory = {name: max(megabytes for _, megabytes in values) for name, values in found.items()}
     return summarise(speeds, memory)

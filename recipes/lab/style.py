@@ -2,6 +2,8 @@
 
 import logging
 import textwrap
+from pathlib import Path
+from typing import Any
 
 WIDTH = 7.2  # inches of a figure with one panel; a README shows about 860 pixels
 PANEL = 4.2  # inches of each panel, if there are several
@@ -51,6 +53,12 @@ def wrapped(text: str, inches: float, points: float, bold: bool = False) -> str:
     # Characters are a little over half as wide as high; bold ones are wider.
     width = (0.68 if bold else 0.58) * points
     return "\n".join(textwrap.wrap(text, int(inches * 72 / width)))
+
+
+def save(figure: Any, path: Path) -> None:
+    """Save a figure as SVG or PNG, without what changes from one drawing to the next."""
+    changing = {".svg": ("Date", "Creator"), ".png": ("Software",)}.get(path.suffix, ())
+    figure.savefig(path, dpi=PIXELS, metadata=dict.fromkeys(changing))
 
 
 def quiet() -> None:

@@ -38,10 +38,10 @@ class Translation:
             setting[f"{prefix}generate"] = shlex.join(shlex.split(test.generate))
         return setting
 
-    def commands(self, common: list[str]) -> dict[str, list[str]]:
+    def commands(self, begin: process.Begin) -> dict[str, list[str]]:
         """The commands to run, by their names in the ledger."""
         return {
-            f"{prefix}generate_command": ["fairseq-generate", *common, *shlex.split(test.generate)]
+            f"{prefix}generate_command": [*begin("fairseq-generate"), *shlex.split(test.generate)]
             for prefix, test in self.sets.items()
         }
 

@@ -13,12 +13,12 @@ MODULES = ("turns",)  # what the others share
 NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in MODULES)
 # All in one process, which imports PyTorch and fairseq once.
 SCRIPT = """
-import runpy, sys
-_, folder, *names = sys.argv
+import runpy, shlex, sys
+_, folder, *lines = sys.argv
 sys.path.insert(0, folder)
-for name in names:
-    sys.argv = [name, "--help"]
-    print("==", name)
+for line in lines:
+    sys.argv = name, *_ = shlex.split(line)
+    print("==", name, flush=True)
     try:
         runpy.run_path(f"{folder}/{name}.py", run_name="__main__")
     except SystemExit as stopped:
@@ -26,16 +26,23 @@ for name in names:
 """
 
 
+def run_all(lines, folder):
+    """Run benchmarks with their options in a folder; what they print."""
+    command = [sys.executable, "-c", SCRIPT, str(ROOT / "benchmarks"), *lines]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "COLUMNS": "100",
+                   "OMP_NUM_THREADS": "1"}  # fmt: skip
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def helps(tmp_path_factory):
     """What each prints for --help; run in a folder where nothing may appear."""
     folder = tmp_path_factory.mktemp("help")
-    command = [sys.executable, "-c", SCRIPT, str(ROOT / "benchmarks"), *NAMES]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "COLUMNS": "100"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    printed = run_all([f"{name} --help" for name in NAMES], folder)
     assert not list(folder.iterdir())
-    return dict(re.findall(r"^== (\w+)\n(.*?^exit 0$)", done.stdout, re.DOTALL | re.MULTILINE))
+    return dict(re.findall(r"^== (\w+)\n(.*?^exit 0$)", printed, re.DOTALL | re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -65,11 +65,13 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(name="tied", seed=1, epochs=3, force=False, ledger="ledger.jsonl", words="", **test):
+def run(
+    name="tied", seed=1, epochs=3, force=False, ledger="ledger.jsonl", words="", stock=False, **test
+):
     """Run an arm in a checkout; whether that went well."""
     test = {"generate": "--beam 5", "reference": "test.de", **test}
     train = ("--max-epoch", str(epochs))
-    arm = Arm(name, words, "data", TranslationTest(**test), train)
+    arm = Arm(name, words, "data", TranslationTest(**test), train, stock=stock)
     return execute(Run(arm, seed, Place(Path(ledger), Path("runs"))), force)
 
 

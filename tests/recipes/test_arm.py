@@ -30,6 +30,23 @@ def test_an_arm_leaves_one_complete_line(checkout):
     assert figures["train_peak_rss_mb"] > 0
 
 
+def test_a_stock_arm_runs_without_this_package_and_is_another_setting(checkout):
+    assert run(stock=True)
+    assert run()
+    stock, ours = ledger.read(Path("ledger.jsonl"))
+    assert stock["key"] != ours["key"]
+    for name in ("command", "generate_command"):
+        assert "--user-dir" in ours[name]
+        assert "--user-dir" not in stock[name]
+        assert stock[name].startswith("env TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 fairseq-")
+
+
+def test_a_failure_of_a_stock_arm_names_the_command(checkout, capsys):
+    Path("crash").touch()
+    assert not run(stock=True)
+    assert "fairseq-train failed with code 1" in capsys.readouterr().err
+
+
 def test_n_best_translations_are_scored_without_a_length_penalty_too(checkout):
     run()
     assert "bleu_tokenised_lenpen0" not in ledger.read(Path("ledger.jsonl"))[0]["figures"]

@@ -17,6 +17,8 @@ with open("calls", "a") as calls:
     print(value("--arch"), value("--seed"), file=calls)
 with open("folders", "a") as folders:
     print(sys.argv[1], file=folders)
+if "--user-dir" not in sys.argv:
+    pathlib.Path("stock").write_text(value("--arch"))
 speed = {{"stock": 100.0, "ours": 150.0}}[value("--arch")]
 for update in range(1, int(value("--max-update")) + 1):
     if update % int(value("--log-interval")) == 0:
@@ -37,7 +39,7 @@ def train(tmp_path, monkeypatch):
 
     def run(rounds=2, updates=20, arms=None):
         arms = arms or {"a": ["--arch", "stock"], "b": ["--arch", "ours"]}
-        measure = speed.of_training(arms, "data", Path("runs"), updates)
+        measure = speed.of_training(arms, "data", Path("runs"), updates, stock=["a"])
         rows = speed.take_turns(list(arms), rounds, measure)
         speed.write(Path("speed.json"), rows, arms, "tokens_per_second", 0)
 
@@ -52,6 +54,7 @@ def test_every_round_compares_the_arms_however_few_the_updates(train, updates):
     assert sorted(calls[2:]) == ["ours 2", "stock 2"]
     facts = json.loads(Path("speed.json").read_text())
     assert facts["arms"] == {"a": ["--arch", "stock"], "b": ["--arch", "ours"]}
+    assert Path("stock").read_text() == "stock"  # arm b runs with this package
     first, second = facts["rows"]
     assert first["rounds"] == [100.0, 100.0]
     assert second["ratios"] == [1.5, 1.5]

@@ -9,9 +9,8 @@ from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
 
+from fairseq_outlayers.formats.text import BOM
 from fairseq_outlayers.patches.replacing import replace_once
-
-MARK = "\ufeff"
 
 
 def apply() -> None:
@@ -24,7 +23,7 @@ def _without_mark(stock: Callable[..., Any]) -> Callable[..., Any]:
     def buffered_read(*args: Any, **kwargs: Any) -> Iterator[List[str]]:
         batches = stock(*args, **kwargs)
         for first in batches:
-            yield [first[0].removeprefix(MARK), *first[1:]] if first else first
+            yield [first[0].removeprefix(BOM), *first[1:]] if first else first
             yield from batches
 
     return buffered_read

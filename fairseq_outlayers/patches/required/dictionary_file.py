@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterable, Iterator
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.formats.dictionary import FILE_ATTRIBUTE
+from fairseq_outlayers.formats.text import BOM
 from fairseq_outlayers.patches.replacing import MARK
 
 
@@ -54,5 +55,5 @@ class _LineByLine:
     def _without_mark(self) -> Iterator[str]:
         lines = iter(self._file)
         for first in lines:
-            yield first.removeprefix("\ufeff")
+            yield first.removeprefix(BOM)
             yield from lines

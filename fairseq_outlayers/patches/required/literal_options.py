@@ -50,7 +50,8 @@ def evaluate_option(text: Any, *_: Any) -> Any:
             raise ValueError("it is not text")
         return evaluate(text)
     except ValueError as error:
-        shown = str(text) if len(str(text)) <= SHOWN else str(text)[:SHOWN] + "..."
+        shown = str(text)
+        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "..."
         raise UserError(
             f"{_source_of(text)} {shown!r} was not evaluated: {error}. Only numbers, strings, "
             "lists and arithmetic are allowed; use a checkpoint from a source that you trust."

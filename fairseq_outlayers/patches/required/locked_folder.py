@@ -12,7 +12,6 @@ fairseq/checkpoint_utils.py). The patch refuses that.
 
 import functools
 import os
-import re
 from typing import Any, Callable, List
 
 from fairseq import checkpoint_utils
@@ -21,10 +20,9 @@ from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.checkpoints import folder_lock
+from fairseq_outlayers.checkpoints.names import LAST, shard_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
-
-OF_AN_EARLIER_RUN = r"checkpoint(\d+|_\d+_\d+|_best|\.best_.*)\.pt"
 
 
 def apply() -> None:
@@ -56,7 +54,7 @@ def _saves_locally(options: Any) -> bool:
 def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
-        if _saves_locally(cfg) and cfg.restore_file == "checkpoint_last.pt":
+        if _saves_locally(cfg) and cfg.restore_file == LAST:
             suffix = trainer.checkpoint_suffix
             last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
             earlier = _earlier(cfg.save_dir)
@@ -72,6 +70,6 @@ def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _earlier(folder: str) -> List[str]:
-    """Checkpoints in a folder, oldest first."""
-    names = [name for name in os.listdir(folder) if re.fullmatch(OF_AN_EARLIER_RUN, name)]
+    """Checkpoints in a folder but the last, oldest first."""
+    names = [name for name in os.listdir(folder) if shard_of(name) == "" and name != LAST]
     return sorted(names, key=lambda name: os.path.getmtime(os.path.join(folder, name)))

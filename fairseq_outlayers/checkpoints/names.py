@@ -1,0 +1,14 @@
+"""The names that fairseq gives to checkpoints (``save_checkpoint`` in its checkpoint_utils.py)."""
+
+import re
+from typing import Optional
+
+# The group is the suffix of a shard.
+NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
+LAST = "checkpoint_last.pt"
+
+
+def shard_of(name: str) -> Optional[str]:
+    """The suffix of a shard, "" for a whole checkpoint; None if fairseq gives no such name."""
+    found = NAME.fullmatch(name)
+    return found and (found[1] or "")

@@ -1,0 +1,72 @@
+"""What the baseline should show: our models translate like fairseq's, and tying costs nothing."""
+
+from recipes.baseline_multi30k.arms import WORDS
+from recipes.lab import chart_parts
+from recipes.lab.arms import Recipe
+from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
+from recipes.lab.report import Findings
+from recipes.lab.runs import Runs
+from recipes.lab.summary import Compared
+
+FORM = None
+LABELS = {
+    "stock_lstm": "fairseq's LSTM",
+    "luong_linear": "our LSTM, linear",
+    "luong_tied": "our LSTM, tied",
+    "stock_transformer": "fairseq's Transformer",
+    "transformer_linear": "Transformer, linear",
+    "transformer_tied": "Transformer, tied",
+    "transformer_joint": "Transformer, joint",
+}
+PAIRS = (
+    ("luong_linear", "stock_lstm"),
+    ("luong_tied", "luong_linear"),
+    ("transformer_linear", "stock_transformer"),
+    ("transformer_tied", "transformer_linear"),
+    ("transformer_joint", "transformer_tied"),
+)
+
+
+def same_size(runs: Runs, one: str, other: str) -> Part:
+    """Whether two models have the same number of parameters."""
+    inequality = f"parameters({one}) = parameters({other})"
+    sizes = [runs.figure(arm, "parameters") for arm in (one, other) if arm in runs]
+    if len(sizes) < 2:
+        return exact(inequality, None)
+    return exact(inequality, sizes[0] == sizes[1], "{:,.0f}, {:,.0f}".format(*sizes))
+
+
+def claims_of(runs: Runs) -> list[Claim]:
+    """The claims with their verdicts."""
+    lstm = ("luong_linear", "stock_lstm")
+    found = {
+        "Our LSTM translates at least as well as fairseq's of the same size":
+            [at_least(runs, *lstm), same_size(runs, *lstm)],
+        "With `linear`, which adds class biases, fairseq's Transformer translates as without us":
+            [about_equal(runs, "transformer_linear", "stock_transformer")],
+        "Weight tying translates as well as `linear`":
+            [at_least(runs, f"{family}_tied", f"{family}_linear")
+             for family in ("luong", "transformer")],
+        "`joint` translates at least as well as `tied`":
+            [at_least(runs, "transformer_joint", "transformer_tied")],
+    }  # fmt: skip
+    return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
+
+
+def find(recipe: Recipe, runs: Runs) -> Findings:
+    """Verdicts and BLEU of every model."""
+    view = runs.alike(list(WORDS), least=2) or runs
+    rows = sorted(chart_parts.bleu_rows(view, LABELS), key=lambda row: -row.value)
+    title = f"Best: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
+    below = chart_parts.note(view, list(LABELS))
+    compared = []
+    for one, other in PAIRS:
+        if one in view and other in view and (found := view.difference({one: 1, other: -1})):
+            compared.append(Compared(LABELS[one], LABELS[other], "BLEU", found))
+    return Findings(
+        recipe.title,
+        claims_of(view),
+        charts={"bleu": chart_parts.rows_chart(title, "BLEU, test set", rows, below)},
+        name="Baseline",
+        compared=compared,
+    )
