@@ -42,6 +42,12 @@ def succeed(command, *options, **keywords):
     return result
 
 
+def prepare(script, *options):
+    """Run a program of data_prep that must succeed."""
+    path = ROOT / "data_prep" / f"{script}.py"
+    subprocess.run([sys.executable, path, *map(str, options)], check=True, capture_output=True)
+
+
 def on_two_processes(command, *options, each=lambda rank: []):
     """Run a command in two processes of one group, as torchrun starts them; stdout of rank 0.
 

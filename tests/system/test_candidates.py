@@ -1,13 +1,11 @@
 """Candidate lists from text to translation, through the commands."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from tests.system.backwards import generate, translations
-from tests.system.commands import PLUGIN, ROOT, run, succeed
+from tests.system.commands import PLUGIN, prepare, run, succeed
 
 pytestmark = pytest.mark.system
 
@@ -15,11 +13,6 @@ pytestmark = pytest.mark.system
 @pytest.fixture(scope="module")
 def data(backwards_data):
     return backwards_data
-
-
-def prepare(script, *options):
-    path = ROOT / "data_prep" / f"{script}.py"
-    subprocess.run([sys.executable, path, *map(str, options)], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

@@ -46,12 +46,13 @@ def test_translation_models_score_as_before(arch, layer, tmp_path):
         pytest.skip("needs equal sizes of embeddings and states")
     path = with_biases(save_checkpoint(tmp_path, arch, output_layer=layer))
     exported = export_checkpoint(path, tmp_path / "out" / "model.pt")
-    assert exported.difference < 1e-5
+    # Bilinear scores reach 400 here, where float32 numbers lie 3e-5 apart.
+    assert exported.difference < (4e-5 if layer == "bilinear" else 1e-5)
     assert exported.needs_plugin == (arch != "transformer_outlayers")
     for one, other in zip(
         load(path).score(PAIRS), load(tmp_path / "out" / "model.pt").score(PAIRS), strict=True
     ):
-        assert one.tokens == pytest.approx(other.tokens, abs=1e-5)
+        assert one.tokens == pytest.approx(other.tokens, rel=1e-6, abs=1e-5)
 
 
 @pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers"])
