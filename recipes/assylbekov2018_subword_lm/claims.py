@@ -164,7 +164,7 @@ def against_words(runs: Runs) -> Iterator[Compared]:
         if found:
             ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
             saved = Estimate(*ends, found.seeds)
-            yield Compared(figures.plain(model), "Word, RE", "% of the perplexity saved", saved,
+            yield Compared(figures.plain(model), "Word (RE)", "% of the perplexity saved", saved,
                            margin=1.0, form="+.1f")  # fmt: skip
 
 

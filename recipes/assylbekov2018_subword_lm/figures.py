@@ -18,16 +18,22 @@ from recipes.lab.runs import Runs
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
 TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",
         "re_rw": "RE+RW"}  # fmt: skip
+LAYERS = {"E": "units", "P": "projection", "C": "convolutions", "1": "highway 1",
+          "2": "highway 2"}  # fmt: skip
 BASE = "word_re"
 COMPONENTS = "components for 80%"
 NEAR_START = 0.25  # gates are initialized to 0.12 by a bias of -2
-NOTE = "RE: vectors of the units reused at the output; RW: the layers above them."
+NOTE = (
+    "In parentheses: what the output reuses of the input. RE: the units' vectors; RW: the layers"
+    " above them."
+)
 
 
 def plain(model: str) -> str:
     """An arm's name in words, without the data."""
     kind, _, tie = model.partition("_")
-    return f"{MODELS.get(kind, kind)}, {TIES.get(tie, f'tied {tie}')}"
+    reused = TIES.get(tie) or " + ".join(LAYERS.get(letter, letter) for letter in tie)
+    return f"{MODELS.get(kind, kind)} ({reused})"
 
 
 def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
@@ -59,10 +65,10 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
     if not rows:
         return Chart("", [])
     best, size = rows[0], runs.figure(base, "parameters")
-    title = f"{best.label} changes Word+RE's perplexity by {best.value:+.1f}%"
+    title = f"Lowest perplexity: {best.label}, {best.value:+.1f}% from Word (RE)"
     if size and sizes[best.label]:
         title += f", with {sizes[best.label] / size:.0%} of its parameters"
-    x = f"difference in test perplexity from Word+RE's {runs.figure(base, 'test_ppl'):.0f}, %"
+    x = f"difference in test perplexity from Word (RE), {runs.figure(base, 'test_ppl'):.0f}, %"
     seeds = chart_parts.seeds_of(runs, [base])
     below = f"{NOTE} {seeds}; bars, if any, are over seeds; smaller is better."
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
@@ -127,7 +133,7 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
         )  # fmt: skip
     ratios, values = zip(*((x, saved.value) for x, saved in found.values()), strict=True)
     value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
-    title = "What MorphSum+RE+RW saves against Word+RE "
+    title = "What MorphSum (RE+RW) saves against Word (RE) "
     title += "grows" if value > gain.STRONG else "does not grow"
     title += f" with the type-token ratio (correlation {value:+.2f})"
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
