@@ -17,7 +17,8 @@ from fairseq_outlayers.analysis.sentence_details import (
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines
-from fairseq_outlayers.hub.translator import Translation, Translator
+from fairseq_outlayers.hub.translation import Translation
+from fairseq_outlayers.hub.translator import Translator
 
 
 class System(NamedTuple):

@@ -11,7 +11,8 @@ from torch import Tensor
 from fairseq_outlayers.analysis.neighbours import nearest_of_each
 from fairseq_outlayers.checkpoints.loading import is_word
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
-from fairseq_outlayers.hub.translator import Translation, Translator
+from fairseq_outlayers.hub.translation import Translation
+from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 

@@ -2,7 +2,8 @@
 
 from fairseq_outlayers.hub.language_model import Continuation, LanguageModel, TextScore
 from fairseq_outlayers.hub.loading import load
-from fairseq_outlayers.hub.translator import PairScore, Translation, Translator
+from fairseq_outlayers.hub.translation import PairScore, Translation
+from fairseq_outlayers.hub.translator import Translator
 
 __all__ = [
     "Continuation",

@@ -1,8 +1,7 @@
 """Translation models in Python."""
 
 import itertools
-import math
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from fairseq import utils
@@ -11,59 +10,9 @@ from tqdm import tqdm
 
 from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
 from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
+from fairseq_outlayers.hub.translation import PairScore, Translation
 
 READ_AHEAD = 16  # batches sorted by length together
-
-
-class Translation(NamedTuple):
-    """The best hypothesis for a sentence.
-
-    Attributes:
-        text: plain, if tokenizer and BPE are known.
-        score: log-probability in nats, divided by length to the power of the length penalty; over
-            candidates it is renormalized, and does not compare with scores over all words.
-        source, target: units, without ``</s>``.
-        alignment: for each target unit the index of the source unit with the most attention;
-            empty if the model returns no attention.
-        attention: ``(len(source) + 1, len(target) + 1)``, the last row and column being
-            ``</s>``; or None.
-        candidates: target units that the search could choose from, or None for all.
-        replaced: positions in ``target`` of words that replace ``<unk>`` (``unk_replacement``).
-    """
-
-    text: str
-    score: float
-    source: List[str]
-    target: List[str]
-    alignment: List[int]
-    attention: Optional[Tensor]
-    candidates: Optional[List[str]]
-    replaced: List[int]
-
-    def misses(self, reference: Iterable[str]) -> List[str]:
-        """The units of a reference that the search could not choose."""
-        if self.candidates is None:
-            return []
-        known = set(self.candidates)
-        return [unit for unit in reference if unit not in known]
-
-
-class PairScore(NamedTuple):
-    """The log-probability of a given translation.
-
-    Attributes:
-        score: log-probability in nats over all words, including ``</s>``.
-        tokens: log-probabilities of every unit and of ``</s>``.
-        target: the units; ``<unk>`` for units not in the dictionary.
-    """
-
-    score: float
-    tokens: List[float]
-    target: List[str]
-
-    @property
-    def perplexity(self) -> float:
-        return math.exp(-self.score / len(self.tokens))
 
 
 class Translator(TrainedModels):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from recipes.lab import ledger, scoring, table
+from recipes.lab.comparison import Comparison, paired_bootstrap
 from recipes.lab.runs import Runs
 from recipes.lab.settings import UserError
 
@@ -116,7 +117,7 @@ def test_the_paired_bootstrap_equals_the_sacrebleu_command(tmp_path):
     command += ["--paired-bs", "--paired-bs-n", "1000", "-m", "bleu", "-tok", "none", "-f", "json"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     expected = {line["system"]: line["BLEU"]["p_value"] for line in json.loads(shown.stdout)[1:]}
-    found = table.paired_bootstrap(first, references, others, tokenised=True)
+    found = paired_bootstrap(first, references, others, tokenised=True)
     assert list(found.values()) == pytest.approx(list(expected.values()))
     assert found["far"] < 0.05 < found["near"]
 
@@ -125,7 +126,7 @@ def test_equal_systems_are_never_called_different():
     references, lines = sentences("first", 0.3)
     nothing = ["x"] * SENTENCES
     for system in (lines, nothing):
-        found = table.paired_bootstrap(system, references, {"same": system}, tokenised=True)
+        found = paired_bootstrap(system, references, {"same": system}, tokenised=True)
         assert found == {"same": 1.0}
 
 
@@ -133,7 +134,7 @@ def test_rows_are_tested_against_the_first_with_the_same_seed(results):
     for seed in (1, 2):
         add(results, "base", seed, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0, wrong=0.1)
-    comparison = table.Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    comparison = Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
     assert list(comparison.p_values) == ["ours"]
     assert list(comparison.p_values["ours"]) == [1]
     assert comparison.p_values["ours"][1] < 0.01
@@ -181,7 +182,7 @@ def test_a_set_of_which_nothing_was_run_makes_no_file(results, capsys):
 def test_translations_left_on_another_machine_are_said_to_be_missing(results):
     add(results, "base", 1, 10.0, wrong=0.4)
     add(results, "ours", 1, 20.0)
-    comparison = table.Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    comparison = Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
     assert comparison.problems == ["ours, seed 1: no hypotheses on this machine"]
 
 
