@@ -22,7 +22,7 @@ LAYERS = {"E": "units", "P": "projection", "C": "convolutions", "1": "highway 1"
           "2": "highway 2"}  # fmt: skip
 BASE = "word_re"
 COMPONENTS = "components for 80%"
-NEAR_START = 0.25  # gates are initialized to 0.12 by a bias of -2
+START = 0.12  # of the gates, by a bias of -2
 NOTE = (
     "In parentheses: what the output reuses of the input. RE: the units' vectors; RW: the layers"
     " above them."
@@ -86,14 +86,11 @@ def gates(found: Sequence[Sequence[Mapping]]) -> Chart:
         model = plain(one["model"].partition(".")[2])
         side = "" if one["side"] == "both" else f", {one['side']}"
         rows.append(Row(f"{model}{side}", one["mean"], series=f"highway layer {one['layer'][2:]}"))
-    means = {kind: [row.value for row in rows if row.label.startswith(kind)]
-             for kind in ("MorphSum", "SylConcat")}  # fmt: skip
     title = "Transform gates"
-    if all(means.values()):
-        first, second = (sum(values) / len(values) for values in means.values())
-        title = f"Mean gates: MorphSum {first:.2f}, SylConcat {second:.2f}"
-        if max(first, second) < NEAR_START:
-            title += ", hardly above their start at 0.12"
+    if rows:
+        values = [row.value for row in rows]
+        title = f"Mean transform gates lie between {min(values):.2f} and {max(values):.2f}"
+        title += f"; they start at {START}"
     below = "One seed. A gate of 0 hands the units' vector on as it is, 1 transforms it."
     return Chart(title, [Rows("mean transform gate", rows, form=".2f")], below)
 
@@ -121,7 +118,7 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
     Args:
         found: by data set, the ratio and the share saved.
     """
-    if len(found) < 2:
+    if len(gain.over_all_classes(found)) < 2:
         return Chart("", [])
     points = []
     for data, (x, saved) in found.items():
@@ -131,14 +128,18 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
             Series("", [x], [100 * saved.value], *ends, "points", [language(data)],
                    "sampled" if data.endswith(".sampled") else "all classes")
         )  # fmt: skip
-    ratios, values = zip(*((x, saved.value) for x, saved in found.values()), strict=True)
+    pairs = [(x, saved.value) for x, saved in gain.over_all_classes(found).values()]
+    ratios, values = zip(*pairs, strict=True)
     value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
     title = "What MorphSum (RE+RW) saves against Word (RE) "
     title += "grows" if value > gain.STRONG else "does not grow"
     title += f" with the type-token ratio (correlation {value:+.2f})"
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
-    least = min(saved.seeds for _, saved in found.values())
-    return Chart(title, [panel], f"At least {least} seed a point. Above 0 morphs are better.")
+    seeds = sorted({saved.seeds for _, saved in found.values()})
+    words = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
+    below = f"Seeds of each point: {words}. Above 0 morphs are better. "
+    below += "Correlation: of the points that are not sampled."
+    return Chart(title, [panel], below)
 
 
 def language(data: str) -> str:

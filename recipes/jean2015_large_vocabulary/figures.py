@@ -84,7 +84,9 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     below = chart_parts.note(view, ["shortlist", *systems])
     if not rows or view.bleu("shortlist") is None:
         rows = chart_parts.bleu_rows(view, labels)
-        return chart_parts.rows_chart("BLEU of what was run so far", Y, rows, below)
+        best = max(rows, key=lambda row: row.value, default=None)
+        words = f"Best so far: {best.label}, {best.value:.1f} BLEU" if best else ""
+        return chart_parts.rows_chart(words, Y, rows, below)
     best = max(rows, key=lambda row: row.value)
     words = f"{best.label}: {best.value:+.1f} BLEU against the short list's"
     words = f"{words[0].upper()}{words[1:]} {view.bleu('shortlist'):.1f}"
@@ -105,7 +107,10 @@ def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
 def by_frequent(runs: Runs, per_word: int) -> Chart:
     """A curve per model that was decoded with several K; a line for LV over all words."""
     series, ticks, shown = [], set(), []
-    for model in sorted({arm.split(".")[0] for arm in runs.arms}):
+    models = sorted({arm.split(".")[0] for arm in runs.arms})
+    every = [one for model in models for one in lists_of(runs, model) if one.per_word == per_word]
+    runs = runs.alike(list(map(str, every)), least=2) or runs
+    for model in models:
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
         if len(lists) > 1:
             series.append(points(runs, MODELS.get(model, model), lists, "frequent"))
@@ -132,7 +137,9 @@ def best_of(series: Sequence[Series], name: str) -> str:
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
     """A curve of LV, and points for decodings with UNK replacement."""
-    lists = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
+    every = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
+    runs = runs.alike(list(map(str, every)), least=2) or runs
+    lists = [one for one in every if str(one) in runs]
     series = []
     if len(lists) > 1:
         series.append(points(runs, "partitions", lists, "per_word"))
@@ -141,9 +148,10 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
             for one in lists
             if (found := chart_parts.bleu_of(runs, f"{one}.unk2"))
         }
-        values = chart_parts.columns(list(replaced.values()))
-        label = "unknown words\nreplaced"
-        series.append(Series(label, list(replaced), *values, style="points"))
+        if len(replaced) > 1:
+            values = chart_parts.columns(list(replaced.values()))
+            label = "unknown words\nreplaced"
+            series.append(Series(label, list(replaced), *values, style="points"))
     x = f"K', translations of each source word (K = {frequent:,})"
     panel = Panel(x, Y, series, ticks=[one.per_word for one in lists])
     return Chart(best_of(series, "K'"), [panel], chart_parts.note(runs, list(map(str, lists))))

@@ -95,11 +95,11 @@ def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:
         return f"{kind}: BLEU against training time"
     best = max(points, key=lambda point: point[2].value)
     quick = min(points, key=lambda point: point[1])
-    words = f"{kind}: {best[0]}, {best[2].value:.1f} BLEU after {best[1]:.0f} minutes, best"
+    words = f"{kind}: best, {best[0]} with {best[2].value:.1f} BLEU"
     if best == quick:
-        return f"{words} and soonest"
+        return f"{words}, which also trained for the shortest time"
     share = quick[2].value / best[2].value if best[2].value else 0
-    return f"{words}; {quick[0]}, {share:.0%} of that after {quick[1]:.0f}"
+    return f"{words}; shortest training, {quick[0]} with {share:.0%} of that"
 
 
 def verdict_in_words(found: Estimate, unit: str = "BLEU") -> str:

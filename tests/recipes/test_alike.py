@@ -2,6 +2,7 @@
 
 import pytest
 
+from recipes.jean2015_large_vocabulary import figures
 from recipes.lab import claims, ledger, table
 from recipes.lab.claims import NOT_RUN
 from recipes.lab.runs import Runs
@@ -78,3 +79,17 @@ def test_rows_of_the_table_are_compared_with_a_first_row_like_them(fill):
     short = Runs(entries[:4], "tokenised").difference({"b": 1, "a": -1})
     assert found.differences["b"] == short
     assert found.problems == ["c: trained or decoded otherwise than the first row"]
+
+
+def test_a_curve_over_candidate_lists_has_points_of_one_schedule(fill):
+    lists = [("lv.k500.kp10", 0.1), ("lv.k2000.kp10", 0.2), ("lv.k2000.kp20", 0.3)]
+    lines = [(arm, LONG, LIMIT, 0.0) for arm, _ in lists[:2]]
+    _, runs = fill(*((arm, SHORT, LIMIT, wrong) for arm, wrong in lists), *lines)
+    by_k, by_k_prime = figures.by_frequent(runs, 10), figures.by_per_word(runs, 2000)
+    assert [list(chart.panels[0].series[0].x) for chart in (by_k, by_k_prime)] == [
+        [500, 2000], [10, 20],
+    ]  # fmt: skip
+    assert min(by_k.panels[0].series[0].y) > 99
+    assert max(by_k_prime.panels[0].series[0].y) < 90
+    assert "at most 15 epochs" in by_k.note
+    assert "at most 5 epochs" in by_k_prime.note

@@ -30,6 +30,9 @@ class Scores(Runs):
     def __contains__(self, arm):
         return arm in self.scores
 
+    def alike(self, arms, least=None):
+        return self
+
     def figure(self, arm, name):
         return None
 
@@ -207,9 +210,9 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
         "bleu_by_k.png",
     ]
     assert charts["bleu_by_k"].title.startswith("K = 8 is best, 22.0 BLEU")
-    scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20}
+    scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20, "lv.k4.kp10.unk2": 22}
     chart = figures.by_per_word(runs, 4)
     curve, replaced = chart.panels[0].series
-    assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1], [20])
+    assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1, 10], [20, 22])
     assert curve.low == pytest.approx([17.9, 20.9])
     assert chart.title == "K' = 10 is best, 21.0 BLEU; the worst value costs 3.0"
