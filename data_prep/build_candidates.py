@@ -7,6 +7,7 @@ decoding. With --dev-source and --dev-target, reports the coverage of a referenc
 
 import argparse
 import itertools
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from candidate_coverage import CoverageReport
 from candidate_files import RankedTranslations
 from common import CommandParser, positive_int, refuse_idle, run
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import DictionaryFile
+from fairseq_outlayers.formats.dictionary import SPECIALS, DictionaryFile
 from fairseq_outlayers.formats.lexicon import Lexicon, read_table
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
+from fairseq_outlayers.formats.units import segmentation_of
 
 FREQUENT, REPORT_FREQUENT, REPORT_PER_WORD = 100, [1000, 2000, 4000], [0, 1, 10, 20]
 EXAMPLE = """example:
@@ -55,10 +57,23 @@ def describe(
     ]
     listed = int((np.diff(translations.offsets) > 0).sum())
     return (
-        f"{listed:,} of {len(source.symbols) - 4:,} source words have translations, "
+        f"{listed:,} of {len(source.symbols) - len(SPECIALS):,} source words have translations, "
         f"{len(translations.targets) / max(listed, 1):.1f} on average; of the lexicon's words, "
         f"{unknown[0]:,} source and {unknown[1]:,} target words are not in the dictionaries"
     )
+
+
+def warn_of_words(options: argparse.Namespace, lexicon: Lexicon, source: DictionaryFile) -> None:
+    """Warn about a lexicon of words beside a dictionary of subword units, or the reverse."""
+    symbols = source.symbols[len(SPECIALS) :]
+    kinds = [segmentation_of(words) for words in (symbols, lexicon.source_words)]
+    if kinds[0] != kinds[1]:
+        names = [kind or "whole words" for kind in kinds]
+        print(
+            f"warning: {options.source_dictionary} has {names[0]}, {options.lexicon} {names[1]}: "
+            "build the lexicon from the text that was binarized",
+            file=sys.stderr,
+        )
 
 
 def report_coverage(
@@ -192,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{options.lexicon}: no entry is in both dictionaries; build it from the text of the "
             "dictionaries"
         )
+    warn_of_words(options, lexicon, source)
     if options.dev_source is not None:
         report_coverage(options, source, target, translations)
     write(options, source, target, translations)

@@ -19,6 +19,7 @@ from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
 IMPROBABLE = -1e4  # a logit
+MOST = 1e-4  # change of a log-probability
 VERSION = "dictionary_version"  # fingerprints of dictionaries, which fairseq does not know
 
 
@@ -67,7 +68,7 @@ def export_checkpoint(
     weights = _weights(model, target, baked, is_stock)
     target.load_state_dict(weights, strict=False)
     difference = _difference(model, target.eval(), task)
-    if difference > 1e-3:
+    if difference > MOST:
         raise UserError(
             f"{path}: the exported model's scores differ by {difference:.2g}: not written"
         )

@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.units import segmentation_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,12 @@ class TextProcessor:
             ),
         )
         if made.bpe is None:
-            made.marker = _marker(task.target_dictionary)
+            dictionary = task.target_dictionary
+            made.marker = segmentation_of(dictionary.symbols[dictionary.nspecial :])
             if made.marker is not None:
                 logger.warning(
-                    "the dictionary has units of %s, but the checkpoint stores no codes: pass "
-                    "segmented text, or bpe=%r and bpe_codes=FILE",
+                    "the dictionary has units of %s, but the checkpoint stores no codes: text must "
+                    "be segmented already (or load(..., bpe=%r, bpe_codes=FILE))",
                     made.marker,
                     made.marker,
                 )
@@ -91,10 +93,3 @@ def _choice(config: Any, kind: str, name: Optional[str], options: Any = ()) -> A
     if name is None:
         return config.get(kind)
     return OmegaConf.create({"_name": name, **dict(options)})
-
-
-def _marker(dictionary: Any) -> Optional[str]:
-    words = dictionary.symbols[dictionary.nspecial :]
-    if any(word.endswith("@@") for word in words):
-        return "subword_nmt"
-    return "sentencepiece" if any(word.startswith("▁") for word in words) else None

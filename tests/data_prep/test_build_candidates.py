@@ -195,6 +195,18 @@ def test_bad_files_are_named_and_nothing_is_written(
     assert not (files / "out.npz").exists()
 
 
+@pytest.mark.parametrize(
+    ("dictionary", "warning"),
+    [("b 9\na 8\n", ""), ("b@@ 9\na 8\n", "dict.s has subword_nmt, lexicon whole words: build")],
+)
+def test_a_lexicon_of_words_beside_subword_units_is_warned_of(dictionary, warning, files, command):
+    (files / "dict.s").write_text(dictionary)
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz")
+    assert done.returncode == 0
+    assert warning in done.stderr
+    assert bool(done.stderr) == bool(warning)
+
+
 def test_a_report_beyond_the_file_is_refused(files, command):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 5,
                    "--dev-source", "dev.s", "--dev-target", "dev.t",

@@ -56,7 +56,7 @@ function modelBlock(views, model, firstSource) {
   const from = Object.fromEntries(view.replaced.map((k) => [k, view.source[view.alignment[k]]]));
   const line = lineOfWords(view.target, marks, from);
   const scores = make("p", { class: "scores" }, `chrF ${view.chrf.toFixed(1)}`);
-  scores.append(make("span", { title: "log-probability in nats, divided by the length" }, ` log P ${view.score.toFixed(3)}`));
+  scores.append(make("span", { title: "log-probability in nats, divided by the length to the power of the length penalty" }, ` log P / unit ${view.score.toFixed(3)}`));
   if (data.models.length > 1) scores.append(` ${marks.changed.length} changed`);
   const block = make("section", { class: "side" }, modelName(model), line, scores);
   let source = firstSource;

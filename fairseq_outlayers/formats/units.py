@@ -1,0 +1,14 @@
+"""Subword units, recognized by their marks."""
+
+from typing import Iterable, Optional
+
+
+def segmentation_of(words: Iterable[str]) -> Optional[str]:
+    """fairseq's ``--bpe`` of units: ``subword_nmt`` or ``sentencepiece``; None for words."""
+    found = None
+    for word in words:
+        if word.endswith("@@"):
+            return "subword_nmt"
+        if word.startswith("▁"):
+            found = "sentencepiece"
+    return found
