@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from common import CommandParser, positive_int, progress, run
-from coverage import Coverage, failures
+from coverage import NONE, Coverage, failures
 from extraction import SPECIALS, Extraction
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import write_dictionary
 from fairseq_outlayers.formats.external_table_writer import (
     PRECISIONS,
@@ -68,6 +69,11 @@ def extract(options: argparse.Namespace) -> None:
         extraction.read(options.limit)
         for counts in (training, *texts.values()):
             extraction.add_other_forms(counts)
+        if all(extraction.source(word) == NONE for word in training):
+            raise UserError(
+                f"{options.vectors}: has no word of {options.train}; check the language of the "
+                "vectors, and how the text is tokenized"
+            )
         norms = extraction.add_shared_rows()
         rows = len(extraction.rows)
         table.finish(rows)

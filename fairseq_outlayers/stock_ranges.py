@@ -7,7 +7,7 @@ below does. It is checked after ``parse_args_and_arch`` has parsed the command l
 """
 
 import math
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.optim.betas import parse_betas
@@ -73,6 +73,7 @@ STOCK: Dict[str, Range] = {
     "weight_decay": FROM_ZERO,
     "momentum": FROM_ZERO,
     "adadelta_rho": SHARE,
+    "adadelta_eps": Range(above=0),
     "power": FROM_ZERO,
     "min_lr": FINITE,
     "total_num_update": FROM_ONE,
@@ -130,7 +131,13 @@ STOCK: Dict[str, Range] = {
 
 
 # Numbers that fairseq's parser leaves as texts, because they may refer to other options.
-TEXTS = ("max_tokens_valid", "batch_size_valid", "decoder_input_dim", "decoder_output_dim")
+TEXTS: Dict[str, Callable[[str], float]] = {
+    "max_tokens_valid": int,
+    "batch_size_valid": int,
+    "decoder_input_dim": int,
+    "decoder_output_dim": int,
+    "total_num_update": float,
+}
 REFERENCE = "${"
 
 
@@ -145,7 +152,7 @@ def check_stock_ranges(options: Any) -> None:
     for name, value in vars(options).items():
         limits, option = STOCK.get(name), f"--{name.replace('_', '-')}"
         if name in TEXTS and isinstance(value, str) and not value.startswith(REFERENCE):
-            value = _whole_number(option, value)
+            value = _number(option, value, TEXTS[name])
         if value == [] and limits is not None:
             raise UserError(f"{option} has no value: must be {limits}")
         for number in value if isinstance(value, list) else [value]:
@@ -160,11 +167,12 @@ def check_stock_ranges(options: Any) -> None:
     _check_batches(options)
 
 
-def _whole_number(option: str, text: str) -> int:
+def _number(option: str, text: str, kind: Callable[[str], float]) -> float:
     try:
-        return int(text)
+        return kind(text)
     except ValueError as error:
-        raise UserError(f"{option} {text!r}: must be a whole number") from error
+        what = "whole number" if kind is int else "number"
+        raise UserError(f"{option} {text!r}: must be a {what}") from error
 
 
 def _check_decoding(options: Any) -> None:

@@ -148,6 +148,8 @@ class ColumnIterator(iterators.EpochBatchIterator):
         options: of fairseq's ``EpochBatchIterator``.
     """
 
+    has_all_batches = False  # but those of one worker
+
     def __init__(self, windows: ColumnWindows, **options: Any):
         self.carried = CarriedState()
         super().__init__(

@@ -327,3 +327,10 @@ def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_p
         file.write(b"1 " * 5_000_000)
     with pytest.raises(UserError, match=r"first.vec.gz:1: "):
         TextVectors(path, has_header=True)
+
+
+def test_vectors_without_a_word_of_the_text_are_refused(texts, extract, one_error_line):
+    (texts / "train").write_text("andere sprache\n")
+    line = one_error_line(extract())
+    assert "v.vec: has no word of train; check the language" in line
+    assert not (texts / "out.npy").exists()

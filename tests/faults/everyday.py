@@ -95,6 +95,27 @@ def training() -> Iterator[Case]:
         ),
         world.TRAIN_LM.replace("charcnn", "morphsum"),
     )
+    yield Case(
+        "train, data folders of other dictionaries", nothing, train.replace("bin", "bin:ext", 1)
+    )
+    yield Case(
+        "train, resumed within an epoch with a smaller batch",
+        nothing,
+        f"{train} --restore-file model.pt --max-tokens 100 --max-update 9",
+    )
+    yield Case(
+        "train, a schedule of no updates",
+        nothing,
+        f"{train} --lr-scheduler polynomial_decay --total-num-update 0",
+    )
+    yield Case(
+        "train, adaptive loss with the usual wrapper",
+        nothing,
+        train.replace(
+            "luong_lstm --embed-dim 8 --hidden-size 8 --dropout 0",
+            "transformer_tiny --adaptive-softmax-cutoff 5",
+        ).replace("full_softmax", "adaptive_loss"),
+    )
     yield Case("train, no optimizer", nothing, train.replace("--optimizer adam", ""))
     yield Case(
         "train, language model of translations", nothing, world.TRAIN_LM.replace("lm", "bin", 1)

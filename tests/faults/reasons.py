@@ -25,6 +25,9 @@ NO_TEXT = "^error: bin: no binarized text named {}: "
 WRONG_WORDS = "^error: train.xx: the dictionary has none of its first .* words"
 # Patterns of lines, for cases in which a file or an option would not tell the reason.
 SAYS = {
+    "train, data folders of other dictionaries": "^error: ext/dict.xx.txt: another dictionary than",
+    "train, resumed within an epoch with a smaller batch": "other batches .another --max-tokens",
+    "train, adaptive loss with the usual wrapper": "needs --ddp-backend legacy_ddp",
     **{
         f"checkpoint has one parameter {more}, {reader}": f"{said} key.s. in state_dict: "
         for more, said in (("less", "Missing"), ("more", "Unexpected"))

@@ -5,8 +5,8 @@ replaces any cause by "Cannot load model parameters from checkpoint …; please 
 architectures match" (fairseq issues 307 and 4590). The patch is an exception hook: if a
 :class:`UserError` is anywhere in the chain of exceptions, it prints only that message, and
 likewise one line for mistakes that fairseq detects (``patches/conveniences/stock_mistakes.py``).
-Ctrl-C prints ``interrupted``. Other exceptions are shown as before. The exit status is 1, after
-Ctrl-C 130.
+Ctrl-C prints ``interrupted``. If the reader of the output ends (``| head``), nothing is printed.
+Other exceptions are shown as before. The exit status is 1, after Ctrl-C 130.
 
 ``OUTLAYERS_TRACEBACK=1`` shows full tracebacks. The hook does not apply to ``fairseq-hydra-train``
 (hydra prints its own traceback) or to processes that fairseq spawns for several devices, whose
@@ -56,12 +56,24 @@ def _line_for(error: Exception) -> Optional[str]:
     return lost_rank(error) or told_plainly(error)
 
 
+def _nobody_reads() -> bool:
+    """Whether standard output is a closed pipe; then also keep Python from writing at exit."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
 def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:
     def show(kind: type, error: BaseException, traceback: Any) -> None:
         # Exception only: a KeyboardInterrupt may have a UserError in its chain.
         line = _line_for(error) if isinstance(error, Exception) else None
         if isinstance(error, KeyboardInterrupt):
             line = "interrupted"
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            return
         if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
             former(kind, error, traceback)
         else:

@@ -4,7 +4,7 @@
 ``--arch transformer_iwslt_de_en``, ``--output-layer`` is as unknown as a misspelling, and the error
 follows two hundred lines of usage. The patch leaves out the usage, and adds for our options which
 architecture, criterion or task takes them, and for others and for choices the most similar known
-name. It also checks ranges of numbers right after parsing.
+name. It also checks values and data folders right after parsing.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.stock_ranges import check_stock_ranges
@@ -55,6 +56,7 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
             raise UserError("no checkpoint: give its path as --path")
         check_stock_ranges(namespace)
         check_stock_texts(namespace)
+        check_data_folders(namespace)
         return parsed
 
     return parse_args_and_arch

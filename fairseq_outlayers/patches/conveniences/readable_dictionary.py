@@ -13,6 +13,7 @@ from fairseq.data import Dictionary
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
+MOST = 2**62  # of a count; their sum is a 64-bit integer in samplers
 REMEDY = "make it again with fairseq-preprocess, or pass the data folder of the training"
 
 
@@ -39,6 +40,9 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
             raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
         if len(self) == size:
             raise UserError(f"{f}: has no words; {REMEDY}")
+        for word, count in zip(self.symbols[size:], self.count[size:], strict=True):
+            if not 0 <= count <= MOST:
+                raise UserError(f"{f}: {word!r} has the count {str(count)[:20]}; {REMEDY}")
         return result
 
     return add_from_file

@@ -90,6 +90,10 @@ SAID: Dict[str, str] = {
     r"Expected one of cpu, cuda.* at start of device string: (.*)": (
         "{1}: no such device: give cpu, cuda or cuda:NUMBER"
     ),
+    r"AdaptiveLoss is not compatible": "--criterion adaptive_loss needs --ddp-backend legacy_ddp",
+    r"cannot specify cutoff larger than vocab size": (
+        "--adaptive-softmax-cutoff: must be below the number of target words"
+    ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk does not work in this version of fairseq: use --task translation_outlayers "
         "--unk-replacement copy, or dictionary with --unk-dictionary"
@@ -134,6 +138,7 @@ DIVIDING = ("_main", "reduce_metrics")
 # Messages that name an option are usually about user mistakes.
 NAMES_AN_OPTION = r"(?s)^(?=[^\n]*--[a-z][a-z-]+)([^\n{]{10,300}?)(?:: \{|[.!]?$)"
 
+NUMPY_NUMBER = r"np\.\w+\(([-+.\de]+)\)"  # as numpy 2 writes one
 MISSING = r"No such file or directory: '(.*)'"
 NO_DICTIONARY = (
     "{}: no such file: check that the data folder is that of fairseq-preprocess and matches --task "
@@ -147,7 +152,8 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
     Args:
         command: arguments of the command line; by default this program's.
     """
-    missing = re.search(MISSING, str(error))
+    text = re.sub(NUMPY_NUMBER, r"\1", str(error))
+    missing = re.search(MISSING, text)
     if missing is not None:
         return _missing(missing[1], command or sys.argv[1:])
     if isinstance(error, OSError):
@@ -155,7 +161,7 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
         if line is not None:
             return line
     for said, instead in SAID.items():
-        found = re.search(said, str(error))
+        found = re.search(said, text)
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)

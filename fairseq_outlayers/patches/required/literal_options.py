@@ -20,6 +20,7 @@ import sys
 from typing import Any, Callable
 
 from fairseq.data import fasta_dataset
+from omegaconf import DictConfig, ListConfig
 
 from fairseq_outlayers.checkpoints.literals import evaluate
 from fairseq_outlayers.errors import UserError
@@ -27,7 +28,7 @@ from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.patches.required import checkpoint_options
 
 SHOWN = 60  # characters of a refused value
-CONTAINERS = (list, tuple, dict, set)
+CONTAINERS = (list, tuple, dict, set, ListConfig, DictConfig)
 
 
 def apply() -> None:

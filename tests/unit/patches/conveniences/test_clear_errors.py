@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -97,3 +98,16 @@ def test_an_interruption_is_one_line(capsys, hook):
             raise KeyboardInterrupt from None
 
     assert shown(capsys, interrupt, hook) == "error: interrupted\n"
+
+
+def test_nothing_is_printed_when_nobody_reads_the_output(capsys, hook, monkeypatch, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+
+        def into_a_closed_pipe():
+            print("a line", flush=True)
+
+        assert shown(capsys, into_a_closed_pipe, hook) == ""
+        print("at exit", flush=True)  # goes nowhere, without an error

@@ -14,6 +14,7 @@ from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import what_is_wrong
+from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_words import check_words
 from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
@@ -28,12 +29,35 @@ from tests.conftest import make_dictionary
         (b"a\n", "'a' has no count"),
         (b"a many\n", "'a' has no count"),
         (b"\xff\xfe 3\n", "not UTF-8 text"),
+        (b"a 3\nb -5\n", "'b' has the count -5"),
+        (b"a " + b"9" * 400 + b"\n", "'a' has the count 99999999999999999999;"),
     ],
 )
 def test_a_dictionary_that_is_none_is_refused_by_its_name(tmp_path, content, message):
     (tmp_path / "dict.de.txt").write_bytes(content)
     with pytest.raises(UserError, match=f"dict.de.txt: {message}"):
         Dictionary.load(str(tmp_path / "dict.de.txt"))
+
+
+def folders(tmp_path, *dictionaries):
+    for number, text in enumerate(dictionaries):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "dict.de.txt").write_text(text)
+    return argparse.Namespace(
+        data=":".join(str(tmp_path / str(n)) for n in range(len(dictionaries)))
+    )
+
+
+def test_data_folders_of_different_dictionaries_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"2/dict.de.txt: another dictionary than .*0/dict.de.txt"):
+        check_data_folders(folders(tmp_path, "a 3\nb 2\n", "a 9\nb 7\n", "b 3\na 2\n"))
+
+
+def test_data_folders_of_one_dictionary_are_read_as_ever(tmp_path):
+    check_data_folders(folders(tmp_path, "a 3\nb 2\n", "a 9\nb 7\n"))
+    (tmp_path / "1" / "dict.de.txt").unlink()  # not read by fairseq
+    check_data_folders(argparse.Namespace(data=f"{tmp_path / '0'}:{tmp_path / '1'}"))
+    check_data_folders(argparse.Namespace(data="nowhere"))
 
 
 MARKED = b"\xef\xbb\xbf"

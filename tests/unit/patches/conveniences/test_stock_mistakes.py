@@ -175,3 +175,11 @@ def test_every_remedy_has_the_groups_that_it_names():
         named = {int(number) for number in re.findall(r"\{(\d)\}", instead)}
         # 0 is all that was said, groups included.
         assert named == {0} or named == set(range(1, re.compile(said).groups + 1)), said
+
+
+def test_numbers_of_numpy_are_printed_as_numbers():
+    error = Exception(
+        "Size of sample #0 is invalid (=(np.int64(101), np.int64(0))) since "
+        "max_positions=(100, 100), skip this example with --skip-invalid-size-inputs-valid-test"
+    )
+    assert "((101, 0) tokens, at most (100, 100))" in told_plainly(error)

@@ -13,6 +13,7 @@ import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.models.fconv import FConvModel
+from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.required.literal_options import evaluate_option
@@ -111,6 +112,12 @@ def test_values_that_omegaconf_would_compute_are_refused_by_option(tmp_path, val
     torch.save(state, path)
     with pytest.raises(UserError, match=r"a\.pt was not loaded: its option --\S+ is .*omegaconf"):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
+
+
+@pytest.mark.parametrize("container", [["__import__('os')"], {"a": 1}])
+def test_a_container_of_a_checkpoint_is_refused_and_not_evaluated(container):
+    with pytest.raises(UserError, match="it is not text"):
+        evaluate_option(OmegaConf.create(container))
 
 
 def test_a_path_that_a_shell_would_run_is_refused(tmp_path):

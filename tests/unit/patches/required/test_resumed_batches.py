@@ -39,9 +39,8 @@ class Sentences(FairseqDataset):
 
 def iterator(epoch, dataset=None, task=None, **options):
     task = task or FairseqTask(None)
-    return task.get_batch_iterator(
-        dataset or Sentences(), max_tokens=30, seed=7, epoch=epoch, **options
-    )
+    options = {"max_tokens": 30, "seed": 7, **options}
+    return task.get_batch_iterator(dataset or Sentences(), epoch=epoch, **options)
 
 
 def epochs(number, **options):
