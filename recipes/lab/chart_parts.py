@@ -62,7 +62,7 @@ def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
 
 
 def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
-    """BLEU against training time, and validation perplexity over time if known."""
+    """BLEU against training time, and validation perplexity by updates if known."""
     view = runs.alike(list(labels), least=2) or runs
     here = {arm: label for arm, label in labels.items() if arm in view}
     minutes = {arm: training_curves.minutes(view.entry(arm)) for arm in here}
@@ -78,14 +78,15 @@ def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
     curves = []
     for arm, label in here.items():
         history = training_curves.of(view.entry(arm))
-        x, y = ([one[k] for one in history] for k in ("seconds", "valid_ppl"))
+        x, y = ([one[k] for one in history] for k in ("updates", "valid_ppl"))
         if x:
-            curves.append(Series(label, [s / 60 for s in x], y, style="line"))
-    x = "minutes of training"
-    panels = [Panel(x, "BLEU, test set", named, from_zero=True)]
+            curves.append(Series(label, x, y, style="line"))
+    panels = [Panel("minutes of training", "BLEU, test set", named, from_zero=True)]
     if len(curves) > 1:
-        panels.append(Panel(x, "validation perplexity", curves, y_scale="log", from_zero=True))
-    shared_machine = "times are of a machine that did other work as well"
+        panels.append(
+            Panel("updates", "validation perplexity", curves, y_scale="log", from_zero=True)
+        )
+    shared_machine = "minutes do not compare: the machine did other work as well"
     return Chart(time_title(points, kind), panels, note(view, list(here), shared_machine), False)
 
 
