@@ -250,11 +250,11 @@ def against_free_vectors(arms: Arms) -> Iterator[Compared]:
         for name in (arms.chosen_joint(direction), arms.name("tied", direction)):
             found = arms.runs.difference({name: 1, base: -1}) if name in arms.runs else None
             if found and base in arms.runs:
-                words = figures.plain(name.split(".")[2])
+                words = f"{figures.in_words(direction)}: {figures.plain(name.split('.')[2])}"
                 part = at_least(arms.runs, name, base)
                 _, _, more = part.numbers.partition("; ")
-                yield Compared(f"{direction}: {words}", figures.plain("nmt"), "BLEU", found,
-                               judged=part.verdict, more=f"; {more}" if more else "")  # fmt: skip
+                yield Compared(words, figures.plain("nmt"), "BLEU", found, judged=part.verdict,
+                               more=f"; {more}" if more else "")  # fmt: skip
 
 
 def advice(arms: Arms) -> list[str]:
@@ -265,8 +265,8 @@ def advice(arms: Arms) -> list[str]:
         part = at_least(arms.runs, joint, base)
         if part.verdict in (HOLDS, FAILS):
             words = "use" if part.verdict == HOLDS else "do not use"
-            lines.append(f"{direction}: {words} the {figures.plain(joint.split('.')[2])}: "
-                         f"{part.numbers}.")  # fmt: skip
+            where, layer = figures.in_words(direction), figures.plain(joint.split(".")[2])
+            lines.append(f"{where}: {words} the {layer}: {part.numbers}.")
     tied = [arms.name(model) for model in ("tied", "nmt")]
     view = arms.runs.alike(tied)
     sizes = [view.figure(arm, "parameters") for arm in tied] if view else []

@@ -25,6 +25,8 @@ MODELS = {
     "deep_residual": "deep residual map of words",
 }
 
+LANGUAGES = {"de": "German", "en": "English", "fi": "Finnish"}
+
 
 def plain(model: str) -> str:
     """A model's name in words."""
@@ -69,6 +71,11 @@ def output_layers(arms: "Arms", direction: str) -> Chart:
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 
 
+def in_words(direction: str) -> str:
+    """``de-en`` as German to English."""
+    return " to ".join(LANGUAGES.get(code, code) for code in direction.split("-"))
+
+
 def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
     """A title with the best model, if it is the same for both length penalties.
 
@@ -76,22 +83,23 @@ def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
         rows: differences from the free vectors.
         base: BLEU of the free vectors.
     """
+    where = in_words(direction)
     if not rows or base is None:
-        return f"{direction}: output layers"
+        return f"{where}: output layers"
     free, best = plain("nmt"), {}
     for penalty in dict.fromkeys(row.series for row in rows):
         leader = max((row for row in rows if row.series == penalty), key=lambda row: row.value)
         best[penalty] = leader.label if leader.value > 0 else free
     first, *others = dict.fromkeys(best.values())
     if others:
-        return f"{direction}: who leads depends on the length penalty ({first}, or {others[0]})"
+        return f"{where}: who leads depends on the length penalty ({first}, or {others[0]})"
     known = [row for row in rows if not math.isnan(row.low)]
     if known and all(row.low <= 0 <= row.high for row in known):
-        return f"{direction}: no difference from {free} ({base:.1f} BLEU) is decided"
+        return f"{where}: no layer differs clearly from {free} ({base:.1f} BLEU)"
     if first == free:
-        return f"{direction}: {free} leads at both length penalties ({base:.1f} BLEU)"
+        return f"{where}: {free} leads at both length penalties ({base:.1f} BLEU)"
     gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)
-    return f"{direction}: {first} leads at both length penalties ({gains} BLEU, of {base:.1f})"
+    return f"{where}: {first} leads at both length penalties ({gains} BLEU, of {base:.1f})"
 
 
 def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
@@ -118,7 +126,7 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
     if not rows:
         return Chart("", [])
     best = max(rows, key=lambda row: row.value)
-    title = (f"{direction}: {plain(joint.split('.')[2])} gains most METEOR on words "
+    title = (f"{in_words(direction)}: {plain(joint.split('.')[2])} gains most METEOR on words "
              f"{best.label}, {best.value:+.1f} {best.series}")  # fmt: skip
     shown = [joint, *(other for other in others if other in arms.runs)]
     view = arms.runs.alike(shown) or arms.runs
@@ -147,7 +155,7 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
                 ends = [found.low], [found.high]
                 series.append(Series(plain(model), (), [found.value], *ends, style="level"))
         dim = max(points, key=lambda number: points[number].value)
-        best.append(f"{direction} {points[dim].value:.1f} BLEU with d = {dim}")
+        best.append(f"{in_words(direction)} {points[dim].value:.1f} BLEU with d = {dim}")
         shown += list(names.values())
         panels.append(Panel("dimensions of the joint space", "BLEU", series, direction,
                             x_scale="log", ticks=list(points)))  # fmt: skip
