@@ -19,6 +19,7 @@ MODELS = {
     "checkpoints/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL}",
     "checkpoints/tied.pt": f"train data-bin {COMMON} {SMALL} --output-layer tied",
     "checkpoints/joint.pt": f"train data-bin {COMMON} {SMALL} --output-layer joint",
+    "checkpoints/joint/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL} --output-layer joint",
     "checkpoints/uncorrected.pt": f"train data-bin {COMMON} {SMALL} --task translation_outlayers "
     "--criterion partition_softmax --partition-size 100 --partition-correction none",
     "checkpoints/transformer/checkpoint_best.pt": f"train data-bin {COMMON} {TRANSFORMER} "
@@ -114,7 +115,8 @@ class Readers:
 
     def _make_words(self, folder: Path) -> None:
         self._make_text(folder)
-        shutil.copytree(folder / "raw", folder / "tokenized")
+        for name in ("tokenized", "bpe"):  # what segmentation leaves as it is
+            shutil.copytree(folder / "raw", folder / name)
         shutil.copy(folder / "raw" / "train.de", folder / "tokenized" / "mono.de")
         self.shell.run(f"{WORDS}\n{TEXT}", folder)
 
