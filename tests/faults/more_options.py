@@ -23,6 +23,14 @@ STOCK_COMMANDS = {
     "curriculum": world.TRAIN,
     "max_update": f"{world.TRAIN} --max-epoch 1",  # 0: no limit
     "momentum": world.TRAIN.replace("--optimizer adam", "--optimizer sgd"),
+    "adadelta_rho adadelta_eps": world.TRAIN.replace("--optimizer adam", "--optimizer adadelta"),
+    "power total_num_update": f"{world.TRAIN} --lr-scheduler polynomial_decay "
+    "--total-num-update 10",
+    "t_mult min_lr": f"{world.TRAIN} --lr-scheduler cosine --lr-period-updates 10",
+    "adaptive_softmax_factor adaptive_softmax_dropout": OF_TRANSFORMER.replace(
+        "full_softmax", "adaptive_loss --adaptive-softmax-cutoff 5 --ddp-backend legacy_ddp"
+    ),
+    "quant_noise_pq quant_noise_pq_block_size": OF_TRANSFORMER,
     "lr_shrink lr_threshold lr_patience": f"{world.TRAIN} --lr-scheduler reduce_lr_on_plateau",
     "warmup_updates warmup_init_lr": f"{world.TRAIN} --lr-scheduler inverse_sqrt",
     "ema_decay ema_start_update ema_update_freq": f"{world.TRAIN} --store-ema",
