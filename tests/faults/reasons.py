@@ -69,7 +69,7 @@ SAYS = {
     "checkpoint with an optimizer of another shape, resume": r"exp_avg of \(3,\) for a param",
     "checkpoint with an optimizer of no parameters, resume": "optimizer's state .*param_groups",
     "checkpoint with an optimizer of fewer parameters, resume": "optimizer's state .* size",
-    "resumed on less than was trained on": "on more batches .* --reset-dataloader",
+    "resumed on less than was trained on": "other batches .*text.* --reset-dataloader",
     "generate, no sentence left": NO_SENTENCE,
     "validate, no sentence left": NO_SENTENCE,
     "train, --save-dir /proc/outlayers, which nobody can write": "--save-dir /proc/outlayers: ",
