@@ -6,6 +6,7 @@ binarized text. Here replacements become new words of the target dictionary, so 
 commands print them; no model sees them.
 """
 
+import logging
 import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -16,6 +17,8 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.formats.text import lines
+
+logger = logging.getLogger(__name__)
 
 
 def copy(word: str, translations: Mapping[str, str]) -> str:
@@ -101,6 +104,12 @@ class UnkReplacement:
             raise UserError(f"--unk-replacement {name} {needs} --unk-dictionary")
         self.heuristic = HEURISTICS[name]
         self.translations = read_translations(config.unk_dictionary)
+        if self.translations and not any(map(source_dictionary.indices.get, self.translations)):
+            logger.warning(
+                "--unk-dictionary %s: the source dictionary has none of its source words; is it of "
+                "the other direction?",
+                config.unk_dictionary,
+            )
         self.source, self.target = source_dictionary, target_dictionary
         self.num_source_words = len(source_dictionary)
         self.num_target_words = len(target_dictionary)

@@ -170,6 +170,15 @@ def test_a_text_with_another_known_word_is_refused(text, message, token, diction
         replacement.apply(sample, [[hypothesis]])
 
 
+@pytest.mark.parametrize("word", ["w1", "nowhere"])
+def test_a_table_of_the_other_direction_is_warned_of(word, dictionaries, tmp_path, caplog):
+    (tmp_path / "table").write_text(f"{word}\tv\t-0.1\n")
+    table = str(tmp_path / "table")
+    config = UnkReplacementConfig(unk_replacement="dictionary", unk_dictionary=table)
+    UnkReplacement(config, *dictionaries)
+    assert ("of the other direction?" in caplog.text) == (word == "nowhere")
+
+
 def test_a_byte_order_mark_belongs_to_no_word(dictionaries, tmp_path):
     (tmp_path / "text").write_text("x\n", encoding="utf-8-sig")
     (tmp_path / "table").write_text("haus house -1\n", encoding="utf-8-sig")
