@@ -118,7 +118,8 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
     Args:
         found: by data set, the ratio and the share saved.
     """
-    if len(gain.over_all_classes(found)) < 2:
+    over_all_classes = gain.over_all_classes(found)
+    if len(over_all_classes) < 2:
         return Chart("", [])
     points = []
     for data, (x, saved) in found.items():
@@ -126,9 +127,9 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
         ends = ([100 * saved.low], [100 * saved.high]) if known else ((), ())
         points.append(
             Series("", [x], [100 * saved.value], *ends, "points", [language(data)],
-                   "sampled" if data.endswith(".sampled") else "all classes")
+                   "sampled" if data.endswith(gain.SAMPLED) else "all classes")
         )  # fmt: skip
-    pairs = [(x, saved.value) for x, saved in gain.over_all_classes(found).values()]
+    pairs = [(x, saved.value) for x, saved in over_all_classes.values()]
     ratios, values = zip(*pairs, strict=True)
     value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
     title = "What MorphSum (RE+RW) saves against Word (RE) "

@@ -40,9 +40,11 @@ def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
             raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
         if len(self) == size:
             raise UserError(f"{f}: has no words; {REMEDY}")
-        for word, count in zip(self.symbols[size:], self.count[size:], strict=True):
-            if not 0 <= count <= MOST:
-                raise UserError(f"{f}: {word!r} has the count {str(count)[:20]}; {REMEDY}")
+        counts = self.count[size:]
+        worst = min(counts) if min(counts) < 0 else max(counts)
+        if not 0 <= worst <= MOST:
+            word = self.symbols[size + counts.index(worst)]
+            raise UserError(f"{f}: {word!r} has the count {str(worst)[:20]}; {REMEDY}")
         return result
 
     return add_from_file
