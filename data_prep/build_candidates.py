@@ -17,7 +17,7 @@ from candidate_coverage import CoverageReport
 from candidate_files import RankedTranslations
 from common import CommandParser, positive_int, refuse_idle, run
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import SPECIALS, DictionaryFile
+from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import Lexicon, read_table
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
@@ -57,7 +57,7 @@ def describe(
     ]
     listed = int((np.diff(translations.offsets) > 0).sum())
     return (
-        f"{listed:,} of {len(source.symbols) - len(SPECIALS):,} source words have translations, "
+        f"{listed:,} of {len(source.words()):,} source words have translations, "
         f"{len(translations.targets) / max(listed, 1):.1f} on average; of the lexicon's words, "
         f"{unknown[0]:,} source and {unknown[1]:,} target words are not in the dictionaries"
     )
@@ -65,8 +65,7 @@ def describe(
 
 def warn_of_words(options: argparse.Namespace, lexicon: Lexicon, source: DictionaryFile) -> None:
     """Warn about a lexicon of words beside a dictionary of subword units, or the reverse."""
-    symbols = source.symbols[len(SPECIALS) :]
-    kinds = [segmentation_of(words) for words in (symbols, lexicon.source_words)]
+    kinds = [segmentation_of(words) for words in (source.words(), lexicon.source_words)]
     if kinds[0] != kinds[1]:
         names = [kind or "whole words" for kind in kinds]
         print(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recipes.lab import process, scoring
-from recipes.lab.run_arm import USER_DIR
+from recipes.lab.run_arm import fairseq
 
 # S-: the source as read by the model; H-: score in bits per token, including </s>.
 LINE = re.compile(r"^(?P<kind>[SH])-(?P<number>\d+)\t(?P<rest>.*)$")
@@ -78,7 +78,7 @@ def score_over_all_words(
     dictionaries += ["--tgtdict", str(data / f"dict.{target}.txt"), "--padding-factor", "1"]
     texts = ["--testpref", str(work / "nbest"), "--destdir", str(work / "bin")]
     process.run(["fairseq-preprocess", *sides, *dictionaries, *texts], log=work / "preprocess.log")
-    command = ["fairseq-generate", str(work / "bin"), "--user-dir", str(USER_DIR), *sides]
+    command = [*fairseq("fairseq-generate", str(work / "bin")), *sides]
     command += ["--task", "translation_outlayers", "--path", str(checkpoint), "--batch-size", "64"]
     command += ["--score-reference", "--no-progress-bar"]
     process.run(command, log=work / "score.log", output=work / "score.out")
