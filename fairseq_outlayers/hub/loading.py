@@ -132,8 +132,8 @@ def _check_dictionaries(path: str, config: Any) -> None:
     folder = Path(str(config.task.data).split(os.pathsep)[0])
     if not any(folder.glob("dict*.txt")):
         raise UserError(
-            f"{folder}, the data of {path}, has no dictionaries: pass data= with the folder that "
-            "the model was trained on, or one with the same dictionaries"
+            f"{folder}, the data of {path}, has no dictionaries: pass data= (commands: --data) "
+            "with the folder that the model was trained on, or one with the same dictionaries"
         )
 
 

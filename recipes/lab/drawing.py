@@ -8,6 +8,7 @@ from recipes.lab import chart_labels, chart_rows, style
 from recipes.lab.figures import Chart, Panel, Rows, Series
 
 ROOM = 0.2  # share of the width, for names to the right of the last points
+ASIDE = 4  # points between curves with error bars at the same x
 MARKS = {"curve": "o-", "points": "o", "line": "-"}
 
 
@@ -29,7 +30,7 @@ def draw(chart: Chart) -> Any:
 
     matplotlib.rcParams.update(style.PARAMETERS)
     panels = [panel for panel in chart.panels if not panel.empty]
-    width = style.WIDTH if len(panels) == 1 else style.PANEL * len(panels)
+    width = style.WIDTH if len(panels) == 1 else min(style.PANEL * len(panels), style.WIDEST)
     title = style.wrapped(chart.title, width, style.TITLE, bold=True)
     note = style.wrapped(chart.note, width, style.SMALL)
     height = 0.2 * (title.count("\n") + 1) + 0.14 * (note.count("\n") + 1) + _height(panels)
@@ -70,8 +71,12 @@ def _height(panels: Sequence[Panel | Rows]) -> float:
 def _draw_panel(panel: Panel, axes: Any) -> None:
     from matplotlib.ticker import NullFormatter, NullLocator
 
+    barred = [series for series in panel.series if series.style == "curve" and series.low]
+    overlap = len({x for one in barred for x in one.x}) < sum(len(one.x) for one in barred)
     for series, colour in chart_labels.coloured(panel):
-        _draw_series(series, colour, axes)
+        bars = _draw_series(series, colour, axes)
+        if series in barred and overlap:
+            _move(bars, (barred.index(series) - (len(barred) - 1) / 2) * ASIDE, axes)
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
     if panel.x_scale != "linear":  # setting it would remove the words of a categorical axis
         axes.set_xscale(panel.x_scale)
@@ -93,12 +98,12 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
         axes.set_xlim(right=right + ROOM * (right - left))
 
 
-def _draw_series(series: Series, colour: str, axes: Any) -> None:
+def _draw_series(series: Series, colour: str, axes: Any) -> Sequence[Any]:
+    """Draw a series and return its artists."""
     if series.style == "level":
         if series.low:
             axes.axhspan(series.low[0], series.high[0], color=colour, alpha=0.1, linewidth=0)
-        axes.axhline(series.y[0], linestyle="--", color=colour, linewidth=1.2)
-        return
+        return [axes.axhline(series.y[0], linestyle="--", color=colour, linewidth=1.2)]
     marks = MARKS[series.style]
     bars = None
     if series.low:
@@ -107,5 +112,15 @@ def _draw_series(series: Series, colour: str, axes: Any) -> None:
         bars = [below, above]
     # Hollow if there is no interval.
     face = "white" if series.style == "points" and not bars else colour
-    axes.errorbar(series.x, series.y, yerr=bars, fmt=marks, capsize=0, color=colour,
-                  elinewidth=1.2, markerfacecolor=face)  # fmt: skip
+    drawn = axes.errorbar(series.x, series.y, yerr=bars, fmt=marks, capsize=0, color=colour,
+                          elinewidth=1.2, markerfacecolor=face)  # fmt: skip
+    return drawn.get_children()
+
+
+def _move(artists: Sequence[Any], points: float, axes: Any) -> None:
+    """Move artists to the right: bars of several curves at the same x hide each other."""
+    from matplotlib.transforms import ScaledTranslation
+
+    aside = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
+    for artist in artists:
+        artist.set_transform(artist.get_transform() + aside)

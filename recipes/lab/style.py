@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 WIDTH = 7.2  # inches of a figure with one panel; a README shows about 860 pixels
-PANEL = 4.2  # inches of each panel, if there are several
+PANEL, WIDEST = 4.2, 9.6  # inches of each of several panels, and of all of them at most
 HEIGHT, ROW = 3.6, 0.27  # inches: of a panel, and of a row in a panel of rows
 PIXELS = 120  # per inch, in PNG
 TITLE, TEXT, SMALL = 12, 9.5, 8  # points

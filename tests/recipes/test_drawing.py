@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from recipes.lab import chart_labels, drawing, figures
+from recipes.lab import chart_labels, drawing, figures, style
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 
 TITLE = (
@@ -71,6 +71,26 @@ def test_every_label_and_every_name_is_written_once(tmp_path):
     names, curves = ((tmp_path / f"{name}.svg").read_text() for name in ("names", "curves"))
     assert [names.count(f">{name}<") for name in NAMED.names] == [1] * 4
     assert [curves.count(f">{series.label}<") for series in CLOSE] == [1] * 6
+
+
+@pytest.mark.parametrize(("alike", "apart"), [(True, drawing.ASIDE), (False, 0)])
+def test_error_bars_of_curves_do_not_cover_each_other(alike, apart):
+    y, low, high = (5, 6, 7), (4, 5, 6), (6, 7, 8)
+    xs = [(1, 2, 3), (1, 2, 3)] if alike else [(1, 2, 3), (4, 5, 6)]
+    panel = Panel("x", "y", [Series(f"{n}", x, y, low, high) for n, x in enumerate(xs)])
+    figure = drawing.draw(Chart("", [panel]))
+    (axes,) = figure.axes
+    for bars, marks, x in zip(axes.collections, axes.lines, xs, strict=True):
+        bar = bars.get_transform().transform(bars.get_segments()[0])[0, 0]
+        mark = marks.get_transform().transform((x[0], y[0]))[0]
+        assert bar == pytest.approx(mark, abs=1e-6)
+        there = axes.transData.transform((x[0], 0))[0]
+        assert abs(bar - there) * 72 / figure.dpi == pytest.approx(apart / 2, abs=1e-6)
+
+
+def test_panels_side_by_side_are_legible_on_a_page():
+    for name, chart in CHARTS.items():
+        assert drawing.draw(chart).get_figwidth() <= 1.4 * style.WIDTH, name
 
 
 @pytest.mark.parametrize(("name", "there"), [("rows", True), ("names", True), ("curves", False)])

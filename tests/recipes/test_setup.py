@@ -123,6 +123,13 @@ def test_the_lock_has_the_versions_of_constraints_each_with_a_hash():
         assert all("--hash=sha256:" in entry for entry in entries)
 
 
+def test_of_fairseq_only_the_audited_source_archive_is_accepted():
+    """The hash was made of the archive that was read: docs/installing.md."""
+    lock = (ROOT / "requirements/fairseq.txt").read_text()
+    (found,) = re.findall(r"--hash=sha256:(\w+)", lock)
+    assert found in (ROOT / "docs/installing.md").read_text()
+
+
 def test_every_extra_of_the_package_has_a_lock():
     extras = re.search(r"extras_require=\{(.*?)\}", (ROOT / "setup.py").read_text(), re.S)[1]
     names = re.findall(r'^\s*"(\w+)": \[', extras, re.M)
