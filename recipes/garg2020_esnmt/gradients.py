@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from fairseq import checkpoint_utils, utils
 
-USER_DIR = Path(__file__).resolve().parents[2] / "fairseq_outlayers"
+from recipes.lab.run_arm import USER_DIR
+
 SENTENCES = 64
 STEPS = 15
 # Importing fairseq enables debug messages of other libraries.

@@ -1,16 +1,14 @@
-"""The models of Jean et al. (2015), and their decodings.
+"""The arms of Jean et al. (2015): models, and decodings of them.
 
-A model is one of `Jean2015.models`, optionally with ``.frozen``; lv_corrected_X is lv_X with scores
-corrected by the words' shares of the text. A decoding is MODEL.PARTS, e.g. ``lv.k2000.kp10.unk2``,
-with parts kN.kpN (K and K'), common, unk0 to unk2 (the authors' numbers of their heuristics),
-nbest, seedsN (an ensemble of seeds 1 to N). An ensemble (``ensemble4.k2000.kp10``) is only decoded.
+An arm is a model (models.py), or a decoding MODEL.PARTS (decodings.py), e.g.
+``lv.k2000.kp10.unk2``. An ensemble (``ensemble4.k2000.kp10``) is only decoded.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from recipes.jean2015_large_vocabulary.decodings import choice
+from recipes.jean2015_large_vocabulary import decodings, models
 from recipes.lab.arms import Arm, Decoding, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
@@ -30,34 +28,8 @@ PAPER = {
     "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
-OPTIMIZERS = {
-    "multi30k": "--optimizer adam",
-    "paper": "--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6",
-}
 # Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
 LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
-PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
-SAMPLED = "--criterion sampled_softmax --sampler unigram --num-sampled {tau}"
-# Description and criterion of each model; {tau} is TAU, or N of lv_tauN.
-MODELS = {
-    "shortlist": ("the {shortlist} most frequent target words, all of them in every step",
-                  "--criterion full_softmax"),
-    "lv": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
-    "lv_tau": ("partitions of {tau} target words", PARTITIONS + " {tau}"),
-    "lv_authors": ("partitions filled up to {tau} words with those of the one before, "
-                   "on both sides", PARTITIONS + " {tau} --partition-mode authors"),
-    "lv_reshuffle": ("partitions of {tau} target words, new ones in every epoch",
-                     PARTITIONS + " {tau} --reshuffle-partitions"),
-    "full": ("all target words, all of them in every step", "--criterion full_softmax"),
-    "sampled_log_uniform": (
-        "{tau} words drawn by rank for every step, scores corrected by -log Q, lazy Adam",
-        "--criterion sampled_softmax --sampler log_uniform --num-sampled {tau}"),
-    "sampled": ("{tau} words drawn by frequency for every step, scores corrected by -log Q",
-                SAMPLED),
-    "sampled_uncorrected": ("{tau} words drawn by frequency for every step, scores as they are",
-                            SAMPLED + " --no-logq-correction"),
-}  # fmt: skip
-HEURISTICS = ("copy", "dictionary", "lower_case")
 
 
 class Jean2015(Recipe):
@@ -162,7 +134,7 @@ class Jean2015(Recipe):
         from recipes.lab.runs import Runs
 
         s = self.settings
-        return s.CHOICE or choice(Runs(read(self.ledger)), s.DEFAULT_CHOICE)
+        return s.CHOICE or decodings.choice(Runs(read(self.ledger)), s.DEFAULT_CHOICE)
 
     def curve_decodings(self) -> list[str]:
         """Decodings for choosing K and K'; empty if DECODINGS has only others."""
@@ -260,36 +232,18 @@ class Jean2015(Recipe):
 
     def model(self, name: str, seed: int) -> tuple[str, tuple[str, ...]]:
         """Description and training options of a model."""
-        s, frozen, named = self.settings, name.endswith(".frozen"), name.removesuffix(".frozen")
-        corrected = re.fullmatch(r"lv_corrected(.*)", named)
-        model = f"lv{corrected[1]}" if corrected else named
-        own_tau = re.fullmatch(r"lv_tau(\d+)", model)
-        if (model not in MODELS and not own_tau) or model == "lv_tau":
+        try:
+            model = models.parse(name)
+        except KeyError:
             raise UserError(
                 f"no model '{name}'; known are {' '.join(self.models)} (each with .frozen), "
                 "lv_tauN, ensembleN"
-            )
-        words, criterion = MODELS["lv_tau" if own_tau else model]
-        tau = own_tau[1] if own_tau else s.TAU
-        epochs, rate = (s.FROZEN_EPOCHS, s.FROZEN_LR) if frozen else (s.EPOCHS, s.LR)
-        optimizer = OPTIMIZERS[s.SETTING]
-        if model == "sampled_log_uniform":
-            optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
-        train = (
-            f"--task translation_outlayers --source-lang {s.SOURCE} --target-lang {s.TARGET} "
-            f"--arch rnnsearch --embed-dim {s.EMBED} --hidden-size {s.HIDDEN} "
-            f"--maxout-size {s.MAXOUT} --dropout {s.DROPOUT} {optimizer} --lr {rate} "
-            f"--clip-norm {s.CLIP} --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 "
-            f"--lr-patience 0 --batch-size {s.BATCH_SENTENCES} --max-epoch {epochs} "
-            f"--patience {s.PATIENCE} --keep-best-checkpoints 2 --log-interval 25 --num-workers 0 "
-            + criterion.format(tau=tau, correction="log_share" if corrected else "none")
-        ).split()
-        words += "; scores corrected by the words' shares" if corrected else ""
-        if frozen:
-            words = f"{named} tuned with embeddings and class vectors fixed"
+            ) from None
+        train = models.training(model, self.settings)
+        if model.frozen:
             train += ["--freeze-embeddings", "--finetune-from-model"]
-            train.append(self.checkpoint_of(named, seed))
-        return words.format(tau=tau, shortlist=s.SHORTLIST), tuple(train)
+            train.append(self.checkpoint_of(model.name, seed))
+        return models.describe(model, self.settings), tuple(train)
 
     def ensemble(self, name: str, model: str, how: str) -> Arm:
         """An ensemble of the best and second-best checkpoints of half as many arms."""
@@ -310,47 +264,29 @@ class Jean2015(Recipe):
     def decoded(self, name: str, how: str, words: str, decoding: Decoding, more: str = "") -> Arm:
         """A decoding: MODEL.PART.PART..."""
         model = name[: -len(how) - 1]
-        generate, frequent, per_word, scope = self.search() + more, "", "", "sentence"
-        files: list[str] = []
-        for part in how.split("."):
-            if found := re.fullmatch(r"k(\d.*)", part):
-                frequent = found[1]
-            elif found := re.fullmatch(r"kp(\d.*)", part):
-                per_word = found[1]
-            elif part == "common":  # its list has K words in total, too few for a large batch
-                scope, generate = "common", generate + " --batch-size 4"
-            elif found := re.fullmatch(r"seeds([2-9])", part):
-                decoding = replace(decoding, seeds=tuple(range(1, int(found[1]) + 1)))
-                words += f"; its seeds 1 to {found[1]} together"
-                generate += " --ensemble-average log_probabilities"
-            elif part == "nbest":
-                generate += f" --nbest {self.settings.BEAM}"
-            elif found := re.fullmatch(r"unk([012])", part):
-                heuristic = HEURISTICS[int(found[1])]
-                words += f"; unknown words replaced: {heuristic}"
-                generate += f" --unk-replacement {heuristic} --source-text "
-                generate += f"{self.tokenized}/{{subset}}.{self.settings.SOURCE}"
-                if heuristic != "copy":
-                    generate += f" --unk-dictionary {self.lexicon}"
-                    files.append(self.lexicon)
-            else:
-                raise UserError(
-                    f"no decoding '{part}' of {model}; known are kN.kpN, common, unk0, unk1, unk2, "
-                    "seedsN, nbest"
-                )
-        if bool(frequent) != bool(per_word) or (scope == "common" and not frequent):
+        try:
+            parts = decodings.parse(how)
+        except ValueError as fault:
+            raise UserError(
+                f"no decoding '{fault}' of {model}; known are {decodings.PARTS}"
+            ) from None
+        if not parts.complete:
             default = self.settings.DEFAULT_CHOICE
             raise UserError(f"'{name}': candidates need both k and kp, as in {default}")
-        if frequent:
-            words += f"; over {frequent} frequent words and {per_word} translations of each, "
-            words += f"{scope} lists"
-            generate += f" --candidates {self.candidates} --candidate-frequent {frequent}"
-            generate += f" --candidate-per-word {per_word} --candidate-scope {scope}"
-            files.append(self.candidates)
-        decoding = replace(decoding, files=tuple(files))
+        files = {}
+        if parts.heuristic not in ("", "copy"):
+            files["lexicon"] = self.lexicon
+        if parts.frequent:
+            files["candidates"] = self.candidates
+        source = f"{self.tokenized}/{{subset}}.{self.settings.SOURCE}"
+        generate = self.search() + more + parts.options(self.settings.BEAM, source, files)
+        decoding = replace(decoding, files=tuple(files.values()))
+        if parts.seeds:
+            decoding = replace(decoding, seeds=tuple(range(1, parts.seeds + 1)))
         return Arm(
-            name, words, self.bin_of(model), self.test(generate, both_sets=True), decoding=decoding
-        )
+            name, words + parts.words(), self.bin_of(model),
+            self.test(generate, both_sets=True), decoding=decoding,
+        )  # fmt: skip
 
 
 RECIPE = Jean2015

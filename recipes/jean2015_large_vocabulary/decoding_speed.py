@@ -11,7 +11,7 @@ from pathlib import Path
 from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.lab import scoring, speed
 from recipes.lab.__main__ import step
-from recipes.lab.run_arm import USER_DIR
+from recipes.lab.run_arm import fairseq
 
 TRANSLATED = re.compile(
     r"Translated [\d,]+ sentences \((?P<tokens>[\d,]+) tokens\) in (?P<s>[\d.]+)s"
@@ -61,8 +61,8 @@ def main(recipe: Jean2015) -> None:
         return
 
     def measure(name: str, number: int) -> tuple[float, float]:
-        command = ["fairseq-generate", *groups[name], "--user-dir", str(USER_DIR)]
-        command.append("--no-progress-bar")
+        data, *options = groups[name]
+        command = [*fairseq("fairseq-generate", data), *options, "--no-progress-bar"]
         return speed.logged(command, runs, name, number, words_per_second)
 
     rows = in_words(speed.take_turns(list(groups), recipe.settings.whole("TIMING_ROUNDS"), measure))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
+from recipes.pappas2018_joint.models import layer_of, options_of
 
 # A quarter of the authors' width and half their batch, so that an arm takes minutes but has enough
 # updates to learn attention, with a higher learning rate.
@@ -32,26 +33,6 @@ WMT = {
     "de-en": {"train": "train", "valid": "newstest2014", "test": "newstest2015"},
     "en-fi": {"train": "train", "valid": "newstest2015", "test": "newstest2016"},
 }
-# Output layer and description of each model. Joint models are named jointDIMENSIONS.
-MODELS = {
-    "nmt": ("linear", "a free vector for every output word"),
-    "tied": ("tied", "output words share the vectors of the decoder's input words"),
-    "bilinear": ("bilinear", "tied, with a linear map of the contexts (eq. 6)"),
-    "output_structure": ("output_structure", "tied, with a nonlinear map of the words (eq. 7a)"),
-    "context_structure": (
-        "context_structure",
-        "tied, with a nonlinear map of the contexts (eq. 7b)",
-    ),
-    "deep_residual": ("deep_residual", "tied, with residual maps of the words (DRILL)"),
-}
-# Changes of a model: pattern, description and options; depthN and shareN are handled separately.
-CHANGES = (
-    (r"relu|sigmoid", ", {0}", "--joint-activation {0}"),
-    (r"linear", ", without nonlinearity", "--joint-activation none"),
-    (r"nobias", ", no inner biases", "--joint-inner-bias none"),
-    (r"allbias", ", with inner biases", "--joint-inner-bias all"),
-    (r"stacked(\d+)", ", {1} additive transformations", "--joint-layers {1}"),
-)
 ABLATED = (
     "context_structure", "context_structure.allbias", "output_structure", "output_structure.nobias",
     "bilinear", "bilinear.allbias", "deep_residual",
@@ -246,7 +227,7 @@ class Pappas2018(Recipe):
         source, target, vocabulary, model, changes = match.groups()
         pair, s = self.pair_of(f"{source}-{target}"), self.settings
         test = self.test(pair, vocabulary, target)
-        words, layer = self.model(model)
+        words, layer = layer_of(model)
         train = (
             f"--source-lang {source} --target-lang {target} --arch luong_lstm --embed-dim {s.DIM} "
             f"--hidden-size {s.DIM} --dropout 0.3 --optimizer adam --lr {s.LR} "
@@ -264,7 +245,7 @@ class Pappas2018(Recipe):
                 loss = "--criterion sampled_softmax --sampler batch_negatives "
                 loss += f"--no-logq-correction --sample-share {int(found[1]) / 100:g}"
             else:
-                more_words, more = self.change(change)
+                more_words, more = options_of(change)
                 words, train = words + more_words, f"{train} {more}"
         train += f" --encoder-layers {layers} --decoder-layers {layers} {loss}"
         return Arm(name, words, self.binary_folder(pair, vocabulary), test, tuple(train.split()))
@@ -284,31 +265,6 @@ class Pappas2018(Recipe):
             raw_reference=f"{self.raw_prefix(pair, 'test')}.{target}",
             language=target,
             lowercase=s.SETTING == "multi30k",
-        )
-
-    @staticmethod
-    def model(model: str) -> tuple[str, str]:
-        """Description and options of a model."""
-        if found := re.fullmatch(r"joint(\d+)", model):
-            words = f"words and contexts meet in a joint space of {found[1]} dimensions (eq. 14)"
-            return words, f"--output-layer joint --joint-dim {found[1]}"
-        if model in MODELS:
-            layer, words = MODELS[model]
-            return words, f"--output-layer {layer}"
-        raise UserError(
-            f"no model '{model}'; known are jointDIMENSIONS, as in joint512, and {' '.join(MODELS)}"
-        )
-
-    @staticmethod
-    def change(change: str) -> tuple[str, str]:
-        """Description and options of a change."""
-        for pattern, words, more in CHANGES:
-            if found := re.fullmatch(pattern, change):
-                parts = (found[0], *found.groups())
-                return words.format(*parts), more.format(*parts)
-        raise UserError(
-            f"no change '{change}' of an arm; known are shareN depthN stackedN relu sigmoid linear "
-            "nobias allbias"
         )
 
 
