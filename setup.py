@@ -18,7 +18,7 @@ setup(
     # after a checkout in the current folder was taken for a package of that name.
     package_dir={"": "."},
     packages=find_packages(include=["fairseq_outlayers", "fairseq_outlayers.*"]),
-    package_data={"fairseq_outlayers.pages": ["assets/*"]},
+    package_data={"fairseq_outlayers": ["py.typed"], "fairseq_outlayers.pages": ["assets/*"]},
     install_requires=[
         # No upper bound and no build tag: a torch that is already there, CPU build or not,
         # satisfies this, so that `pip install .` in a prepared environment fetches nothing big.

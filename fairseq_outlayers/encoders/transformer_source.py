@@ -10,6 +10,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Start
 from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import (
+    SOURCE_EMBEDDING,
     build_source_embedding,
     internal_vocabulary_size,
     refuse_with_shared_embeddings,
@@ -78,12 +79,14 @@ def is_stock(args: Any, dictionary: Any) -> bool:
     """Whether the options select fairseq's own table.
 
     Raises:
-        UserError: if shared embeddings are combined with another source embedding.
+        UserError: if shared embeddings are combined with another source embedding, or an option
+            of an embedding that is not selected is given.
     """
     shared = getattr(args, "share_all_embeddings", False)
     if shared or getattr(args, "merge_src_tgt_embed", False):
         refuse_with_shared_embeddings(args)
         return True
+    SOURCE_EMBEDDING.choose(args)
     if args.source_embedding != "internal" or args.external_embeddings:
         return False
     return internal_vocabulary_size(args, dictionary) == len(dictionary)

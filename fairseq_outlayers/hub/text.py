@@ -65,8 +65,11 @@ class TextProcessor:
                     made.marker,
                     made.marker,
                 )
-        if made.tokenizer is None and made.bpe is None:
-            logger.info("no stored tokenizer: texts are split at spaces")
+        if made.tokenizer is None:
+            logger.warning(
+                "the checkpoint stores no tokenizer: text must be tokenized and cased like the "
+                "training text (or load(..., tokenizer=NAME); 'space' if it is)"
+            )
         return made
 
     def encode(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """Translation models in Python."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 import torch
 from fairseq import utils
@@ -27,6 +27,19 @@ class Translator(TrainedModels):
         # Replacements of <unk> and copied source words are added to the dictionaries later.
         self.num_source = len(self.task.source_dictionary)
         self.num_target = len(self.task.target_dictionary)
+
+    @overload
+    def translate(self, texts: str, beam: int = ..., **options: Any) -> Translation: ...
+
+    @overload
+    def translate(
+        self, texts: Sequence[str], beam: int = ..., **options: Any
+    ) -> List[Translation]: ...
+
+    @overload
+    def translate(
+        self, texts: Iterator[str], beam: int = ..., **options: Any
+    ) -> Iterator[Translation]: ...
 
     def translate(
         self,
@@ -84,16 +97,19 @@ class Translator(TrainedModels):
             )
             for s, t in pairs
         ]
-        results: List[PairScore] = []
-        for start in range(0, len(encoded), batch_size):
-            batch = self._batch(encoded[start : start + batch_size])
+        # Less padding, and fairseq's LSTM accepts only sources in this order.
+        order = sorted(range(len(encoded)), key=lambda n: len(encoded[n][0]), reverse=True)
+        results: Dict[int, PairScore] = {}
+        for start in range(0, len(order), batch_size):
+            numbers = order[start : start + batch_size]
+            batch = self._batch([encoded[number] for number in numbers])
             # Not inference_step, which would search and replace <unk>.
-            for (hypothesis, *_), (_, ids) in zip(
-                generator.generate(self.models, batch), encoded[start:], strict=False
-            ):
+            found = generator.generate(self.models, batch)
+            for number, (hypothesis, *_) in zip(numbers, found, strict=True):
                 tokens = hypothesis["positional_scores"].tolist()
-                results.append(PairScore(sum(tokens), tokens, symbols(target, ids)))
-        return results
+                units = symbols(target, encoded[number][1])
+                results[number] = PairScore(sum(tokens), tokens, units)
+        return [results[number] for number in range(len(encoded))]
 
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int

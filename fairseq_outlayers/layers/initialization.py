@@ -33,6 +33,15 @@ class Uniform(Start):
         nn.init.uniform_(parameter, -self.bound, self.bound)
 
 
+class AsBuilt(Start):
+    """Leaves everything as built, except what initializes itself."""
+
+    reaches_output = False
+
+    def fill(self, owner: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        pass
+
+
 class OwnStart(nn.Module):
     """A module with its own initialization, in any model."""
 

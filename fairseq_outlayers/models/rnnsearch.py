@@ -85,8 +85,8 @@ class RNNsearch(AttentionalModel):
         """The paper's initialization (Bahdanau et al. 2015, App. B.1)."""
         super().reset_parameters(cfg)
         std, output = self.start(cfg).std, self.decoder.output_projection
-        # The linear output layer is part of the paper's model.
-        if isinstance(output, LinearOutputLayer):
+        # The linear output layer is part of the paper's model, but a subclass is another layer.
+        if type(output) is LinearOutputLayer:
             nn.init.normal_(output.weight, std=std)
         for unit in (module for module in self.modules() if isinstance(module, GatedUnit)):
             for matrix in unit.recurrent.detach().chunk(3):

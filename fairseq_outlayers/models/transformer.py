@@ -21,6 +21,7 @@ from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerL
 
 from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import AsBuilt
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, add_selection
@@ -38,6 +39,7 @@ class WithOutputLayer(CompilesOutputLayer):
         check_model(args, OutputLayerConfig, task)
         model = super().build_model(args, task)  # type: ignore[misc]
         install_output_layer(model.decoder, args, task.target_dictionary)
+        model.decoder.output_projection.reset_parameters(AsBuilt())
         register_dictionaries(model, task)
         return model
 

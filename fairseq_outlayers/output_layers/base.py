@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.initialization import OwnStart, Start
+from fairseq_outlayers.layers.initialization import AsBuilt, OwnStart, Start
 from fairseq_outlayers.tables.table import Table, TableOwner, declared_tables, table_of
 
 
@@ -63,16 +63,17 @@ class OutputLayer(TableOwner, OwnStart, ABC):
         """Initialize the parameters; every model calls this once, when it is complete.
 
         Class biases and submodules are initialized like the rest of the model if
-        ``start.reaches_output``, else left as built. Parameters of a subclass keep their values,
-        unless it overrides this.
+        ``start.reaches_output``, else left as built (:class:`AsBuilt`). Parameters of a subclass
+        keep their values, unless it overrides this.
 
         Args:
             start: the initialization of the rest of the model.
         """
-        if start.reaches_output:
-            if self.bias is not None:
-                start.fill(self, "bias", self.bias)
-            super().reset_parameters(start)
+        if not start.reaches_output:
+            start = AsBuilt()
+        if self.bias is not None:
+            start.fill(self, "bias", self.bias)
+        super().reset_parameters(start)
 
     @classmethod
     @abstractmethod

@@ -48,12 +48,17 @@ def build_source_embedding(
 
 
 def refuse_with_shared_embeddings(config: Any) -> None:
-    """Raise UserError if ``--share-all-embeddings`` is given with another source embedding."""
+    """Check the options of source embeddings where ``--share-all-embeddings`` excludes all others.
+
+    Raises:
+        UserError: if another source embedding is selected, or an option of one is given.
+    """
     if config.source_embedding != "internal" or config.internal_vocabulary:
         raise UserError(
             "--share-all-embeddings excludes --internal-vocabulary and any --source-embedding but "
             "internal: the target side has an embedding for each of its words"
         )
+    SOURCE_EMBEDDING.choose(config)
 
 
 __all__ = [

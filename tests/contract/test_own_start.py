@@ -8,6 +8,7 @@ from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.compositions.morphsum import MorphSum
 from fairseq_outlayers.layers.initialization import OwnStart
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, InternalSourceEmbedding
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -18,6 +19,7 @@ from tests.conftest import (
 )
 
 FIRST = 100.0  # outside the range of any model's start
+LATER = 200.0
 
 
 class Scaled(TiedOutputLayer):
@@ -27,6 +29,12 @@ class Scaled(TiedOutputLayer):
 
     def class_embeddings(self, ids=None):
         return self.scale * super().class_embeddings(ids)
+
+
+class Refilled(LinearOutputLayer):
+    def reset_parameters(self, start):
+        super().reset_parameters(start)
+        nn.init.constant_(self.weight, LATER)
 
 
 class Shifted(SourceEmbedding):
@@ -46,6 +54,10 @@ class Weights(OwnStart):
     def __init__(self, size):
         super().__init__()
         self.factors = nn.Parameter(torch.full((size,), FIRST))
+        self.resets = nn.Parameter(torch.zeros(1))
+
+    def reset_parameters(self, start):
+        self.resets.data += 1
 
 
 class WeightedSum(MorphSum):
@@ -68,6 +80,13 @@ def test_a_parameter_that_an_output_layer_makes_keeps_its_value(task, monkeypatc
     assert model.decoder.output_projection.scale.item() == FIRST
 
 
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+def test_an_output_layer_has_the_last_word_on_its_parameters(task, monkeypatch, arch):
+    monkeypatch.setitem(OUTPUT_LAYERS, "refilled", Refilled)
+    model = make_model(arch, task, output_layer="refilled")
+    assert model.decoder.output_projection.weight.eq(LATER).all()
+
+
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 def test_a_parameter_that_a_source_embedding_makes_keeps_its_value(task, monkeypatch, arch):
     monkeypatch.setitem(SOURCE_EMBEDDINGS, "shifted", Shifted)
@@ -86,4 +105,5 @@ def test_a_part_of_a_composition_with_a_start_of_its_own_keeps_it(task, monkeypa
         ends.append(model.decoder.embed_tokens.parts)
     for parts in ends:
         assert parts["weights"].factors.eq(FIRST).all()
+        assert parts["weights"].resets.item() >= 1
         assert parts["emb"].weight.abs().max() < FIRST

@@ -18,6 +18,7 @@ from tests.conftest import (
     make_batch,
     make_dictionary,
     make_model,
+    make_task,
 )
 
 INTERNAL = 12  # of the 17 symbols of the source dictionary
@@ -166,6 +167,18 @@ def stock_transformer(task, seed=1):
     ARCH_CONFIG_REGISTRY["transformer"](args)
     torch.manual_seed(seed)
     return TransformerModel.build_model(args, task).double().eval()
+
+
+SHARED = [(arch, {"share_all_embeddings": True, "output_layer": "tied"}) for arch in SHARING]
+
+
+@pytest.mark.parametrize(("arch", "options"), [(a, {}) for a in TRANSLATION_ARCHITECTURES] + SHARED)
+def test_an_option_of_another_source_embedding_is_refused(arch, options):
+    task = make_task(13, 13)
+    task.target_dictionary = task.source_dictionary
+    make_model(arch, task, **options)
+    with pytest.raises(UserError, match=r"--external-map per_direction .*--source-embedding intern"):
+        make_model(arch, task, external_map="per_direction", **options)
 
 
 def test_by_default_the_transformer_starts_as_fairseqs_bit_for_bit(task):

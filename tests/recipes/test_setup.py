@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -70,9 +71,9 @@ def calls(checkout):
     return found
 
 
-def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
+def test_torch_finds_checked_packages_and_fairseq_the_torch_it_is_compiled_against(checkout):
     assert make(checkout).returncode == 0
-    venv, torch, build, fairseq, tools, ours, check = calls(checkout)
+    venv, build, tools, torch, fairseq, ours, check = calls(checkout)
     assert venv == "venv"
     assert torch.endswith(" torch==2.13.0")
     assert build.endswith("-r requirements/build.txt")
@@ -87,7 +88,7 @@ def test_fairseq_is_compiled_against_the_torch_installed_first(checkout):
 
 def test_every_file_but_torch_and_this_package_is_checked_by_its_hash(checkout):
     make(checkout)
-    _, _, build, fairseq, tools, _, _ = calls(checkout)
+    _, build, tools, _, fairseq, _, _ = calls(checkout)
     for call in (build, fairseq, tools):
         assert "--require-hashes --no-deps --no-build-isolation" in call
 
@@ -121,6 +122,13 @@ def test_the_lock_has_the_versions_of_constraints_each_with_a_hash():
         entries = re.split(r"\n(?=\S)", lock.strip())[1:]
         assert len(entries) == len(pins(text))
         assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_what_torch_needs_is_in_the_lock():
+    """Otherwise pip would fetch it with torch, without a hash; CUDA builds need more."""
+    needed = [re.match(r"[\w.-]+", one)[0] for one in metadata.requires("torch") if ";" not in one]
+    lock = "".join((ROOT / f"requirements/{name}.txt").read_text() for name in ("build", "base"))
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in needed} <= {n for n, _ in pins(lock)}
 
 
 def test_of_fairseq_only_the_audited_source_archive_is_accepted():

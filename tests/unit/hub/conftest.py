@@ -18,6 +18,22 @@ from fairseq_outlayers.tasks.subword_language_modeling import (
 )
 from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES, make_dictionary
 
+# fairseq's own architectures, at a small size.
+STOCK = {
+    "lstm": {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (("embed_dim", 8), ("hidden_size", 8), ("layers", 1))
+    }
+    | {"decoder_out_embed_dim": 8, "criterion": "cross_entropy"},
+    "transformer": {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (
+            ("embed_dim", 8), ("ffn_embed_dim", 16), ("attention_heads", 2), ("layers", 1),
+        )
+    },
+}  # fmt: skip
 TASKS = {
     "translation": (TranslationConfig, TranslationTask),
     "language_modeling": (LanguageModelingConfig, LanguageModelingTask),
@@ -26,7 +42,7 @@ TASKS = {
 
 
 def task_of(arch):
-    if arch in TRANSLATION_ARCHITECTURES:
+    if arch in {**TRANSLATION_ARCHITECTURES, **STOCK}:
         return "translation"
     return "subword_language_modeling" if arch == "subword_lm" else "language_modeling"
 
@@ -47,7 +63,7 @@ def save_checkpoint(folder: Path, arch: str, seed: int = 1, **options) -> str:
     task_config = config_class(data=str(folder))
     if name == "translation":
         task_config.source_lang, task_config.target_lang = "src", "tgt"
-    sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES}[arch]
+    sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES, **STOCK}[arch]
     if arch in MODEL_DATACLASS_REGISTRY:
         config = MODEL_DATACLASS_REGISTRY[arch](**{**sizes, **options})
     else:
@@ -70,7 +86,7 @@ def save_checkpoint(folder: Path, arch: str, seed: int = 1, **options) -> str:
     return str(path)
 
 
-@pytest.fixture(params=TRANSLATION_ARCHITECTURES)
+@pytest.fixture(params=[*TRANSLATION_ARCHITECTURES, *STOCK])
 def translation_checkpoint(request, tmp_path):
     return save_checkpoint(tmp_path, request.param)
 
