@@ -11,24 +11,24 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.suggestions import HelpfulParser
 
 Item = TypeVar("Item")
 tqdm.monitor_interval = 0  # no monitor thread: a process with threads should not fork
 QUIET_SECONDS = 20.0  # if not a terminal, show progress only after, and every, so many seconds
 
 
-class CommandParser(argparse.ArgumentParser):
-    """An argument parser that prints errors in one line on stderr, without the usage."""
+class CommandParser(HelpfulParser):
+    """An argument parser of a command whose help has an example."""
 
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (--help shows an example)\n")
+    ending = " (--help shows an example)"
 
 
 def run(main: Callable[[], None]) -> None:

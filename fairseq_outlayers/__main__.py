@@ -3,13 +3,12 @@
 A command imports PyTorch and fairseq only when it runs, so printing the path or a help is fast.
 """
 
-import argparse
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from fairseq_outlayers.suggestions import explain_choice, explain_unknown
+from fairseq_outlayers.suggestions import HelpfulParser
 
 if TYPE_CHECKING:
     from fairseq_outlayers.commands.base import Command
@@ -100,22 +99,6 @@ class Commands(Mapping[str, "Command"]):
 
 
 COMMANDS: Mapping[str, "Command"] = Commands()
-
-
-class HelpfulParser(argparse.ArgumentParser):
-    """An argument parser with one-line errors that suggest the probable spelling."""
-
-    given: List[str] = []  # noqa: RUF012 (set before it is read)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.given = list(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        subparsers = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
-        parsers = [self, *(parser for named in subparsers for parser in named.values())]
-        said = explain_unknown(parsers, self.given, explain_choice(self, message))
-        self.exit(2, f"{self.prog}: error: {said}\n")
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

@@ -3,7 +3,8 @@
 import argparse
 import difflib
 import re
-from typing import Iterable, List, Optional
+import sys
+from typing import Any, Iterable, List, NoReturn, Optional
 
 LIKE = 0.6  # minimum similarity by difflib
 MOST_LISTED = 20  # longer lists of choices are not shown: fairseq has hundreds of architectures
@@ -63,3 +64,20 @@ def _choices(parser: argparse.ArgumentParser, name: str) -> List[str]:
         if name in names and action.choices is not None:
             return [str(choice) for choice in action.choices]
     return []
+
+
+class HelpfulParser(argparse.ArgumentParser):
+    """An argument parser with one-line errors that suggest the probable spelling."""
+
+    ending = ""  # of every message
+    given: List[str] = []  # noqa: RUF012 (set before it is read)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        subparsers = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        parsers = [self, *(parser for named in subparsers for parser in named.values())]
+        said = explain_unknown(parsers, self.given, explain_choice(self, message))
+        self.exit(2, f"{self.prog}: error: {said}{self.ending}\n")

@@ -4,6 +4,7 @@ An arm is declared in the ``arms.py`` of its recipe; the shell gets it by name
 (``python -m recipes.lab``).
 """
 
+import difflib
 import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -201,5 +202,7 @@ def load(name: str, environment: Mapping[str, str] | None = None) -> Recipe:
     here = Path(__file__).resolve().parents[1]
     known = sorted({path.parent.name for path in here.glob("*/arms.py")} - {"lab"})
     if name not in known:
-        raise UserError(f"no recipe '{name}'; known are {', '.join(known)}")
+        close = difflib.get_close_matches(name, known, 1)  # without importing PyTorch
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise UserError(f"no recipe '{name}'; known are {', '.join(known)}{hint}")
     return importlib.import_module(f"recipes.{name}.arms").RECIPE(environment)

@@ -177,7 +177,7 @@ def test_an_option_of_another_source_embedding_is_refused(arch, options):
     task = make_task(13, 13)
     task.target_dictionary = task.source_dictionary
     make_model(arch, task, **options)
-    with pytest.raises(UserError, match=r"--external-map per_direction .*--source-embedding intern"):
+    with pytest.raises(UserError, match=r"--external-map per_direction .*--source-embedding int"):
         make_model(arch, task, external_map="per_direction", **options)
 
 

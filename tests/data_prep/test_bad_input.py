@@ -1,5 +1,6 @@
 """Bad input to any command: one line naming file and line, exit code 2, files as they were."""
 
+import importlib
 import os
 import resource
 import signal
@@ -45,6 +46,24 @@ def inputs(tmp_path):
     (tmp_path / "codes").write_text("#version: 0.2\no n\nt h\n")
     (tmp_path / "out.en").write_text("old output\n")
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "hint"),
+    [
+        ("segment", ["aply"], "did you mean apply?"),
+        ("segment", ["apply", "--code", "x"], "instead of --code, did you mean --codes?"),
+        ("tokenize_corpus", ["--langauges", "en"], "did you mean --languages?"),
+    ],
+)
+def test_a_typing_error_gets_a_suggestion(module, arguments, hint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        common.run(importlib.import_module(module).main)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert hint in line
+    assert line.endswith(" (--help shows an example)")
 
 
 @pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)

@@ -161,6 +161,8 @@ def test_an_empty_setting_is_its_default():
 
 
 def test_a_recipe_that_is_not_there_is_named():
+    with pytest.raises(UserError, match=r"recipe 'pappas2018_jiont'.*did you mean pappas2018_jo"):
+        load("pappas2018_jiont")
     with pytest.raises(UserError, match="no recipe 'lab'; known are assylbekov2018_subword_lm, "):
         load("lab", {})
 

@@ -6,7 +6,7 @@ import torch
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
-from tests.unit.export.test_stock_checkpoint import with_biases
+from tests.unit.export.test_stock_checkpoint import AFFINE, with_biases
 from tests.unit.hub.conftest import save_checkpoint
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="pip install ctranslate2")
@@ -22,7 +22,7 @@ def sentences():
     ]
 
 
-@pytest.mark.parametrize("layer", ["linear", "tied", "bilinear", "deep_residual"])
+@pytest.mark.parametrize("layer", AFFINE)
 def test_greedy_translations_are_equal_token_for_token(layer, tmp_path):
     # With wider beams the two end searches differently: tests/system/test_export.py has those of
     # a model that ends its sentences.

@@ -9,11 +9,12 @@ import torch
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
 from tests.unit.export.test_baking import NONLINEAR
 from tests.unit.hub.conftest import save_checkpoint
 
-AFFINE = ["linear", "tied", "bilinear", "output_structure", "deep_residual"]
+AFFINE = sorted(set(OUTPUT_LAYERS) - NONLINEAR)
 PAIRS = [("w1 w2 w3", "w4 w1"), ("w5", "w0 w2 w9 w11"), ("w7 w8", "w3")]
 
 # Imports fairseq alone; what loads a checkpoint must not find this package.

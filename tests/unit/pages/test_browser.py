@@ -71,8 +71,12 @@ def test_the_worst_sentences_come_first_when_asked_for(browser, opened, page):
 
 def test_a_sentence_shows_attention_replacements_misses_and_neighbours(browser, opened, page):
     sentences = page.data["sentences"]
-    number = next(k for k, s in enumerate(sentences, 1) if s["models"][1].get("replaced"))
-    view = sentences[number - 1]["models"][1]
+    number = next(
+        k
+        for k, s in enumerate(sentences, 1)
+        if s["models"][1].get("replaced") and s["models"][0].get("misses")
+    )
+    first, view = sentences[number - 1]["models"]
     opened(fragment=f"#s{number}")
     rows = "document.querySelectorAll('.side')[1].querySelectorAll('.attention tbody tr').length"
     assert browser.run(rows) == len(view["target"]) + 1
@@ -83,8 +87,15 @@ def test_a_sentence_shows_attention_replacements_misses_and_neighbours(browser, 
     assert browser.run(marked) == [
         f"{view['target'][k]} \u2190 {source[view['alignment'][k]]}" for k in view["replaced"]
     ]
+    missed = {first["reference"][k] for k in first["misses"]}
+    for place in (".pair", ".candidates"):
+        texts = f"[...document.querySelectorAll('{place} .miss')].map(e => e.textContent)"
+        assert set(browser.run(texts)) == missed
     browser.run("document.querySelector('#detail [data-word]').click()")
-    assert browser.run("document.querySelectorAll('.neighbours li').length") >= 10
+    ends = "[...document.querySelectorAll('#neighbours h4')].map(e => e.textContent)"
+    assert browser.run(ends) == ["at the input", "at the output"] * 2
+    lists = "[...document.querySelectorAll('#neighbours h4 + *')].map(e => e.children.length)"
+    assert browser.run(lists) == [5] * 4
     assert browser.run("document.querySelectorAll('.lists tr').length") == len(set(source))
     browser.screenshot(SCREENSHOTS / "inspect.sentence.png")
 
