@@ -6,12 +6,7 @@
 import argparse
 from typing import Any, Dict, Iterator, List, Tuple
 
-from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
-from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
-from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
-from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
-from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+from fairseq.models import ARCH_MODEL_INV_REGISTRY
 
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.options import (
@@ -21,25 +16,10 @@ from fairseq_outlayers.options import (
     SourceEmbeddingConfig,
 )
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.registered_options import KINDS, OURS, actions_of
 from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.stock_ranges import STOCK
-
-OURS = "fairseq_outlayers."
-
-# The option that selects, fairseq's registry of classes, and its registry of dataclasses.
-KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
-    ("Architectures", "--arch", MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY),
-    ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
-    ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
-    (
-        "Learning-rate schedules",
-        "--lr-scheduler",
-        LR_SCHEDULER_REGISTRY,
-        LR_SCHEDULER_DATACLASS_REGISTRY,
-    ),
-    ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
-]
 
 # Title, option, where it applies, entries, and the dataclass of their options.
 REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [
@@ -98,25 +78,6 @@ def options_page() -> str:
     return "\n".join([*lines, *_stock_limits()])
 
 
-def option_owners(option: str) -> List[str]:
-    """The parts of this package that take an option, each as ``--arch luong_lstm``.
-
-    An architecture comes before its named sizes, which take the same options.
-    """
-    owners: List[str] = []
-    sizes: List[str] = []
-    for _, selector, classes, dataclasses in KINDS:
-        ours = {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
-        for name, part in ours.items():
-            actions = _actions(part, dataclasses.get(name))
-            if any(option in action.option_strings for action in actions):
-                is_size = any(base in ours.values() for base in part.__mro__[1:])
-                (sizes if is_size else owners).append(f"{selector} {name}")
-                twins = ARCH_MODEL_INV_REGISTRY.get(name, []) if selector == "--arch" else []
-                sizes += [f"{selector} {twin}" for twin in twins if twin != name]
-    return owners + sizes
-
-
 def _registry(
     title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
 ) -> Iterator[str]:
@@ -132,7 +93,7 @@ def _registry(
     yield from TABLE
     # Output layers include the options of compositions, which have their own table.
     inner = CompositionConfig.__dataclass_fields__ if config is OutputLayerConfig else {}
-    actions = [action for action in _actions(None, config) if action.dest not in inner]
+    actions = [action for action in actions_of(None, config) if action.dest not in inner]
     yield from map(_row, sorted(actions, key=lambda action: action.dest != option))
     yield ""
 
@@ -148,12 +109,12 @@ def _section(
         yield "Named sizes: " + ", ".join(f"`{twin}`" for twin in sorted(twins)) + "\n"
     base = next((n for n, c in classes.items() if c in part.__mro__[1:] and n in dataclasses), None)
     if base is not None and part.__module__ == classes[base].__module__:
-        before = {action.dest: action.default for action in _actions(None, dataclasses[base])}
-        rows = [a for a in _actions(None, dataclass) if a.default != before[a.dest]]
+        before = {action.dest: action.default for action in actions_of(None, dataclasses[base])}
+        rows = [a for a in actions_of(None, dataclass) if a.default != before[a.dest]]
         yield f"As `{selector} {base}`, {'but for' if rows else 'with its defaults.'}\n"
     else:
         known = _stock_options(part, dataclass)
-        rows = [a for a in _actions(part, dataclass) if a.dest not in known and a.option_strings]
+        rows = [a for a in actions_of(part, dataclass) if a.dest not in known and a.option_strings]
     rows = [action for action in rows if action.help != argparse.SUPPRESS]
     if rows:
         yield from TABLE
@@ -193,15 +154,6 @@ def _row(action: argparse.Action) -> str:
     return f"| `{action.option_strings[0]}` | {values} | {default} | {action.help} |"
 
 
-def _actions(part: Any, dataclass: Any) -> List[argparse.Action]:
-    parser = argparse.ArgumentParser(add_help=False)
-    if dataclass is not None:
-        gen_parser_from_dataclass(parser, dataclass())
-    elif hasattr(part, "add_args"):
-        part.add_args(parser)
-    return parser._actions
-
-
 def _stock_options(part: Any, dataclass: Any) -> List[str]:
     """Names of options inherited from fairseq or a registry with an unchanged default."""
     here = getattr(dataclass, "__dataclass_fields__", {})
@@ -217,4 +169,4 @@ def _stock_options(part: Any, dataclass: Any) -> List[str]:
     if dataclass is not None:
         return known + [name for base in stock for name in unchanged(base)]
     with_options = [base for base in stock if hasattr(base, "add_args")]
-    return known + [action.dest for action in _actions(with_options[0], None)]
+    return known + [action.dest for action in actions_of(with_options[0], None)]

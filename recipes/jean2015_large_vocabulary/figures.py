@@ -131,7 +131,10 @@ def best_of(series: Sequence[Series], name: str) -> str:
         return f"BLEU by {name}"
     curve = series[0]
     best, least = max(curve.y), min(curve.y)
-    place = curve.x[list(curve.y).index(best)]
+    number = list(curve.y).index(best)
+    if curve.low and best - least < curve.high[number] - curve.low[number]:
+        return f"{name} changes BLEU by {best - least:.1f}, less than an interval is wide"
+    place = curve.x[number]
     return f"{name} = {place:,} is best, {best:.1f} BLEU; the worst value costs {best - least:.1f}"
 
 
@@ -188,10 +191,10 @@ def by_count(
     rare = [row for row in rows if row.label == f"seen {rare_words.NAMES[2]} times"]
     if not rare:
         return Chart("", [])
-    best, worst = (choose(rare, key=lambda row: row.value) for choose in (max, min))
-    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times: {best.series} {best.value:.0f}"
     sign = "%" if unit.endswith("%") else " BLEU"
-    title += f"{sign}, {worst.series} {worst.value:.0f}{sign}"
+    best = sorted(rare, key=lambda row: row.value, reverse=True)[:2]
+    values = " and ".join(f"{row.value:.0f}{sign} ({row.series})" for row in best)
+    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times, the best two: {values}"
     return Chart(
         title, [Rows(unit, rows, form="")], chart_parts.note(view, shown, "seen: in training")
     )

@@ -91,26 +91,12 @@ def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
 
 
 def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:
-    """A title that names the best and the fastest arm."""
+    """A title that names the best and the worst arm."""
     if len(points) < 2:
         return f"{kind}: BLEU against training time"
-    best = max(points, key=lambda point: point[2].value)
-    quick = min(points, key=lambda point: point[1])
-    words = f"{kind}: best, {best[0]} with {best[2].value:.1f} BLEU"
-    if best == quick:
-        return f"{words}, which also trained for the shortest time"
-    share = quick[2].value / best[2].value if best[2].value else 0
-    return f"{words}; shortest training, {quick[0]} with {share:.0%} of that"
-
-
-def verdict_in_words(found: Estimate, unit: str = "BLEU") -> str:
-    """``+1.2 BLEU (1 seed: undecided)``, for titles."""
-    doubt = ""
-    if found.seeds < 2:
-        doubt = " (1 seed)"
-    elif found.low <= 0 <= found.high:
-        doubt = " (the interval contains 0)"
-    return f"{found.value:+.1f} {unit}{doubt}"
+    best, worst = (choose(points, key=lambda point: point[2].value) for choose in (max, min))
+    words = f"{kind}: {best[0]} reaches {best[2].value:.1f} BLEU"
+    return f"{words}, {worst[0]} {worst[2].value:.1f}"
 
 
 def rows_chart(title: str, x: str, rows: Sequence[Row], below: str, zero: bool = False) -> Chart:

@@ -5,13 +5,8 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fairseq_outlayers.commands.options_page import (
-    KINDS,
-    OURS,
-    REGISTRIES,
-    _actions,
-    _stock_options,
-)
+from fairseq_outlayers.commands.options_page import REGISTRIES, _stock_options
+from fairseq_outlayers.registered_options import KINDS, OURS, actions_of
 from tests.faults import world
 
 VALUES = ("0", "-1", "1e30", "nan", "inf", "", "1000000000000000000")
@@ -80,12 +75,12 @@ def _parts() -> Iterator[tuple[str, argparse.Action]]:
         for name, part in classes.items():
             if part.__module__.startswith(OURS) and f"{selector} {name}" in _walked(selector, name):
                 stock = _stock_options(part, dataclasses.get(name))
-                for action in _actions(part, dataclasses.get(name)):
+                for action in actions_of(part, dataclasses.get(name)):
                     if action.dest not in stock:
                         yield f"{selector} {name}", action
     for _, option, _, _, config in REGISTRIES:
         selector = "--criterion sampled_softmax" if option == "sampler" else "--arch luong_lstm"
-        for action in _actions(None, config):
+        for action in actions_of(None, config):
             yield selector, action
 
 

@@ -36,8 +36,8 @@ def test_bleu_stands_over_the_minutes_of_training(runs):
     assert [(s.label, s.x, s.y) for s in perplexity.series] == [
         (label, [9], [7.5]) for label in list(LABELS.values())[:2]
     ]
-    words = f"Toy: best, the trained one with {one.y[0]:.1f} BLEU; shortest training, "
-    assert chart.title == f"{words}the frozen one with {other.y[0] / one.y[0]:.0%} of that"
+    words = f"Toy: the trained one reaches {one.y[0]:.1f} BLEU, the frozen one {other.y[0]:.1f}"
+    assert chart.title == words
     assert "2 seeds" in chart.note
     assert "not run" not in chart.title + chart.note
 

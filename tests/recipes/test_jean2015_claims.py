@@ -227,3 +227,6 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1, 10], [20, 22])
     assert curve.low == pytest.approx([17.9, 20.9])
     assert chart.title == "K' = 10 is best, 21.0 BLEU; the worst value costs 3.0"
+    runs.half = 1.6
+    unclear = figures.by_per_word(runs, 4)
+    assert unclear.title == "K' changes BLEU by 3.0, less than an interval is wide"

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 
-from fairseq_outlayers.commands.options_page import KINDS, OURS, REGISTRIES, options_page
+from fairseq_outlayers.commands.options_page import REGISTRIES, options_page
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models import checks
 from fairseq_outlayers.models.checks import least_parameters
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
+from fairseq_outlayers.registered_options import KINDS, OURS
 from fairseq_outlayers.stock_ranges import STOCK, check_stock_ranges
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,

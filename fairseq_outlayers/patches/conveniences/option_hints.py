@@ -108,6 +108,6 @@ def _hints(
 
 def _owners(option: str) -> List[str]:
     """Parts of this package that take an option, such as ``--criterion sampled_softmax``."""
-    from fairseq_outlayers.commands.options_page import option_owners
+    from fairseq_outlayers.registered_options import option_owners
 
     return option_owners(option)

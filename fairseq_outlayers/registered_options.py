@@ -1,0 +1,56 @@
+"""Which part of this package takes an option, by the registries of fairseq."""
+
+import argparse
+from typing import Any, Dict, List, Tuple
+
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import ARCH_MODEL_INV_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+
+OURS = "fairseq_outlayers."
+
+# The option that selects, fairseq's registry of classes, and its registry of dataclasses.
+KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
+    ("Architectures", "--arch", MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY),
+    ("Criterions", "--criterion", CRITERION_REGISTRY, CRITERION_DATACLASS_REGISTRY),
+    ("Optimizers", "--optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
+    (
+        "Learning-rate schedules",
+        "--lr-scheduler",
+        LR_SCHEDULER_REGISTRY,
+        LR_SCHEDULER_DATACLASS_REGISTRY,
+    ),
+    ("Tasks", "--task", TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
+]
+
+
+def option_owners(option: str) -> List[str]:
+    """The parts of this package that take an option, each as ``--arch luong_lstm``.
+
+    An architecture comes before its named sizes, which take the same options.
+    """
+    owners: List[str] = []
+    sizes: List[str] = []
+    for _, selector, classes, dataclasses in KINDS:
+        ours = {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
+        for name, part in ours.items():
+            actions = actions_of(part, dataclasses.get(name))
+            if any(option in action.option_strings for action in actions):
+                is_size = any(base in ours.values() for base in part.__mro__[1:])
+                (sizes if is_size else owners).append(f"{selector} {name}")
+                twins = ARCH_MODEL_INV_REGISTRY.get(name, []) if selector == "--arch" else []
+                sizes += [f"{selector} {twin}" for twin in twins if twin != name]
+    return owners + sizes
+
+
+def actions_of(part: Any, dataclass: Any) -> List[argparse.Action]:
+    """The options of a part: of its dataclass, or without one of its ``add_args``."""
+    parser = argparse.ArgumentParser(add_help=False)
+    if dataclass is not None:
+        gen_parser_from_dataclass(parser, dataclass())
+    elif hasattr(part, "add_args"):
+        part.add_args(parser)
+    return parser._actions
