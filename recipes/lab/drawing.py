@@ -69,7 +69,7 @@ def _height(panels: Sequence[Panel | Rows]) -> float:
 
 
 def _draw_panel(panel: Panel, axes: Any) -> None:
-    from matplotlib.ticker import NullFormatter, NullLocator
+    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
     barred = [series for series in panel.series if series.style == "curve" and series.low]
     overlap = len({x for one in barred for x in one.x}) < sum(len(one.x) for one in barred)
@@ -84,9 +84,14 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
     if panel.ticks:
         axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
         axes.xaxis.set_minor_locator(NullLocator())
+    elif panel.x_scale == "linear" and all(isinstance(x, int) for s in panel.series for x in s.x):
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     if panel.y_scale == "log":
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
+        low, high = axes.get_ylim()
+        if high > 1000 * low:  # minor ticks would be most of the file
+            axes.yaxis.set_minor_locator(NullLocator())
     axes.grid(axis="y")
     if panel.zero:
         axes.axhline(0, color=style.INK, linewidth=1)

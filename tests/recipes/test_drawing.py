@@ -1,6 +1,7 @@
 """Figures keep their labels apart and inside, show the line of no difference, and are small."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 from recipes.lab import chart_labels, drawing, figures, style
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
 
+ROOT = Path(__file__).resolve().parents[2]
 TITLE = (
     "A finding that takes a whole sentence, with its number of 12.3 points of BLEU, and so wraps"
 )
@@ -86,6 +88,19 @@ def test_error_bars_of_curves_do_not_cover_each_other(alike, apart):
         assert bar == pytest.approx(mark, abs=1e-6)
         there = axes.transData.transform((x[0], 0))[0]
         assert abs(bar - there) * 72 / figure.dpi == pytest.approx(apart / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for ending in ("svg", "png") for path in sorted(ROOT.glob(f"results/*/*.{ending}"))],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_the_figures_of_the_results_are_small(path):
+    if path.suffix == ".svg":
+        assert len(path.read_text().splitlines()) < 1000
+    else:
+        width = int.from_bytes(path.read_bytes()[16:20], "big")  # in the header of PNG
+        assert width <= 1.4 * style.WIDTH * style.PIXELS
 
 
 def test_panels_side_by_side_are_legible_on_a_page():
