@@ -3,6 +3,7 @@
 #   ROOT, WORK, RESULTS, LEDGER, PYTHON   paths, and every setting of the recipe
 #   lab COMMAND ...                       python -m recipes.lab COMMAND RECIPE ... (see there)
 #   ask METHOD ...                        call a method of the recipe in arms.py
+#   all_steps                             run every numbered step of the recipe
 #   step MESSAGE                          announce a step
 #   made FILE...                          report the files of a step
 #   newer FILE THAN...                    whether FILE exists and is newer than all others
@@ -61,6 +62,16 @@ if [[ -e $HERE/arms.py ]]; then
   declared=$(lab shell) # separate from eval, so that an invalid setting ends the step
   eval "$declared"
 fi
+
+# The report is written even if a step fails, but nothing runs without prepared data.
+all_steps() {
+  local file status=0
+  "$HERE/00_prepare.sh"
+  for file in "$HERE"/[0-9][0-9]_*.sh; do
+    [[ $file == */00_prepare.sh ]] || "$file" || status=$?
+  done
+  return "$status"
+}
 
 newer() {
   local file=$1 other

@@ -68,7 +68,6 @@ class AttentionalDecoder(StatefulDecoder, ABC):
         features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
         return features if features_only else self.output_layer(features), extra
 
-    @abstractmethod
     def extract_features(
         self,
         prev_output_tokens: Tensor,
@@ -76,3 +75,26 @@ class AttentionalDecoder(StatefulDecoder, ABC):
         incremental_state: Optional[Dict[str, Any]] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """Inputs of the output layer, ``(B, T, H)``, and ``{"attn": [(B, T, S)]}``."""
+        cached = None
+        if incremental_state is not None:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+            cached = self.get_incremental_state(incremental_state, "state")
+        features, attention, state = self.run(prev_output_tokens, encoder_out, cached)
+        if incremental_state is not None:
+            self.set_incremental_state(incremental_state, "state", state)
+        return features, {"attn": [attention]}
+
+    @abstractmethod
+    def run(
+        self, words: Tensor, encoder_out: Any, cached: Optional[Dict[str, Tensor]]
+    ) -> Tuple[Tensor, Tensor, Dict[str, Tensor]]:
+        """Run over consecutive target positions.
+
+        Args:
+            words: ids of the previous words, ``(B, T)``.
+            encoder_out: from the encoder.
+            cached: the state that the previous call returned; None at the start.
+        Returns:
+            Inputs of the output layer, ``(B, T, H)``; attention weights, ``(B, T, S)``; and the
+            state for the next call, tensors by name, batch first.
+        """

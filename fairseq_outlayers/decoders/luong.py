@@ -35,19 +35,11 @@ class LuongDecoder(AttentionalDecoder):
         self.recurrence = recurrence
         self.output_projection = output_projection
 
-    def extract_features(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Attentional states ``(B, T, H)`` and ``{"attn": [(B, T, S)]}``."""
-        assert encoder_out is not None
+    def run(
+        self, words: Tensor, encoder_out: EncoderOut, cached: Optional[Dict[str, Tensor]]
+    ) -> Tuple[Tensor, Tensor, Dict[str, Tensor]]:
+        """Attentional states ``(B, T, H)``, attention weights and the state."""
         attention = self.recurrence.attention
-        cached = None
-        if incremental_state is not None:
-            prev_output_tokens = prev_output_tokens[:, -1:]
-            cached = self.get_incremental_state(incremental_state, "state")
         if cached is None:
             keys = attention.keys(encoder_out.states)
             feed = encoder_out.states.new_zeros(encoder_out.hiddens[-1].shape)
@@ -55,9 +47,6 @@ class LuongDecoder(AttentionalDecoder):
         else:
             keys, state = cached["keys"], DecoderState.from_tensors(cached)
         attend = attention.over(keys, encoder_out.states, encoder_out.padding_mask)
-        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
+        embedded = self.dropout(self.embed_tokens(words))
         features, weights, state = self.recurrence(embedded, state, attend)
-        if incremental_state is not None:
-            cached = {"keys": keys, **state.as_tensors()}
-            self.set_incremental_state(incremental_state, "state", cached)
-        return features, {"attn": [weights]}
+        return features, weights, {"keys": keys, **state.as_tensors()}

@@ -45,30 +45,21 @@ class ReadoutDecoder(AttentionalDecoder):
         self.readout = readout
         self.output_projection = output_projection
 
-    def extract_features(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[GRUEncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Readouts ``(B, T, d)`` and ``{"attn": [(B, T, S)]}``."""
-        assert encoder_out is not None
+    def run(
+        self, words: Tensor, encoder_out: GRUEncoderOut, cached: Optional[Dict[str, Tensor]]
+    ) -> Tuple[Tensor, Tensor, Dict[str, Tensor]]:
+        """Readouts ``(B, T, d)``, attention weights and the state."""
         source, padding_mask = encoder_out
         attention = self.recurrence.attention
-        before = None
-        if incremental_state is not None:
-            prev_output_tokens = prev_output_tokens[:, -1:]
-            before = self.get_incremental_state(incremental_state, "state")
-        words = self.embedding_dropout(self.embed_tokens(prev_output_tokens))
-        if before is None:
+        embedded = self.embedding_dropout(self.embed_tokens(words))
+        if cached is None:
             state = self.start_state(source, padding_mask)
-            before, words = {"keys": attention.keys(source), "state": state}, self.at_start(words)
-        attend = attention.over(before["keys"], source, padding_mask)
-        steps = self.recurrence(words, before, attend)
-        if incremental_state is not None:
-            after = {"state": steps.states[:, -1], "context": steps.contexts[:, -1]}
-            self.set_incremental_state(incremental_state, "state", {**before, **after})
-        return self.dropout(self.readout(steps, words)), {"attn": [steps.attention]}
+            cached = {"keys": attention.keys(source), "state": state}
+            embedded = self.at_start(embedded)
+        attend = attention.over(cached["keys"], source, padding_mask)
+        steps = self.recurrence(embedded, cached, attend)
+        after = {"state": steps.states[:, -1], "context": steps.contexts[:, -1]}
+        return self.dropout(self.readout(steps, embedded)), steps.attention, {**cached, **after}
 
     @abstractmethod
     def start_state(self, source: Tensor, padding_mask: Tensor) -> Tensor:

@@ -35,27 +35,17 @@ class RNMTDecoder(AttentionalDecoder):
         self.stack = stack
         self.output_projection = output_projection
 
-    def extract_features(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[Dict[str, Any]] = None,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """States ``(B, T, 2 H)`` and ``{"attn": [(B, T, S)]}``."""
-        assert encoder_out is not None
-        source, cached = encoder_out.states, None
-        if incremental_state is not None:
-            prev_output_tokens = prev_output_tokens[:, -1:]
-            cached = self.get_incremental_state(incremental_state, "state")
+    def run(
+        self, words: Tensor, encoder_out: EncoderOut, cached: Optional[Dict[str, Tensor]]
+    ) -> Tuple[Tensor, Tensor, Dict[str, Tensor]]:
+        """Top states with their contexts ``(B, T, 2 H)``, attention weights and the state."""
+        source, attention = encoder_out.states, self.stack.attention
         if cached is None:
-            keys, state = self.stack.attention.keys(source), self.stack.start(source)
+            keys, state = attention.keys(source), self.stack.start(source)
         else:
             keys, state = cached["keys"], self.stack.from_tensors(cached)
-        attend = self.stack.attention.over(keys, source, encoder_out.padding_mask)
-        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
-        real = prev_output_tokens.ne(self.dictionary.pad())
+        attend = attention.over(keys, source, encoder_out.padding_mask)
+        embedded = self.dropout(self.embed_tokens(words))
+        real = words.ne(self.dictionary.pad())
         features, weights, state = self.stack(embedded, state, attend, real)
-        if incremental_state is not None:
-            cached = {"keys": keys, **state.as_tensors()}
-            self.set_incremental_state(incremental_state, "state", cached)
-        return features, {"attn": [weights]}
+        return features, weights, {"keys": keys, **state.as_tensors()}

@@ -1,13 +1,6 @@
 #!/usr/bin/env bash
-# All steps of this recipe; `python -m recipes.lab settings assylbekov2018_subword_lm` lists its
-# settings.
+# All steps of this recipe; `python -m recipes.lab settings assylbekov2018_subword_lm` lists its settings.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-here=$(dirname "${BASH_SOURCE[0]}")
-"$here/00_prepare.sh"
-# The report is written even if a step fails.
-status=0
-for step in 10_arms 50_word_vectors 90_report; do
-  "$here/$step.sh" || status=$?
-done
-exit "$status"
+all_steps

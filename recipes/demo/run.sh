@@ -38,12 +38,7 @@ prepare_multi30k() {
   # Words seen at most twice become <unk>, which leaves a third of the classes and of the time.
   DICTIONARY=(--thresholdsrc 3 --thresholdtgt 3)
   demo_step "downloading and tokenizing Multi30k, English to German"
-  download multi30k "$WORK/raw"
-  mkdir -p "$TEXT"
-  local split
-  for split in train:train valid:val test:test_2016_flickr; do
-    tokenize "$WORK/raw/${split#*:}" "$TEXT/${split%:*}" "$SOURCE" "$TARGET" --lowercase
-  done
+  RAW=$WORK/raw TOKENIZED=$TEXT multi30k_lowercase
 }
 
 # Start from scratch, to show the current code. Downloads are kept.

@@ -113,6 +113,20 @@ def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_p
     assert bash(f"cd {tmp_path}; newer made first second").returncode == 1
 
 
+@pytest.mark.parametrize(("fails", "ran", "code"), [
+    ("", ["00_prepare", "10_arms", "90_report"], 0),
+    ("00_prepare", ["00_prepare"], 3),
+    ("10_arms", ["00_prepare", "10_arms", "90_report"], 3),
+])  # fmt: skip
+def test_all_steps_run_in_order_and_the_report_even_after_a_failure(fails, ran, code, tmp_path):
+    for name in ("90_report", "00_prepare", "10_arms"):
+        step = tmp_path / f"{name}.sh"
+        step.write_text(f'#!/bin/sh\necho {name}; [ {name} != "$FAILS" ] || exit 3\n')
+        step.chmod(0o755)
+    done = bash(f"HERE={tmp_path}; all_steps", FAILS=fails)
+    assert (done.stdout.split(), done.returncode) == (ran, code)
+
+
 RECIPES = sorted(path.parent.name for path in ROOT.glob("recipes/*/run.sh"))
 
 
