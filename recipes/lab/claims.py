@@ -131,16 +131,19 @@ def weighted(
     return measured(runs, inequality, list(weights), total, low, high, margin)
 
 
-def at_least(runs: Runs, better: str, worse: str) -> Part:
-    """BLEU of one arm is at least that of another."""
-    return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
+def at_least(runs: Runs, better: str, worse: str, decide: Callable[..., Part] = weighted) -> Part:
+    """BLEU of one arm is at least that of another.
+
+    Args:
+        decide: :func:`weighted`, or a stricter function with its arguments.
+    """
+    return decide(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
 
 
-def about_equal(runs: Runs, one: str, other: str) -> Part:
-    """BLEU of one arm is about that of another."""
-    weights = {one: 1, other: -1}
+def about_equal(runs: Runs, one: str, other: str, decide: Callable[..., Part] = weighted) -> Part:
+    """BLEU of one arm is about that of another; ``decide`` as for :func:`at_least`."""
     inequality = f"BLEU({one}) ≈ BLEU({other})"
-    return weighted(runs, inequality, weights, -MARGIN, MARGIN, margin=0)
+    return decide(runs, inequality, {one: 1, other: -1}, -MARGIN, MARGIN, margin=0)
 
 
 def smaller(

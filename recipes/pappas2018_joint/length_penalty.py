@@ -4,6 +4,7 @@ At length penalty 0 the ledger has scores but no translations, so that interval 
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -45,12 +46,5 @@ def weighted(
     )
 
 
-def at_least(runs: Runs, better: str, worse: str) -> Part:
-    """BLEU of one arm is at least that of another."""
-    return weighted(runs, f"BLEU({better}) ≥ BLEU({worse})", {better: 1, worse: -1})
-
-
-def about_equal(runs: Runs, one: str, other: str) -> Part:
-    """BLEU of one arm is about that of another."""
-    weights = {one: 1, other: -1}
-    return weighted(runs, f"BLEU({one}) ≈ BLEU({other})", weights, -MARGIN, MARGIN, margin=0)
+at_least = partial(claims.at_least, decide=weighted)
+about_equal = partial(claims.about_equal, decide=weighted)
