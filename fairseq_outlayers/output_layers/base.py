@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional
 
 import torch
 import torch.nn as nn
@@ -33,9 +33,6 @@ class OutputLayer(TableOwner, OwnStart, ABC):
 
     depends_on_words = False
     """Whether the layer depends on the words, not only on sizes."""
-
-    context_modules: Tuple[str, ...] = ()
-    """Names of the modules that :meth:`project` calls; a compiled layer contains only these."""
 
     @dataclass
     class Config:

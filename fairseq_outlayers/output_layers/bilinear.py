@@ -16,8 +16,6 @@ from fairseq_outlayers.output_layers.structure import (
 class BilinearOutputLayer(StructureOutputLayer):
     """``z = E (W h) + b`` with ``W: (d, H)`` (Pappas et al. 2018, eq. 6)."""
 
-    context_modules = ("projection",)
-
     @classmethod
     def build(
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any

@@ -6,6 +6,7 @@ model, scores are the product of ``project(hidden)`` and a class matrix, so
 """
 
 import copy
+import inspect
 from typing import Any, Dict, Optional
 
 import torch
@@ -46,8 +47,11 @@ def compiled_layer(layer: OutputLayer) -> nn.Module:
     for name, value in vars(layer).items():
         if not name.startswith("_"):
             setattr(made, name, value)
-    for name in kind.context_modules:
-        made.add_module(name, getattr(layer, name))
+    # Only what the method reads: TorchScript would compile the modules of class embeddings, too.
+    read = set(inspect.unwrap(kind.project).__code__.co_names)
+    for kept in ("_modules", "_parameters", "_buffers"):
+        found = getattr(layer, kept)
+        getattr(made, kept).update({name: found[name] for name in found if name in read})
     bias = layer.class_bias()
     made.register_buffer("class_matrix", layer.class_embeddings().detach())
     made.register_buffer("class_biases", None if bias is None else bias.detach())

@@ -28,7 +28,6 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
     """
 
     depends_on_words = True
-    context_modules = ("context_encoder",)
 
     @dataclass
     class Config(JointOutputLayer.Config):

@@ -84,8 +84,6 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         joint_dim: int = width(512, "size of the joint space of embeddings and decoder states")
         joint_layers: int = depth(1, "consecutive additive transformations into the joint space")
 
-    context_modules = ("context_encoder",)
-
     def __init__(
         self,
         embedding: nn.Embedding,

@@ -1,4 +1,4 @@
-"""CONTRIBUTING followed to the letter, in a copy of the project: what it adds keeps its word."""
+"""The examples of CONTRIBUTING, applied to a copy of the project, pass the contract tests."""
 
 import os
 import re
@@ -14,7 +14,7 @@ SECTIONS = ("output layer", "sampler", "composition", "source embedding", "model
 FILE = re.compile(r"\*\*1\. One file\*\*, `([\w/.]+)`:\n\n```python\n(.*?)```", re.DOTALL)
 LINE = re.compile(r"\*\*2\. Its line\*\* in (?:`(\w+)`\s+\()?`([\w/.]+)`[^`]*?```python\n(.*?)```",
                   re.DOTALL)  # fmt: skip
-# What the texts of CONTRIBUTING promise beside the contract.
+# Other promises of CONTRIBUTING.
 ADDED = """
 import pytest
 import torch
@@ -104,9 +104,10 @@ def test_the_page_of_options_lists_every_new_part(project):
 def test_every_new_part_passes_the_contract(project):
     names = "scaled or mixed or charmean or low_rank or mean_context or added"
     said = run(
-        project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", names,
+        project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract",
+        "tests/unit/export/test_baking.py", "tests/unit/models/test_torchscript.py", "-k", names,
         "-m", "not gpu",
     )  # fmt: skip
     passed = int(re.search(r"(\d+) passed", said).group(1))
-    assert passed > 150
+    assert passed > 170
     assert "failed" not in said

@@ -1,5 +1,7 @@
 """A class matrix gives the scores of the layer that it was computed from."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import make_model, make_task
 
-NONLINEAR = {"joint", "context_structure", "external_joint"}
+ROOT = Path(__file__).parents[3]
 
 
 def layer_of(name, **options):
@@ -16,6 +18,24 @@ def layer_of(name, **options):
     for parameter in model.decoder.output_projection.parameters():
         parameter.data.normal_()
     return model.decoder.output_projection.eval()
+
+
+@torch.no_grad()
+def is_affine(name):
+    project = layer_of(name).project
+    one, other = torch.randn(2, 5, 8, dtype=torch.float64)
+    change = project(one + other) - project(other)
+    return torch.allclose(change, project(one) - project(torch.zeros_like(one)))
+
+
+NONLINEAR = {name for name in OUTPUT_LAYERS if not is_affine(name)}
+
+
+def test_the_nonlinear_layers_are_those_of_the_page():
+    page = (ROOT / "docs" / "choosing_a_layer.md").read_text()
+    rows = [[cell.strip(" `") for cell in line.split("|")] for line in page.splitlines()]
+    export = {row[1]: row[5] for row in rows if len(row) == 8 and row[1] in OUTPUT_LAYERS}
+    assert export == {name: "no" if name in NONLINEAR else "yes" for name in OUTPUT_LAYERS}
 
 
 @pytest.mark.parametrize("name", sorted(set(OUTPUT_LAYERS) - NONLINEAR))

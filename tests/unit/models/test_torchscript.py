@@ -12,6 +12,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.output_layers.structure import ACTIVATIONS
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,
@@ -70,6 +71,32 @@ def test_a_compiled_lstm_scores_as_the_model(task, layer, bidirectional):
     torch.testing.assert_close(found, model(**batch)[0])
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+
+
+class Gated(TiedOutputLayer):
+    """Its ``project`` has a module, a parameter and a buffer, and another module it does not."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        size = self.embedding.embedding_dim
+        self.gate = torch.nn.Linear(size, size)
+        self.gain = torch.nn.Parameter(torch.full((size,), 2.0))
+        self.register_buffer("offset", torch.ones(size))
+        self.unused = torch.nn.ModuleDict({"x": Unscriptable()})
+
+    def project(self, hidden):
+        return torch.sigmoid(self.gate(hidden)) * self.gain * hidden + self.offset
+
+
+class Unscriptable(torch.nn.Module):
+    def forward(self, *many, **more):
+        return many, more
+
+
+def test_a_new_layer_is_compiled_without_further_declarations(task, monkeypatch):
+    monkeypatch.setitem(OUTPUT_LAYERS, "gated", Gated)
+    model = with_biases(make_model("transformer_outlayers", task, output_layer="gated"))
+    assert_compiled_scores_are_the_models(model, make_batch(task, LENGTHS)["net_input"])
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
