@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from candidate_coverage import CoverageReport
-from candidate_files import RankedTranslations
-from common import CommandParser, positive_int, refuse_idle, run
+from lib.candidate_coverage import CoverageReport
+from lib.candidate_files import RankedTranslations
+from lib.common import CommandParser, positive_int, refuse_idle, run
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import Lexicon, read_table

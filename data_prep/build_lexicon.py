@@ -13,12 +13,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, positive_int, refuse_idle, run, up_to
+from lib.common import CommandParser, positive_int, refuse_idle, run, up_to
+from lib.ibm_model1 import Corpus, ibm_model1
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_table
 from fairseq_outlayers.formats.output_file import report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
-from ibm_model1 import Corpus, ibm_model1
 
 TABLE_FORMAT = "fast_align"
 ITERATIONS = 5

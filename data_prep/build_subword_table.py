@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from common import CommandParser, positive_int, progress, run
+from lib.common import CommandParser, positive_int, progress, run
+from lib.word_units import UNITS, Cutter
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import SPECIALS, DictionaryFile, is_padding_word
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.subword_table import SubwordTable, table_path, write_table
 from fairseq_outlayers.formats.text import read_lines
-from word_units import UNITS, Cutter
 
 EXAMPLE = """example:
   python data_prep/build_subword_table.py data-bin/dict.txt --units morphs

@@ -16,8 +16,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, progress, run
-from data_sets import DATA_SETS, RemoteFile
+from lib.common import CommandParser, progress, run
+from lib.data_sets import DATA_SETS, RemoteFile
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
 

@@ -18,9 +18,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import CommandParser, positive_int, progress, run
-from coverage import NONE, Coverage, failures
-from extraction import SPECIALS, Extraction
+from lib.common import CommandParser, positive_int, progress, run
+from lib.coverage import NONE, Coverage, failures
+from lib.extraction import SPECIALS, Extraction
+from lib.vector_formats import FORMATS, detect_format
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import write_dictionary
 from fairseq_outlayers.formats.external_table_writer import (
@@ -32,7 +34,6 @@ from fairseq_outlayers.formats.external_table_writer import (
 )
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_lines, read_lines
-from vector_formats import FORMATS, detect_format
 
 EXAMPLE = """example:
   python data_prep/extract_embeddings.py --vectors glove.840B.300d.txt \\

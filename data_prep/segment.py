@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import (
+from lib.common import (
     CommandParser,
     add_corpus_arguments,
     input_files,
@@ -17,10 +17,11 @@ from common import (
     progress,
     run,
 )
+from lib.segmentation_methods import METHODS, Segmentation, load_segmentation
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import report_written, write_together
 from fairseq_outlayers.formats.text import count_lines, count_parallel_lines, read_lines
-from segmentation_methods import METHODS, Segmentation, load_segmentation
 
 EXAMPLE = """example:
   python data_prep/segment.py learn --inputs train.en train.de --merges 8000 --output codes

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from common import (
+from lib.common import (
     CommandParser,
     add_corpus_arguments,
     input_files,
@@ -21,10 +21,11 @@ from common import (
     run,
     worker_count,
 )
+from lib.workers import ordered_map
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import OutputFile, report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_parallel
-from workers import ordered_map
 
 EXAMPLE = """example:
   python data_prep/tokenize_corpus.py --input raw/train --output tokenized/train \\

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import CommandParser, positive_int, progress, run
+from lib.common import CommandParser, positive_int, progress, run
+from lib.toy_language import ToyLanguage
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
-from toy_language import ToyLanguage
 
 EXAMPLE = """example:
   python data_prep/toy_corpus.py --output data/toy --seed 1 --train 10000 --vocabulary 3000

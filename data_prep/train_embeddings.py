@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import (
+from lib.common import (
     CommandParser,
     positive_int,
     progress,
@@ -16,6 +16,7 @@ from common import (
     up_to,
     worker_count,
 )
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_lines, read_lines

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-import common
+from lib import common
+
+from tests.data_prep.conftest import DATA_PREP
 
 COMMANDS = {
     "tokenize": "tokenize_corpus --input in --output out --languages en de",
@@ -175,7 +176,7 @@ def test_full_disk_is_told_in_one_line_and_leaves_nothing(command, contents, one
 def test_killed_while_writing_keeps_the_old_output(number, workers, tmp_path, contents):
     (tmp_path / "in.en").write_text("Some words, to be tokenised.\n" * 60_000)
     (tmp_path / "out.en").write_text("old output\n")
-    script = str(Path(common.__file__).parent / "tokenize_corpus.py")
+    script = str(DATA_PREP / "tokenize_corpus.py")
     arguments = ["--input", "in", "--output", "out", "--languages", "en", "--workers"]
     process = subprocess.Popen(
         [sys.executable, script, *arguments, workers],

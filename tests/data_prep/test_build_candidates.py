@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from candidate_coverage import CoverageReport
-from candidate_files import RankedTranslations
+from lib.candidate_coverage import CoverageReport
+from lib.candidate_files import RankedTranslations
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import read_table

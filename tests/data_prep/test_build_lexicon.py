@@ -6,11 +6,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from lib import ibm_model1 as module
+from lib.ibm_model1 import Corpus, ibm_model1
+
 import build_lexicon
-import ibm_model1 as module
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.lexicon import Lexicon, count_links, read_table
-from ibm_model1 import Corpus, ibm_model1
 
 SOURCE = ["the house", "the book", "", "a book the the book", "house", "a"]
 TARGET = ["das haus", "das buch", "ja", "ein buch das", "", "ein ein haus"]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lib.data_sets import DATA_SETS, RemoteFile
+
 import download
-from data_sets import DATA_SETS, RemoteFile
 from fairseq_outlayers.errors import UserError
 
 MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")

@@ -9,8 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from back_off import diagnose, other_forms
-from coverage import NONE, OWN, Coverage
+from lib.back_off import diagnose, other_forms
+from lib.coverage import NONE, OWN, Coverage
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table_writer import PRECISIONS, TableWriter
 from fairseq_outlayers.formats.output_file import write_together
@@ -285,7 +286,7 @@ def test_rows_are_written_where_they_belong_in_any_order(tmp_path, rows):
     ],
 )
 def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, content, message):
-    from vector_files import BinaryVectors, TextVectors
+    from lib.vector_files import BinaryVectors, TextVectors
 
     path = tmp_path / name
     path.write_bytes(content)
@@ -302,8 +303,8 @@ def test_a_file_of_vectors_that_cannot_be_whole_is_refused(tmp_path, name, conte
 @pytest.mark.parametrize("header", [b"", b"2 2\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
-    from vector_files import TextVectors
-    from vector_formats import detect_format
+    from lib.vector_files import TextVectors
+    from lib.vector_formats import detect_format
 
     path = tmp_path / "words.txt"
     path.write_bytes(mark + header + b"a 1 2\nb 3 4\n")
@@ -315,7 +316,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header, mark):
 def test_a_compressed_line_of_gigabytes_is_refused_after_a_few_bytes_of_it(tmp_path):
     import gzip
 
-    from vector_files import TextVectors
+    from lib.vector_files import TextVectors
 
     path = tmp_path / "bomb.vec.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

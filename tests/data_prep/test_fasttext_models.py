@@ -23,7 +23,7 @@ NEW = struct.pack("<2i", 793712314, 12)
 )  # fmt: skip
 def test_a_model_that_ends_within_its_words_is_refused_at_once(data, message, tmp_path):
     pytest.importorskip("gensim", reason="the extra embed is not installed")
-    from vector_formats import FastTextVectors
+    from lib.vector_formats import FastTextVectors
 
     path = tmp_path / "model.bin"
     path.write_bytes(data)

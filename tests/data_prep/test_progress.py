@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-import common
+from lib import common
+
 import segment
 
 

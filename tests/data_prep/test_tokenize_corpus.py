@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lib import workers
+
 import tokenize_corpus
-import workers
 from fairseq_outlayers.errors import UserError
 
 MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")

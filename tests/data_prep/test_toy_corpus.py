@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import toy_language
-from toy_language import Clause, NounPhrase, ToyLanguage, Word
+from lib import toy_language
+from lib.toy_language import Clause, NounPhrase, ToyLanguage, Word
 
 SMALL = ["--output", "toy", "--seed", "7", "--train", "300", "--valid", "20", "--test", "30"]
 SMALL_SHA256 = "82f619a7becd7d9250d922f9dd63d57ad20e011959209efe64577fef9888dc5b"

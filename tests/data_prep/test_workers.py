@@ -5,8 +5,9 @@ import signal
 
 import pytest
 
+from lib.workers import ordered_map
+
 from fairseq_outlayers.errors import UserError
-from workers import ordered_map
 
 
 def die_at_seven(number):

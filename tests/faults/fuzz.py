@@ -35,10 +35,10 @@ def readers(good: Path) -> Iterator[Reader]:
     from fairseq_outlayers.tables.external_table import ExternalTable
 
     sys.path.insert(0, str(DATA_PREP))
-    import vector_files
-    import vector_formats
+    from lib import vector_files, vector_formats
+    from lib.segmentation_methods import load_segmentation as segmentation
+
     from fairseq_outlayers.checkpoints.unseen_words import read_descriptions
-    from segmentation_methods import load_segmentation as segmentation
 
     dictionaries = [Dictionary.load(str(good / f"bin/dict.{side}.txt")) for side in ("xx", "yy")]
     external = Dictionary.load(str(good / "ext/dict.xx.txt"))

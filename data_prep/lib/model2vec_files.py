@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from lib.vector_files import BLOCK_WORDS, Block, check_dimensions, checked_block
+
 from fairseq_outlayers.errors import UserError
-from vector_files import BLOCK_WORDS, Block, check_dimensions, checked_block
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 MOST_JSON = 1 << 28  # bytes; a tokenizer of half a million tokens has 40 MB

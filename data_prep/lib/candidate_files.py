@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import common  # noqa: F401  (adds this checkout's package to the path)
 from fairseq_outlayers.formats.candidate_file import CandidateFile
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import Lexicon

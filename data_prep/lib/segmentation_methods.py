@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from common import progress
+from lib.common import progress
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import read_lines
 

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_outlayers.errors import UserError
-from model2vec_files import Model2VecVectors
-from vector_files import (
+from lib.model2vec_files import Model2VecVectors
+from lib.vector_files import (
     BLOCK_WORDS,
     LONGEST_WORD,
     BinaryVectors,
@@ -29,6 +28,8 @@ from vector_files import (
     header_of,
     open_vectors,
 )
+
+from fairseq_outlayers.errors import UserError
 
 FASTTEXT_MAGIC = (793712314).to_bytes(4, "little")
 ARGUMENTS = 12 * 4 + 8  # bytes of fastText's arguments: 12 integers and a double

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from back_off import diagnose
+from lib.back_off import diagnose
 
 EXAMPLES = 8  # words shown of each kind
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common import progress
+from lib.common import progress
+
 from fairseq_outlayers.formats.lexicon import Lexicon
 
 BLOCK_PAIRS = 4_000_000  # word pairs in memory while the pairs are numbered

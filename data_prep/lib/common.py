@@ -1,9 +1,4 @@
-"""Shared by the commands of data preparation: arguments, one-line errors, progress.
-
-The commands are scripts run by path (``python data_prep/NAME.py``). Python puts a script's folder
-first on its search path, so this module is imported as ``common``. Importing it adds this
-checkout's ``fairseq_outlayers`` to the path, whose ``formats`` the commands use.
-"""
+"""Arguments, one-line errors and progress of the commands."""
 
 import argparse
 import os
@@ -14,8 +9,6 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from tqdm import tqdm
-
-sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.suggestions import HelpfulParser

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from candidate_files import RankedTranslations
+from lib.candidate_files import RankedTranslations
+
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 
 NEVER = np.iinfo(np.int64).max

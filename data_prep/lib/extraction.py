@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from back_off import other_forms
-from common import progress
-from coverage import BY_FORM, COMPOSED, NONE, OWN
+from lib.back_off import other_forms
+from lib.common import progress
+from lib.coverage import BY_FORM, COMPOSED, NONE, OWN
+from lib.vector_files import VectorFile
+
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table_writer import TableWriter
-from vector_files import VectorFile
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of fairseq's dictionaries
 PADDING, END, UNKNOWN = 1, 2, 3
