@@ -218,7 +218,7 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
 def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     """All words against the short list, as used in practice; then ways to train on all words."""
     base = "shortlist.unk2" if "shortlist.unk2" in runs else "shortlist"
-    for model in ("full", "lv_corrected", "lv_reshuffle", "lv"):
+    for model in ("lv_corrected", "lv_reshuffle", "lv", "full"):
         name = next((n for n in (f"{model}.{chosen}.unk2", f"{model}.{chosen}") if n in runs), "")
         found = runs.difference({name: 1, base: -1}) if name else None
         if found:
