@@ -86,6 +86,23 @@ def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_p
     assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
 
 
+SMALL = " ".join(
+    f"--{side}-layers 1 --{side}-embed-dim 8 --{side}-ffn-embed-dim 8 --{side}-attention-heads 1"
+    for side in ("encoder", "decoder")
+)
+
+
+def test_a_stock_command_trains_once_two_flags_are_added(readers, tmp_path):
+    (block,) = [each.code for each in blocks(ROOT / "README.md") if "# before" in each.code]
+    before, after = block.split("fairseq-train")[1:]
+    added = [word for word in after.split() if word not in before.split()]
+    assert [word for word in added if word.startswith("-")] == ["--user-dir", "--output-layer"]
+    options = f"{SMALL} --optimizer adam --lr 0.001 --max-tokens 500 --max-update 2 --joint-dim 8"
+    folder = readers.copy("words", tmp_path / "reader")
+    readers.shell.run(f"fairseq-train{after}".replace(" ... ", f" {options} "), folder)
+    assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
+
+
 def _without_repetitions(script):
     """Python blocks in a row are one program."""
     kept = [
