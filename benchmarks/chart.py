@@ -22,7 +22,6 @@ ARMS = {  # name in the file: label in the chart
     "partitions": "this package: partitions, Adam",
     "stock": "fairseq's lstm, Adam",
 }
-TITLE = "Half a million words train about as fast as thirty thousand"
 
 
 def read_points(measured: dict) -> dict[str, list[tuple[int, float, float]]]:
@@ -32,6 +31,13 @@ def read_points(measured: dict) -> dict[str, list[tuple[int, float, float]]]:
         arm, _, words = row["arm"].partition(".V")
         points[arm].append((int(words), row["tokens_per_second"], row["peak_mb"]))
     return {arm: sorted(found) for arm, found in points.items()}
+
+
+def title(points: dict[str, list[tuple[int, float, float]]]) -> str:
+    """What the chart shows, in numbers."""
+    words, stock, _ = points["stock"][-1]
+    times = sorted(found[-1][1] / stock for arm, found in points.items() if arm != "stock")
+    return f"With {words:,} words, {times[0]:.0f} to {times[-1]:.0f} times fairseq's speed"
 
 
 def draw(measured: dict, path: Path) -> None:
@@ -49,7 +55,7 @@ def draw(measured: dict, path: Path) -> None:
         text = f"{ARMS[arm]}\n{speed[-1]:,.0f} tokens/s, {memory[-1] / 1000:.1f} GB at the peak"
         axes.annotate(text, (words[-1], speed[-1]), (12, -6), textcoords="offset points",
                       color=style.colour(number), va="bottom", annotation_clip=False)  # fmt: skip
-    axes.set_title(TITLE, fontsize=style.TITLE)
+    axes.set_title(title(points), fontsize=style.TITLE)
     axes.set_xscale("log")
     axes.set_xticks(words, [f"{number:,}" for number in words])
     axes.minorticks_off()
