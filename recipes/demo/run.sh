@@ -2,7 +2,7 @@
 # The whole pipeline in a few minutes: make a language pair, train three small models, translate,
 # score, compare. Run by `make demo`; output goes to work/demo and is overwritten.
 #
-#   DATA=toy       a synthetic language pair: no download, about 4 minutes on 2 cores
+#   DATA=toy       a synthetic language pair: no download, 4 to 9 minutes on 2 cores
 #   DATA=multi30k  real captions, English to German (from OUTLAYERS_DATA if that is set, else
 #                  downloaded): a short training, about 10 minutes on 2 cores
 #   EPOCHS DIM LR MAX_TOKENS TRAIN_SENTENCES SEED     defaults: see arms.py
