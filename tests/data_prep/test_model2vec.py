@@ -1,6 +1,7 @@
 """Static vectors of model2vec, against vectors worked out by hand; damaged and hostile files."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 pytest.importorskip("safetensors", reason="the extra embed is not installed")
 from safetensors.numpy import save_file
+
+from tests.data_prep.conftest import DATA_PREP
 
 ROWS = np.array(
     [
@@ -252,3 +255,16 @@ def test_a_missing_file_of_the_folder_is_named(model, extract, one_error_line):
     model()
     (folder / "model.safetensors").unlink()
     assert "potion/model.safetensors: no such file" in one_error_line(extract())
+
+
+def test_the_command_of_the_page_makes_a_table(model, tmp_path, command):
+    page = (DATA_PREP.parent / "docs" / "static_vectors.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```\n(python data_prep/.*?)^```$", page, re.M | re.DOTALL)
+    words = block.replace("\\\n", " ").removesuffix("...\n").split()
+    model().rename(tmp_path / words[words.index("--vectors") + 1])
+    (tmp_path / "tokenized").mkdir()
+    for name in ("train", "valid", "test"):
+        (tmp_path / "tokenized" / f"{name}.en").write_text(TRAIN)
+    done = command("extract_embeddings", *words[2:])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "external.en.npy").exists()

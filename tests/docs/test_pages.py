@@ -30,7 +30,7 @@ PAGES = {  # and what the reader has before the first block
 NOT_RUN = {
     "docs/finetuning.md": "tests/system/test_finetuning.py follows it",
     "docs/installing.md": "downloads from PyPI",
-    "docs/static_vectors.md": "reads a model that is downloaded",
+    "docs/static_vectors.md": "tests/data_prep/test_model2vec.py runs it on a small model",
     "CONTRIBUTING.md": "tests/system/test_walkthrough.py follows it",
 }
 NEEDS = {"docs/export.md": "ctranslate2", "docs/external_vectors.md": "gensim",
