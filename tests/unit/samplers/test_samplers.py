@@ -139,11 +139,19 @@ def test_unigram_follows_the_counts_to_a_power(power):
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
-def test_unigram_refuses_a_dictionary_without_counts():
-    dictionary = make_dictionary(5)
-    dictionary.count[4:] = [1] * 5
-    with pytest.raises(UserError, match=r"unigram needs counts.*all 5 words .* the count 1.*rebu"):
-        make("unigram", dictionary, 3)
+@pytest.mark.parametrize("number", [2, 5])
+def test_unigram_refuses_a_dictionary_without_counts(number):
+    dictionary = make_dictionary(number)
+    dictionary.count[4:] = [1] * number
+    with pytest.raises(UserError, match=rf"needs counts.*all {number} words .* the count 1.*rebu"):
+        make("unigram", dictionary, 2)
+
+
+def test_unigram_takes_the_count_of_the_only_word():
+    dictionary = make_dictionary(1)
+    dictionary.count[4:] = [6]
+    found = make("unigram", dictionary, 2, unigram_power=1.0).log_expected_counts.exp()
+    torch.testing.assert_close(found, torch.tensor([1, 1, 6, 6, 6]).double() * 2 / 20)
 
 
 def test_a_negative_power_is_refused():
