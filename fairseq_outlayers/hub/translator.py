@@ -97,11 +97,9 @@ class Translator(TrainedModels):
             )
             for s, t in pairs
         ]
-        # Less padding, and fairseq's LSTM accepts only sources in this order.
-        order = sorted(range(len(encoded)), key=lambda n: len(encoded[n][0]), reverse=True)
         results: Dict[int, PairScore] = {}
-        for start in range(0, len(order), batch_size):
-            numbers = order[start : start + batch_size]
+        lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
+        for numbers in _batches(lengths, batch_size):
             batch = self._batch([encoded[number] for number in numbers])
             # Not inference_step, which would search and replace <unk>.
             found = generator.generate(self.models, batch)
@@ -116,13 +114,13 @@ class Translator(TrainedModels):
     ) -> Iterator[Translation]:
         while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
             ids = [self._source_ids(text) for text in sentences]
-            order = sorted(range(len(ids)), key=lambda n: len(ids[n]), reverse=True)
-            results: Dict[int, Translation] = {}
-            while order and len(ids[order[-1]]) == 1:  # </s> alone
-                number = order.pop()
-                results[number] = self._without_words(ids[number], generator)
-            for start in range(0, len(order), batch_size):
-                numbers = order[start : start + batch_size]
+            results: Dict[int, Translation] = {
+                number: self._without_words(each, generator)
+                for number, each in enumerate(ids)
+                if len(each) == 1  # </s> alone
+            }
+            lengths = {n: len(each) for n, each in enumerate(ids) if n not in results}
+            for numbers in _batches(lengths, batch_size):
                 found = self._search([ids[n] for n in numbers], generator)
                 results |= zip(numbers, found, strict=True)
             yield from (results[number] for number in range(len(ids)))
@@ -198,6 +196,13 @@ class Translator(TrainedModels):
             batch["target"] = _padded(targets, pad, False)
             batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+
+def _batches(lengths: Dict[int, int], batch_size: int) -> Iterator[List[int]]:
+    """Numbers of sentences, the longest first: less padding, and fairseq's LSTM needs the order."""
+    order = sorted(lengths, key=lengths.__getitem__, reverse=True)
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
 
 
 def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
