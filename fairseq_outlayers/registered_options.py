@@ -27,6 +27,11 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
 ]
 
 
+def parts_of_ours(classes: Dict[str, Any]) -> Dict[str, Any]:
+    """The entries of a registry of fairseq that this package has added."""
+    return {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
+
+
 def option_owners(option: str) -> List[str]:
     """The parts of this package that take an option, each as ``--arch luong_lstm``.
 
@@ -35,7 +40,7 @@ def option_owners(option: str) -> List[str]:
     owners: List[str] = []
     sizes: List[str] = []
     for _, selector, classes, dataclasses in KINDS:
-        ours = {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
+        ours = parts_of_ours(classes)
         for name, part in ours.items():
             actions = actions_of(part, dataclasses.get(name))
             if any(option in action.option_strings for action in actions):

@@ -16,7 +16,7 @@ from fairseq_outlayers.options import (
     SourceEmbeddingConfig,
 )
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from fairseq_outlayers.registered_options import KINDS, OURS, actions_of
+from fairseq_outlayers.registered_options import KINDS, actions_of, parts_of_ours
 from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.stock_ranges import STOCK
@@ -70,7 +70,7 @@ def options_page() -> str:
     for registry in REGISTRIES:
         lines += _registry(*registry)
     for title, selector, classes, dataclasses in KINDS:
-        parts = [name for name in sorted(classes) if classes[name].__module__.startswith(OURS)]
+        parts = sorted(parts_of_ours(classes))
         if parts:
             lines.append(f"## {title}\n")
         for name in parts:
