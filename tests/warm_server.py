@@ -15,6 +15,7 @@ import logging
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -90,6 +91,7 @@ def socket_of_server() -> str:
         assert server.stdin
         server.stdin.close()
         server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
     assert server.stdout

@@ -34,11 +34,12 @@ WORDS = st.text(
 )
 # A dictionary lists no special and no word twice.
 LISTED = st.lists(WORDS.filter(lambda word: word[0] not in "<#"), unique=True, max_size=12)
+FILES = tempfile.TemporaryDirectory()  # removed when the tests end
 
 
 def written(name, write, *others):
-    """The paths of files that a function has written, in a folder that goes with the last."""
-    folder = Path(tempfile.mkdtemp())
+    """Write files into a new folder by ``write``; the path of the first."""
+    folder = Path(tempfile.mkdtemp(dir=FILES.name))
     paths = [folder / name, *(folder / other for other in others)]
     with write_together(paths) as outputs:
         write(*outputs)
