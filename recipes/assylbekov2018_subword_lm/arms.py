@@ -9,6 +9,7 @@ OPTION  medium: the paper's medium size; sampled: 20% of the classes in training
 """
 
 import re
+from dataclasses import replace
 
 from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
 from recipes.lab.settings import UserError
@@ -37,6 +38,10 @@ TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
 # The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
+# Of shortened schedules: for each model the rate of GRID with the lowest validation perplexity
+# (05_tune.sh), the authors' where none was tried.
+GRID = ("0.7", "1.0", "1.5")
+CHOSEN: dict[str, str] = {}
 CAPTIONS = re.compile(r"(en|de|fr)(5|15|29)k|mono_(en|de)")
 
 
@@ -58,6 +63,8 @@ class Assylbekov2018(Recipe):
                            "own)"),
         "TEXTS": ("", "folder of NAME/{train,valid,test}.txt for DATA=NAME beyond those built in "
                       "(default: WORK/texts)"),
+        "LR": ("", "learning rate of all arms (default: chosen by 05_tune.sh, see arms.py)"),
+        "TUNE": ("", "which runs of 05_tune.sh (default: all)"),
         "LOOK_INTO": ("ptb", "DATA whose models are studied in step 50"),
         "NEIGHBOURS_OF": ("while his you richard trading", "words of step 50, if in the "
                                                            "dictionary"),
@@ -128,7 +135,25 @@ class Assylbekov2018(Recipe):
                 )
         return ",".join(TIED[letter] for letter in choice)
 
+    def tuning_arms(self) -> list[str]:
+        """The two models of claim 4, with each rate of the grid, on captions."""
+        captions = [
+            f"{language}{size}" for size in ("5k", "15k") for language in ("de", "en", "fr")
+        ]
+        models = [f"{data}.{model}" for data in captions for model in ("word_re", "morphsum_re_rw")]
+        tuned = [f"tune-{model}-{rate}" for model in models for rate in GRID]
+        return self.settings.words("TUNE") or tuned
+
+    def tuning_arm(self, name: str) -> Arm:
+        """tune-ARM-RATE: a run that the learning rate is chosen by."""
+        _, name_of_arm, rate = [*name.split("-"), "", ""][:3]
+        arm = self.arm(name_of_arm)
+        words = f"{arm.words}, learning rate {rate}"
+        return replace(arm, name=name, words=words, train=(*arm.train, "--lr", rate), tuning=True)
+
     def arm(self, name: str, seed: int = 1) -> Arm:
+        if name.startswith("tune-"):
+            return self.tuning_arm(name)
         s, (data, _, rest) = self.settings, name.partition(".")
         model, *chosen = rest.split(".")
         composition, tie = model.partition("_")[0], self.tie_of(model)
@@ -138,6 +163,7 @@ class Assylbekov2018(Recipe):
         epochs = s.whole("EPOCHS")
         if epochs < 70:
             decay = epochs * 6 // 10 + 1
+            rate = CHOSEN.get(name, rate)
         words, size = f"{composition}, tied: {tie}, on {data}", ""
         criterion, batch = "--criterion full_softmax", s.BATCH
         for option in chosen:
@@ -153,7 +179,7 @@ class Assylbekov2018(Recipe):
         task = "--task subword_language_modeling --tokens-per-sample"
         train = (
             f"{task} {s.BPTT} --batch-size {batch} --arch {composition}_lm{size} --tie {tie} "
-            f"{criterion} --sentence-avg --optimizer sgd --lr {rate} --clip-norm {s.CLIP} "
+            f"{criterion} --sentence-avg --optimizer sgd --lr {s.LR or rate} --clip-norm {s.CLIP} "
             f"--max-epoch {s.EPOCHS} --lr-scheduler fixed --force-anneal {s.DECAY_FROM or decay} "
             f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
         )

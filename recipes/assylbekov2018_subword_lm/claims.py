@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recipes.assylbekov2018_subword_lm import figures, gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
-from recipes.lab.claims import NOT_RUN, Claim, Part, exact, smaller
+from recipes.lab.claims import NOT_RUN, Claim, Part, exact, smaller_resampled
 from recipes.lab.report import Findings
 from recipes.lab.resampling import Estimate
 from recipes.lab.runs import Runs
@@ -88,17 +88,17 @@ def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
     for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
         for ending in ENDINGS:
             arms = [f"{data}.{model}{ending}" for model in (better, worse)]
-            values = runs.paired(arms, figure)
-            if not all(values):
+            perplexities, seeds = runs.perplexities(arms)
+            if not seeds:
                 continue
             found = True
             words = f"{arms[0]} < {arms[1]}"
             if figure == "parameters":  # exact, and the same for every seed
-                first, second = (numbers[0] for numbers in values)
+                first, second = (runs.figure(arm, figure) for arm in arms)
                 numbers = f"{first:,.0f}, {second:,.0f}"
                 yield exact(f"{words}, parameters", first < second, numbers)
             else:
-                yield smaller(words, *values)
+                yield smaller_resampled(words, *perplexities, seeds)
     if not found:
         yield Part(f"{better} < {worse}", NOT_RUN, f"missing: {better} < {worse}")
 

@@ -12,7 +12,7 @@ import numpy as np
 from recipes.assylbekov2018_subword_lm import gain
 from recipes.lab import chart_parts
 from recipes.lab.figures import Chart, Panel, Row, Rows, Series
-from recipes.lab.resampling import Estimate, estimate, over_seeds
+from recipes.lab.resampling import Estimate, estimate
 from recipes.lab.runs import Runs
 
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
@@ -37,18 +37,15 @@ def plain(model: str) -> str:
 
 
 def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
-    """Ratio of the test perplexities of two arms, over seeds."""
-    own, other = runs.paired([arm, base], "test_ppl")
-    if not own:
-        return None
-    values = np.array([a / b for a, b in zip(own, other, strict=True)])
-    return estimate(over_seeds(values[:, None]), len(values))
+    """Ratio of the test perplexities of two arms, over seeds and sentences."""
+    values, seeds = runs.perplexities([arm, base])
+    return estimate(values[0] / values[1], seeds) if seeds else None
 
 
 def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
-    """A row, without interval for one seed."""
+    """A row, without interval for one seed without stored sentences."""
     row = Row.of(label, found, series, scale)
-    return row if found.seeds > 1 else Row(label, row.value, series=series)
+    return row if found.low < found.high else Row(label, row.value, series=series)
 
 
 def perplexities(runs: Runs, data: str = "ptb") -> Chart:
@@ -70,7 +67,7 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
         title += f", with {sizes[best.label] / size:.0%} of its parameters"
     x = f"difference in test perplexity from Word (RE), {runs.figure(base, 'test_ppl'):.0f}, %"
     seeds = chart_parts.seeds_of(runs, [base])
-    below = f"{NOTE} {seeds}; bars, if any, are over seeds; smaller is better."
+    below = f"{NOTE} {seeds}; bars, if any: 95% intervals; smaller is better."
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 
 
@@ -123,7 +120,7 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
         return Chart("", [])
     points = []
     for data, (x, saved) in found.items():
-        known = saved.seeds > 1
+        known = saved.low < saved.high
         ends = ([100 * saved.low], [100 * saved.high]) if known else ((), ())
         points.append(
             Series("", [x], [100 * saved.value], *ends, "points", [language(data)],

@@ -4,14 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from statistics import correlation, mean
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from recipes.lab import scoring
-from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller
-from recipes.lab.resampling import Estimate, estimate, over_seeds
+from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller_resampled
+from recipes.lab.resampling import Estimate, estimate
 from recipes.lab.runs import Runs
 from recipes.lab.table import table
 
@@ -30,15 +29,17 @@ class Gain(NamedTuple):
 
     Attributes:
         ratio: type-token ratio of the training text.
-        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, for each seed.
+        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then on
+            every resample, ``(1 + RESAMPLES,)``.
     """
 
     ratio: float
-    kept: list[float]
+    kept: np.ndarray
+    seeds: int
 
     @property
-    def saved(self) -> float:
-        return 1 - mean(self.kept)
+    def saved(self) -> Estimate:
+        return estimate(1 - self.kept, self.seeds)
 
 
 def type_token_ratio(text: Path) -> float:
@@ -67,10 +68,9 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
     for data, ratio in ratios.items():
         for ending in ("", SAMPLED):
             arms = (f"{data}.morphsum_re_rw{ending}", f"{data}.word_re{ending}")
-            ours, base = runs.paired(arms, "test_ppl")
-            if ours:
-                kept = [own / other for own, other in zip(ours, base, strict=True)]
-                found[f"{data}{ending}"] = Gain(ratio, kept)
+            perplexities, seeds = runs.perplexities(arms)
+            if seeds:
+                found[f"{data}{ending}"] = Gain(ratio, perplexities[0] / perplexities[1], seeds)
     return found
 
 
@@ -80,28 +80,27 @@ def over_all_classes(found: Mapping[str, Found]) -> dict[str, Found]:
 
 
 def with_intervals(found: Mapping[str, Gain]) -> dict[str, tuple[float, Estimate]]:
-    """For the chart: ratio, and the saved share with its interval over seeds."""
-    made = {}
-    for data, gain in found.items():
-        saved = 1 - np.array(gain.kept)
-        made[data] = gain.ratio, estimate(over_seeds(saved[:, None]), len(saved))
-    return made
+    """For the chart: ratio, and the saved share with its interval."""
+    return {data: (gain.ratio, gain.saved) for data, gain in found.items()}
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:
     """The gain is larger for German than for English and French, and for small data."""
-    kept = {data: gain.kept for data, gain in found.items()}
     pairs = [(f"de{size}", f"{other}{size}") for size in SIZES for other in ("en", "fr")]
     pairs += [
         (f"{language}{small}", f"{language}{large}")
         for language in LANGUAGES
         for small, large in pairwise(SIZES)
     ]
-    parts = [
-        smaller(f"share of the perplexity kept: {first} < {second}",
-             kept.get(first, []), kept.get(second, []), ".3f")
-        for first, second in pairs
-    ]  # fmt: skip
+    parts = []
+    for first, second in pairs:
+        words = f"share of the perplexity kept: {first} < {second}"
+        if first in found and second in found:
+            one, other = found[first], found[second]
+            seeds = min(one.seeds, other.seeds)
+            parts.append(smaller_resampled(words, one.kept, other.kept, seeds, ".3f"))
+        else:
+            parts.append(Part(words, NOT_RUN))
     text = "The gain of claim 4 grows with the type-token ratio and shrinks with the data."
     return Claim(7, text, [correlated(list(over_all_classes(found).values())), *parts])
 
@@ -111,13 +110,18 @@ def correlated(points: Sequence[Gain]) -> Part:
     words = f"correlation of the gain with the type-token ratio > {STRONG}"
     if len(points) < 3:
         return Part(words, NOT_RUN, f"{len(points)} data sets, 3 are needed")
-    ratios, saved = [point.ratio for point in points], [point.saved for point in points]
-    if len(set(ratios)) == 1 or len(set(saved)) == 1:
+    ratios = np.array([point.ratio for point in points])
+    saved = 1 - np.stack([point.kept for point in points])
+    # Of each resample: the covariance divided by both deviations.
+    ratios, saved = ratios - ratios.mean(), saved - saved.mean(axis=0)
+    scale = np.sqrt(np.square(ratios).sum() * np.square(saved).sum(axis=0))
+    if not scale.all():
         return Part(words, UNDECIDED, "the same in all data sets")
-    value, seeds = correlation(ratios, saved), min(len(point.kept) for point in points)
-    judged = HOLDS if value > STRONG else FAILS if value <= 0 else UNDECIDED
-    numbers = f"{value:.2f}, {len(points)} data sets, {seeds} seed{'s' if seeds > 1 else ''}"
-    return Part(words, judged if seeds > 1 else UNDECIDED, numbers)
+    found = estimate(ratios @ saved / scale, min(point.seeds for point in points))
+    judged = HOLDS if found.low > STRONG else FAILS if found.high <= 0 else UNDECIDED
+    numbers = f"{found.interval()}, {len(points)} data sets, {found.seeds} seed"
+    numbers += "s" if found.seeds > 1 else ""
+    return Part(words, judged if found.seeds > 1 else UNDECIDED, numbers)
 
 
 def table_of(found: Mapping[str, Gain]) -> list[str]:
@@ -125,5 +129,5 @@ def table_of(found: Mapping[str, Gain]) -> list[str]:
     return table({
         "data": list(found),
         "type-token ratio": [f"{one.ratio:.4f}" for one in found.values()],
-        "saved against Word+RE": [f"{one.saved:.1%}" for one in found.values()],
+        "saved against Word+RE": [f"{one.saved.value:.1%}" for one in found.values()],
     })  # fmt: skip

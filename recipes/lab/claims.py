@@ -12,7 +12,6 @@ interval, and it
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import mean
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +24,9 @@ MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
-    " seeds as well; figures without sentences (perplexities, gates, components) are resampled over"
-    " seeds alone, and two or three seeds make such an interval too narrow rather than too wide.",
+    " seeds as well; figures without stored sentences (gates, components, perplexities of older"
+    " lines) are resampled over seeds alone, and two or three seeds make such an interval too"
+    " narrow rather than too wide.",
     f"Undecided: one seed, or the interval contains the limit. {SAME.capitalize()}: it does, and"
     f" lies within {MARGIN} points ({CLOSE:.0%} of other figures) of it. ≈ holds if the interval is"
     " within that margin.",
@@ -156,15 +156,28 @@ def smaller(
             order, surplus values of one side are ignored.
         form: format of the numbers.
     """
-    if not first or not second:
+    seeds = min(len(first), len(second))
+    if not seeds:
         return Part(inequality, NOT_RUN)
-    differences = [other - own for own, other in zip(first, second, strict=False)]
-    found = estimate(over_seeds(np.array(differences)[:, None]), len(differences))
-    numbers = f"{mean(first):{form}}, {mean(second):{form}}"
-    if found.seeds > 1:
+    values = [over_seeds(np.array(side[:seeds])[:, None]) for side in (first, second)]
+    return smaller_resampled(inequality, *values, seeds, form)
+
+
+def smaller_resampled(
+    inequality: str, first: np.ndarray, second: np.ndarray, seeds: int, form: str = ".1f"
+) -> Part:
+    """A figure is smaller than another.
+
+    Args:
+        first: on the whole test set, then on every resample, ``(1 + RESAMPLES,)``; claimed to be
+            smaller than ``second``.
+        form: format of the numbers.
+    """
+    found = estimate(second - first, seeds)
+    numbers = f"{first[0]:{form}}, {second[0]:{form}}"
+    if found.low < found.high or seeds > 1:
         numbers += f"; difference {found.text('+' + form)}"
-    margin = CLOSE * abs(mean(second))
-    return Part(inequality, judge(found, margin=margin), numbers)
+    return Part(inequality, judge(found, margin=CLOSE * abs(second[0])), numbers)
 
 
 def exact(inequality: str, holds: bool | None, numbers: str = "") -> Part:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from recipes.lab import process, scoring
+from recipes.lab import process, scoring, sentence_scores
 from recipes.lab.arms import PerplexityTest
 
 SPLITS = ("valid", "test")
@@ -27,7 +27,9 @@ class Perplexity:
     def commands(self, begin: process.Begin) -> dict[str, list[str]]:
         """The commands to run, by their names in the ledger."""
         command = [*begin("fairseq-eval-lm"), "--gen-subset"]
-        return {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
+        commands = {f"evaluate_{one}_command": [*command, one, *self.options] for one in SPLITS}
+        commands["evaluate_test_command"].append("--output-word-probs")  # for intervals
+        return commands
 
     def figures(self, commands: dict[str, list[str]], folder: Path) -> dict:
         """Perplexity and number of words of every split, and the cost of the last one."""
@@ -42,7 +44,8 @@ class Perplexity:
         return figures
 
     def keep(self, results: Path, entry: dict, folder: Path) -> None:
-        """Nothing: only figures are stored."""
+        """Store the log-probabilities of the test text by sentence."""
+        sentence_scores.keep(results, entry, folder / "evaluate.test.log")
 
 
 def read_log(log: Path, split: str) -> dict:

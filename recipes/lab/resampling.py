@@ -37,7 +37,7 @@ class Metric(NamedTuple):
 
     Attributes:
         name: key of cached scores.
-        form: "tokenised" or "plain" text.
+        form: "tokenised" or "plain" text; "scores": stored log-probabilities (sentence_scores.py).
         statistics: from hypotheses and references, ``(sentences, n)``.
         score: from the ``n`` sums.
     """
@@ -49,7 +49,10 @@ class Metric(NamedTuple):
 
     def resampled(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         """Scores of the whole test set, then of its resamples, ``(1 + RESAMPLES,)``."""
-        rows = self.statistics(hypotheses, references)
+        return self.of_rows(self.statistics(hypotheses, references))
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """The same from the statistics of the sentences, ``(sentences, n)``."""
         sums = np.concatenate([rows.sum(axis=0)[None], multiplicities(len(rows)) @ rows])
         return np.array([self.score(row) for row in sums.tolist()])
 

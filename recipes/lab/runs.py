@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.lab import kept_translations, schedules
+from recipes.lab import kept_translations, schedules, sentence_scores
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.resampling import Estimate, Metric, bleu, estimate, over_seeds
+from recipes.lab.sentence_scores import PERPLEXITY
 
 # Factors of the BLEU of arms in a sum.
 Weights = Mapping[str, float]
@@ -203,6 +204,24 @@ class Runs:
 
         return estimate(statistic(score), len(here))
 
+    def perplexities(self, arms: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        """Test perplexity of each arm, and the number of seeds that all arms have.
+
+        Returns:
+            The mean over seeds on the whole text, then on every resample of seeds and sentences,
+            ``(1 + RESAMPLES,)`` each; of seeds alone unless all runs have stored their scores.
+            Empty without a common seed, or if schedules differ.
+        """
+        view = self.alike(arms)
+        if view is not self:
+            return view.perplexities(arms) if view else ([], 0)
+        values = np.array(self.paired(arms, "test_ppl"))[..., None]
+        seeds = [s for s in self.seeds(arms) if all(s in self.by_seed(a, "test_ppl") for a in arms)]
+        scores = [[self._resampled(arm, seed, PERPLEXITY) for seed in seeds] for arm in arms]
+        stored = all(score is not None for of_arm in scores for score in of_arm)
+        of_arms = [np.stack(of_arm) for of_arm in scores] if stored and seeds else values
+        return [over_seeds(of_arm) for of_arm in of_arms if seeds], len(seeds)
+
     def _resampled(self, arm: str, seed: int, metric: Metric | None = None) -> np.ndarray | None:
         """Scores of the whole test set, then of its resamples; None without translations."""
         entry = self.entry(arm, seed)
@@ -212,6 +231,14 @@ class Runs:
             metric = bleu(form == "tokenised", lowercase)
         known = arm, seed, metric.name
         if known not in self._scores:
-            texts = kept_translations.translations(entry, metric.form)
-            self._scores[known] = None if texts is None else metric.resampled(*texts)
+            rows = _statistics(entry, metric)
+            self._scores[known] = None if rows is None else metric.of_rows(rows)
         return self._scores[known]
+
+
+def _statistics(entry: dict, metric: Metric) -> np.ndarray | None:
+    """Statistics of the sentences of a run, ``(sentences, n)``; None if they are not available."""
+    if metric.form == PERPLEXITY.form:
+        return sentence_scores.find(entry)
+    texts = kept_translations.translations(entry, metric.form)
+    return None if texts is None else metric.statistics(*texts)

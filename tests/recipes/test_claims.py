@@ -300,9 +300,9 @@ def test_what_was_not_run_is_listed_once():
 def test_resamples_are_scored_once(entry, monkeypatch):
     runs = Runs([entry("a", 0.9), entry("b", 0.5), entry("c", 0.7)])
     calls = []
-    resampled = resampling.Metric.resampled
+    of_rows = resampling.Metric.of_rows
     monkeypatch.setattr(
-        resampling.Metric, "resampled", lambda *arguments: calls.append(1) or resampled(*arguments)
+        resampling.Metric, "of_rows", lambda *arguments: calls.append(1) or of_rows(*arguments)
     )
     for other in ("b", "c", "b"):
         claims.at_least(runs, "a", other)

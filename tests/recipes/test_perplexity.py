@@ -5,9 +5,10 @@ import stat
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from recipes.lab import ledger, perplexity, scoring
+from recipes.lab import ledger, perplexity, scoring, sentence_scores
 from recipes.lab.arms import Arm, PerplexityTest
 from recipes.lab.run_arm import Place, Run, execute
 
@@ -21,6 +22,32 @@ def test_the_perplexity_is_made_from_the_loss_which_has_more_digits(tmp_path):
     (tmp_path / "log").write_text(LOG)
     figures = perplexity.read_log(tmp_path / "log", "test")
     assert figures == {"test_ppl": 2**6.5, "test_words": 82430}
+
+
+WORDS = """x | INFO | fairseq_cli.eval_lm | 1 d [-4.500000]\t</s> [-0.500000]\te [-2.000000]
+INFO:fairseq_cli.eval_lm:0 a [-1.250000]\tb]\u00a0[ [-0.750000]\t</s> [-0.000001]\tc [-3.000000]
+2026-11-23 | INFO | fairseq_cli.eval_lm | Evaluated 7 tokens in 9.1s (9001.10 tokens/s)
+2026-11-23 | INFO | fairseq_cli.eval_lm | Loss (base 2): 2.4732, Perplexity: 5.55
+"""
+
+
+def test_sentences_of_a_text_are_put_together_from_its_windows(tmp_path, capsys):
+    log, entry = tmp_path / "log", {"arm": "a", "seed": 1, "key": "k"}
+    log.write_text(WORDS)
+    rows = [(2.000001, 3), (8.0, 3), (2.0, 1)]  # the second sentence is in both windows
+    assert sentence_scores.of_log(log) == pytest.approx(np.array(rows))
+    entry["results"] = str(tmp_path)
+    assert sentence_scores.find(entry) is None
+    # Not those of the ledger's perplexity, then those.
+    entry["figures"] = {"test_ppl": 5.6}
+    sentence_scores.keep(tmp_path, entry, log)
+    assert "not stored, because their perplexity" in capsys.readouterr().out
+    entry["figures"] = perplexity.read_log(log, "test")
+    sentence_scores.keep(tmp_path, entry, log)
+    found = sentence_scores.find(entry)
+    assert found == pytest.approx(np.array(rows), abs=1e-4)
+    value = sentence_scores.PERPLEXITY.of_rows(found)[0]
+    assert value == pytest.approx(entry["figures"]["test_ppl"], rel=1e-4)
 
 
 def test_a_log_without_a_perplexity_is_incomplete(tmp_path):
@@ -65,7 +92,7 @@ def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, m
     assert (figures["parameters"], figures["test_words"]) == (1000, 82430)
     first, second = Path("evaluated").read_text().splitlines()
     assert "--gen-subset valid --batch-size 1" in first
-    assert "--gen-subset test --batch-size 1" in second
+    assert "--gen-subset test --batch-size 1 --output-word-probs" in second
     assert "checkpoint_best.pt" in first
     assert entry["evaluate_test_command"].startswith("fairseq-eval-lm data --user-dir ")
     # Another table of units beside the data is another arm.

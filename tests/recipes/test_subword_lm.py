@@ -2,11 +2,14 @@
 
 import itertools
 import json
+import math
+import re
 
+import numpy as np
 import pytest
 
 from recipes.assylbekov2018_subword_lm import claims, gain, word_vectors
-from recipes.lab import ledger, report
+from recipes.lab import ledger, report, resampling
 from recipes.lab.arms import load
 from recipes.lab.settings import UserError
 
@@ -39,6 +42,27 @@ def test_the_authors_schedule_comes_back_with_their_epochs():
         assert option(f"ptb.{arm}", "--force-anneal") == "7"
 
 
+def test_both_models_of_claim_4_are_tuned_with_the_same_rates():
+    declared = recipe()
+    tuned = [declared.arm(name) for name in declared.tuning_arms()]
+    rates = {}
+    for arm in tuned:
+        assert arm.tuning
+        _, model, rate = arm.name.split("-")
+        assert arm.train[-2:] == ("--lr", rate)
+        assert arm.train[:-2] == declared.arm(model).train
+        rates.setdefault(model, []).append(rate)
+    assert set(map(tuple, rates.values())) == {("0.7", "1.0", "1.5")}
+    assert {f"{data}.{model}" for data in ("de5k", "en5k", "fr5k", "de15k", "en15k", "fr15k")
+            for model in ("word_re", "morphsum_re_rw")} == set(rates)  # fmt: skip
+
+
+def test_a_learning_rate_that_is_set_is_of_all_arms():
+    for arm in ("de5k.word_re", "ptb.morphsum_re_rw.medium"):
+        assert option(arm, "--lr", LR="0.3", EPOCHS="70") == "0.3"
+        assert option(arm, "--lr", LR="0.3") == "0.3"
+
+
 LETTERS = {"morphsum": "E12", "sylconcat": "EP12", "charcnn": "EC12"}
 
 
@@ -65,7 +89,8 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
 
 
 def test_gains_that_do_not_differ_have_no_correlation():
-    found = gain.correlated([gain.Gain(ratio, [0.9, 0.9]) for ratio in (0.1, 0.2, 0.3)])
+    kept = np.full(1 + resampling.RESAMPLES, 0.9)
+    found = gain.correlated([gain.Gain(ratio, kept, 2) for ratio in (0.1, 0.2, 0.3)])
     assert found[1:] == ("undecided", "the same in all data sets")
 
 
@@ -91,6 +116,10 @@ def decide(tmp_path, monkeypatch):
         return {claim["number"]: claim for claim in found}
 
     return decide
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
 
 
 def verdicts(claim):
@@ -156,7 +185,7 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     share = "share of the perplexity kept: "
     found = {words.removeprefix(share): judged for words, judged in verdicts(claim).items()}
     assert found["correlation of the gain with the type-token ratio > 0.5"] == "holds"
-    assert claim["parts"][0]["numbers"] == "1.00, 5 data sets, 2 seeds"
+    assert claim["parts"][0]["numbers"] == "+1.00 [+1.00, +1.00], 5 data sets, 2 seeds"
     assert {words: judged for words, judged in found.items() if judged != "not run"} == {
         "correlation of the gain with the type-token ratio > 0.5": "holds",
         "de5k < en5k": "holds",
@@ -177,6 +206,25 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
         (tmp_path / data).unlink()
     again = decide({}, [*texts])[7]
     assert again["parts"] == claim["parts"]
+
+
+def test_perplexities_are_resampled_over_the_stored_sentences(decide, tmp_path):
+    random = np.random.RandomState(0)
+    words = random.randint(5, 20, 300)
+    easier = {"ptb.word_original": 5.0, "ptb.word_re": 4.5}  # nats per word
+    for seed in (1, 2):
+        noise = random.randn(300)  # of the sentences, the same for both models
+        for arm, nats in easier.items():
+            rows = zip(nats * words + noise, words, strict=True)
+            path = tmp_path / "scores" / f"{arm}.seed{seed}.new.txt"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(f"{a:.4f} {b}\n" for a, b in rows))
+    (part,) = decide(dict.fromkeys(easier, 0.0))[1]["parts"]
+    assert part["verdict"] == "holds"
+    first, second, difference, low, high, seeds = numbers(part["numbers"])
+    assert (first, second) == pytest.approx((math.exp(4.5), math.exp(5)), rel=0.01)
+    assert low < difference < high < 1.1 * low
+    assert seeds == 2
 
 
 def test_one_seed_of_a_language_model_decides_nothing(decide):

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Both models of claim 4 with several learning rates on each text, compared by validation perplexity. The
+# chosen rates are in arms.py.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+mapfile -t runs < <(ask tuning_arms)
+SEEDS=1 lab run --these "${runs[@]}"
