@@ -14,7 +14,7 @@ from pathlib import Path
 # Benchmarks are scripts, which see their own folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from recipes.lab import style
+from recipes.lab.figures import style
 
 MEASURED = "results/benchmarks/large_vocabulary.json"
 ARMS = {  # name in the file: label in the chart

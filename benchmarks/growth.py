@@ -26,7 +26,7 @@ from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.samplers import UniformSampler
-from recipes.lab import style
+from recipes.lab.figures import style
 
 BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
 EXACT_UP_TO = 130_000  # classes; with more, an exact update takes minutes on a CPU

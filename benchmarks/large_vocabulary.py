@@ -26,7 +26,7 @@ import torch
 import turns
 from fairseq.data import Dictionary, indexed_dataset
 
-from recipes.lab import speed, training_log
+from recipes.lab.running import speed, training_log
 
 SPECIALS = 4
 MOMENTS = 2  # of Adam

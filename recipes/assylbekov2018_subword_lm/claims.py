@@ -11,10 +11,10 @@ from typing import NamedTuple
 from recipes.assylbekov2018_subword_lm import figures, gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
 from recipes.lab.claims import NOT_RUN, Claim, Part, exact, smaller_resampled
-from recipes.lab.report import Findings
-from recipes.lab.resampling import Estimate
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.summary import Compared
+from recipes.lab.scores.resampling import Estimate
 
 FORM = None
 MODELS = ("morphsum", "sylconcat", "charcnn")

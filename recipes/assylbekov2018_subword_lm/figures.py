@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from recipes.assylbekov2018_subword_lm import gain
-from recipes.lab import chart_parts
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
-from recipes.lab.resampling import Estimate, estimate
+from recipes.lab.figures import chart_parts
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 from recipes.lab.runs import Runs
+from recipes.lab.scores.resampling import Estimate, estimate
 
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
 TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",

@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from recipes.lab import scoring
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller_resampled
-from recipes.lab.resampling import Estimate, estimate
+from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
-from recipes.lab.table import table
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import Estimate, estimate
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation

@@ -1,12 +1,12 @@
 """What the baseline should show: our models translate like fairseq's, and tying costs nothing."""
 
 from recipes.baseline_multi30k.arms import WORDS
-from recipes.lab import chart_parts
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
-from recipes.lab.report import Findings
+from recipes.lab.figures import chart_parts
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.summary import Compared
 
 FORM = None
 LABELS = {

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
+from recipes.lab.scores import scoring
 
 EXPLANATION = """\
 parameters    number of trained parameters

@@ -11,12 +11,12 @@ from recipes.digangi2017_external import figures
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, at_least, exact, measured, weighted
-from recipes.lab.report import Findings
-from recipes.lab.resampling import Metric
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
+from recipes.lab.pages.table import mean_and_deviation, table
 from recipes.lab.runs import Runs, Score
+from recipes.lab.scores.resampling import Metric
 from recipes.lab.settings import UserError
-from recipes.lab.summary import Compared
-from recipes.lab.table import mean_and_deviation, table
 
 FORM = None
 NOTE = (

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from recipes.lab import chart_parts
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.lab.figures import chart_parts
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 
 if TYPE_CHECKING:
     from recipes.digangi2017_external.claims import Arms

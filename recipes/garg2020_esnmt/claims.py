@@ -8,10 +8,10 @@ import numpy as np
 from recipes.garg2020_esnmt import figures
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
-from recipes.lab.report import Findings
-from recipes.lab.resampling import SEED, Estimate, bleu, drawn_seeds, estimate, of_lengths
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs, Score
-from recipes.lab.summary import Compared
+from recipes.lab.scores.resampling import SEED, Estimate, bleu, drawn_seeds, estimate, of_lengths
 
 FORM = "tokenised"
 SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long

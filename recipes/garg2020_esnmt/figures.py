@@ -10,10 +10,13 @@ import json
 import shlex
 from pathlib import Path
 
-from recipes.lab import chart_parts, ledger, scoring, training_curves, training_log
-from recipes.lab.figures import Chart, Panel, Series
-from recipes.lab.resampling import bleu, of_lengths
+from recipes.lab import ledger
+from recipes.lab.figures import chart_parts, training_curves
+from recipes.lab.figures.charts import Chart, Panel, Series
+from recipes.lab.running import training_log
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import bleu, of_lengths
 
 SIDES = ("encoder_forward", "encoder_backward", "decoder")
 CELLS = ("rnmt_plus", "esnmt", "esnmt_lstm")

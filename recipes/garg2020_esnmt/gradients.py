@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from fairseq import checkpoint_utils, utils
 
-from recipes.lab.run_arm import USER_DIR
+from recipes.lab.running.run_arm import USER_DIR
 
 SENTENCES = 64
 STEPS = 15

@@ -21,9 +21,9 @@ from recipes.lab.claims import (
     smaller,
     weighted,
 )
-from recipes.lab.report import Findings
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.summary import Compared
 
 FORM = "tokenised"
 FLAT = 0.9  # "flat within 10%", in either direction

@@ -9,9 +9,10 @@ import shlex
 from pathlib import Path
 
 from recipes.jean2015_large_vocabulary.arms import Jean2015
-from recipes.lab import scoring, speed
 from recipes.lab.__main__ import step
-from recipes.lab.run_arm import fairseq
+from recipes.lab.running import speed
+from recipes.lab.running.run_arm import fairseq
+from recipes.lab.scores import scoring
 
 TRANSLATED = re.compile(
     r"Translated [\d,]+ sentences \((?P<tokens>[\d,]+) tokens\) in (?P<s>[\d.]+)s"

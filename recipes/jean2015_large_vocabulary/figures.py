@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fairseq_outlayers.analysis.frequency_bins import Bins
 from recipes.jean2015_large_vocabulary import rare_words
 from recipes.jean2015_large_vocabulary.decodings import Lists, lists_of
-from recipes.lab import chart_parts
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
-from recipes.lab.resampling import Metric, bleu
+from recipes.lab.figures import chart_parts
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 from recipes.lab.runs import Runs
+from recipes.lab.scores.resampling import Metric, bleu
 
 Y = "BLEU, test set"
 MOST = 4  # systems that can be distinguished in a line

@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from recipes.lab import process, scoring
-from recipes.lab.run_arm import fairseq
+from recipes.lab.running import process
+from recipes.lab.running.run_arm import fairseq
+from recipes.lab.scores import scoring
 
 # S-: the source as read by the model; H-: score in bits per token, including </s>.
 LINE = re.compile(r"^(?P<kind>[SH])-(?P<number>\d+)\t(?P<rest>.*)$")

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
-from recipes.lab import scoring
-from recipes.lab.resampling import Metric
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import Metric
 
 FILE = "word_counts.json"
 NAMES = ("100 or more", "10 to 99", "1 to 9", "never")

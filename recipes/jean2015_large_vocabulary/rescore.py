@@ -12,10 +12,11 @@ from statistics import mean
 from recipes.jean2015_large_vocabulary import nbest
 from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
 from recipes.lab.__main__ import step
-from recipes.lab.run_arm import find_fairseq_commands
+from recipes.lab.running.run_arm import find_fairseq_commands
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
 
 
 def first_best(hypotheses: Sequence[Hypothesis]) -> int:

@@ -10,8 +10,9 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
 from recipes.jean2015_large_vocabulary.arms import Jean2015
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
 from recipes.lab.__main__ import step
+from recipes.lab.scores import scoring
 
 EPOCHS = 3
 

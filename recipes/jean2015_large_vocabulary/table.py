@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from recipes.lab import scoring
+from recipes.lab.pages.table import mean_and_deviation
 from recipes.lab.runs import Runs
-from recipes.lab.table import mean_and_deviation
+from recipes.lab.scores import scoring
 
 NOTHING = "-"
 

@@ -53,8 +53,8 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
 
 def run(recipe: Recipe, options: argparse.Namespace) -> int:
     """Train, score and record arms with every seed; arms that others depend on first."""
-    from recipes.lab import run_arm
     from recipes.lab.ledger import KINDS
+    from recipes.lab.running import run_arm
 
     if options.names is None:
         options.names = recipe.arms()
@@ -93,7 +93,7 @@ def within_budget(recipe: Recipe, name: str) -> bool:
 
 def speed(recipe: Recipe, options: argparse.Namespace) -> int:
     """Compare training speed and memory of arms that run alternately."""
-    from recipes.lab import speed
+    from recipes.lab.running import speed
 
     output = Path(recipe.results, recipe.speed_file)
     if recipe.measured(output):
@@ -129,7 +129,7 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
 
 def report(recipe: Recipe, options: argparse.Namespace) -> int:
     """Write tables, claims and figures from the ledger."""
-    from recipes.lab import report
+    from recipes.lab.pages import report
 
     report.write(recipe)
     return 0
@@ -137,7 +137,8 @@ def report(recipe: Recipe, options: argparse.Namespace) -> int:
 
 def curves(recipe: Recipe, options: argparse.Namespace) -> int:
     """Store validation perplexities over training with the ledger: CHECKOUT... with the runs."""
-    from recipes.lab import ledger, training_curves
+    from recipes.lab import ledger
+    from recipes.lab.figures import training_curves
 
     checkouts = [Path(name) for name in options.names or [ROOT]]
     entries = ledger.read(recipe.ledger)
@@ -147,7 +148,7 @@ def curves(recipe: Recipe, options: argparse.Namespace) -> int:
 
 def release(recipe: Recipe, options: argparse.Namespace) -> int:
     """Write the best arm in validation as a small checkpoint with a model card (work/release/)."""
-    from recipes.lab import release
+    from recipes.lab.running import release
 
     for path in release.write(recipe, options.names or None):
         print(f"  {path}")
@@ -185,8 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def said(name: str, does: Callable[[Recipe], int | None]) -> int:
     """Call a function with a recipe; user errors are one line with exit code 1."""
-    from recipes.lab.process import CommandFailed
-    from recipes.lab.scoring import Incomplete
+    from recipes.lab.running.process import CommandFailed
+    from recipes.lab.scores.scoring import Incomplete
 
     os.chdir(ROOT)
     try:

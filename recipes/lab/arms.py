@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from recipes.lab import schedules
+from recipes.lab.scores import schedules
 from recipes.lab.settings import SHARED, Declared, Settings, UserError
 
 

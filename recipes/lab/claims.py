@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recipes.lab.resampling import Estimate, estimate, over_seeds
 from recipes.lab.runs import Runs, Score, Weights
+from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"

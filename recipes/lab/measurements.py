@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
+from recipes.lab.scores import scoring
 
 # At start, because the checkout may change while measuring.
 COMMIT = ledger.commit()

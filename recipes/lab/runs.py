@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.lab import kept_translations, schedules, sentence_scores
 from recipes.lab.ledger import ARM, kind_of
-from recipes.lab.resampling import Estimate, Metric, bleu, estimate, over_seeds
-from recipes.lab.sentence_scores import PERPLEXITY
+from recipes.lab.scores import kept_translations, schedules, sentence_scores
+from recipes.lab.scores.resampling import Estimate, Metric, bleu, estimate, over_seeds
+from recipes.lab.scores.sentence_scores import PERPLEXITY
 
 # Factors of the BLEU of arms in a sum.
 Weights = Mapping[str, float]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios
-from recipes.lab.report import Findings
+from recipes.lab.pages.report import Findings
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.summary import Compared
 from recipes.pappas2018_joint import figures
 from recipes.pappas2018_joint.arms import ECONOMY, Pappas2018
 from recipes.pappas2018_joint.frequency_bins import gains_by_frequency

@@ -9,8 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from fairseq_outlayers.analysis.meteor import PARAMETERS
-from recipes.lab import chart_parts
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.lab.figures import chart_parts
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 from recipes.pappas2018_joint import frequency_bins, length_penalty
 
 if TYPE_CHECKING:

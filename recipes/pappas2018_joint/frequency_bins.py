@@ -10,8 +10,8 @@ import numpy as np
 from fairseq_outlayers.analysis.frequency_bins import Bins, bins_by_count
 from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics, MeteorParameters
 from recipes.lab.claims import NOT_RUN, Part, measured
-from recipes.lab.resampling import Metric
 from recipes.lab.runs import Runs, Score
+from recipes.lab.scores.resampling import Metric
 
 
 def bins_of(training_text: Path) -> Bins:

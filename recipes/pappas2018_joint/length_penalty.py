@@ -10,8 +10,8 @@ import numpy as np
 
 from recipes.lab import claims
 from recipes.lab.claims import MARGIN, Part, judge
-from recipes.lab.resampling import Estimate, estimate, over_seeds
 from recipes.lab.runs import Runs, Weights
+from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
 
 FIGURE = "bleu_lenpen0"
 

@@ -9,7 +9,7 @@ import pytest
 
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, TranslationTest
-from recipes.lab.run_arm import Place, Run, execute
+from recipes.lab.running.run_arm import Place, Run, execute
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = 11

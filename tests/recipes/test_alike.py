@@ -3,8 +3,9 @@
 import pytest
 
 from recipes.jean2015_large_vocabulary import figures
-from recipes.lab import claims, ledger, table
+from recipes.lab import claims, ledger
 from recipes.lab.claims import NOT_RUN
+from recipes.lab.pages import table
 from recipes.lab.runs import Runs
 from tests.recipes.test_table import add
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from recipes.lab import ledger, process
+from recipes.lab import ledger
 from recipes.lab.arms import Arm, TranslationTest
-from recipes.lab.run_arm import Place, Run, execute
+from recipes.lab.running import process
+from recipes.lab.running.run_arm import Place, Run, execute
 from tests.recipes.conftest import ROOT, calls, run
 
 
@@ -129,7 +130,8 @@ def test_the_peak_memory_is_that_of_the_command(tmp_path):
     # From a small process, as arm.py is: a child's peak begins with what its parent holds, and the
     # process that runs the tests may hold more than the command.
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from recipes.lab import process; "
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1])\n"
+        "from recipes.lab.running import process\n"
         "command = [sys.executable, '-c', 'x = bytearray([7]) * (300 * 2**20)']; "
         "print(process.run(command, log=pathlib.Path('log')).peak_rss_mb)"
     )
@@ -139,7 +141,8 @@ def test_the_peak_memory_is_that_of_the_command(tmp_path):
 
 def test_stopping_us_stops_the_command(tmp_path):
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from recipes.lab import process; "
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1])\n"
+        "from recipes.lab.running import process\n"
         "process.run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], log=pathlib.Path('log'))"
     )
     ours = subprocess.Popen([sys.executable, "-c", code, str(ROOT)], cwd=tmp_path)

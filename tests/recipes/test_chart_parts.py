@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from recipes.lab import chart_parts, ledger
-from recipes.lab.figures import Panel
+from recipes.lab import ledger
+from recipes.lab.figures import chart_parts
+from recipes.lab.figures.charts import Panel
 from recipes.lab.runs import Runs
 from tests.recipes.test_table import add
 

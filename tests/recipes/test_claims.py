@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from recipes.lab import claims, ledger, resampling, scoring
+from recipes.lab import claims, ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, Claim, Part
-from recipes.lab.resampling import Estimate
 from recipes.lab.runs import Runs
+from recipes.lab.scores import resampling, scoring
+from recipes.lab.scores.resampling import Estimate
 
 SENTENCES = 40
 REFERENCE = "the cat sat on the mat today ."

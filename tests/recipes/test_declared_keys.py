@@ -14,7 +14,7 @@ import pytest
 
 from recipes.lab import ledger
 from recipes.lab.arms import load
-from recipes.lab.run_arm import Place, Run
+from recipes.lab.running.run_arm import Place, Run
 from tests.recipes.conftest import ROOT
 
 LINES = (Path(__file__).parent / "declared_keys.txt").read_text().splitlines()

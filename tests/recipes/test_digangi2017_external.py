@@ -6,9 +6,10 @@ import pytest
 
 from recipes.digangi2017_external import claims, figures
 from recipes.digangi2017_external.claims import Arms
-from recipes.lab import ledger, report
+from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, at_least, together
+from recipes.lab.pages import report
 from recipes.lab.runs import Runs
 from tests.recipes.test_table import add
 

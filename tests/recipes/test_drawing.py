@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from recipes.lab import chart_labels, drawing, figures, style
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series
+from recipes.lab.figures import chart_labels, charts, drawing, style
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = (
@@ -117,14 +117,12 @@ def test_differences_have_the_line_of_none(name, there):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_figure_is_two_small_files_and_always_the_same(name, tmp_path):
-    written = figures.draw(
-        {name: CHARTS[name], "nothing": Chart("", [Panel("", "", [])])}, tmp_path
-    )
+    written = charts.draw({name: CHARTS[name], "nothing": Chart("", [Panel("", "", [])])}, tmp_path)
     assert [path.name for path in written] == [f"{name}.svg", f"{name}.png"]
     before = [path.read_bytes() for path in written]
     assert len(before[0].splitlines()) < 1500
     assert len(before[1]) < 150_000
-    figures.draw({name: CHARTS[name]}, tmp_path)
+    charts.draw({name: CHARTS[name]}, tmp_path)
     assert [path.read_bytes() for path in written] == before
 
 

@@ -5,9 +5,10 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from recipes.garg2020_esnmt import claims, figures
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
 
 WORDS = [f"w{number}" for number in range(20)]
 

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from recipes.jean2015_large_vocabulary import claims, figures, table
-from recipes.lab import figures as drawing
-from recipes.lab import ledger, report
+from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
-from recipes.lab.resampling import Estimate
+from recipes.lab.figures import charts as drawing
+from recipes.lab.pages import report
 from recipes.lab.runs import Runs
+from recipes.lab.scores.resampling import Estimate
 from tests.recipes.test_table import add
 
 CHOSEN = "k4.kp10"

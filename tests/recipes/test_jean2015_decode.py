@@ -7,7 +7,7 @@ import pytest
 from recipes.jean2015_large_vocabulary import decodings
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, Decoding, TranslationTest, load
-from recipes.lab.run_arm import NotHere, Place, Run, execute
+from recipes.lab.running.run_arm import NotHere, Place, Run, execute
 from recipes.lab.runs import Runs
 from tests.recipes.conftest import calls
 from tests.recipes.conftest import run as train

@@ -10,7 +10,9 @@ import pytest
 
 from recipes.jean2015_large_vocabulary import decoding_speed, nbest, rescore
 from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
-from recipes.lab import ledger, scoring, speed
+from recipes.lab import ledger
+from recipes.lab.running import speed
+from recipes.lab.scores import scoring
 from tests.recipes.conftest import ROOT
 
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from recipes.lab import kept_translations, ledger, table
+from recipes.lab import ledger
+from recipes.lab.pages import table
 from recipes.lab.runs import Runs
+from recipes.lab.scores import kept_translations
 from tests.recipes.conftest import ROOT
 from tests.recipes.conftest import run as run_arm
 

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from recipes.lab import __main__ as lab
-from recipes.lab import ledger, run_arm, speed
+from recipes.lab import ledger
 from recipes.lab.arms import load
+from recipes.lab.running import run_arm, speed
 from recipes.lab.settings import Settings, UserError
 from tests.recipes.conftest import ROOT
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from fairseq.data import indexed_dataset
 
-from recipes.lab import length_limits, scoring, table
+from recipes.lab.pages import table
 from recipes.lab.runs import Runs
+from recipes.lab.scores import length_limits, scoring
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
-from recipes.lab.resampling import Estimate
 from recipes.lab.runs import Runs
+from recipes.lab.scores.resampling import Estimate
 from recipes.pappas2018_joint import length_penalty
 
 

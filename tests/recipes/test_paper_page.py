@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from recipes.lab import html_page, paper_page, summary, training_curves
 from recipes.lab.claims import HOLDS, NOT_RUN, UNDECIDED, Claim, Part
-from recipes.lab.figures import Chart, Row, Rows
-from recipes.lab.report import Findings
-from recipes.lab.resampling import Estimate
+from recipes.lab.figures import training_curves
+from recipes.lab.figures.charts import Chart, Row, Rows
+from recipes.lab.pages import html_page, paper_page, summary
+from recipes.lab.pages.report import Findings
+from recipes.lab.scores.resampling import Estimate
 from recipes.lab.settings import UserError
 
 LONG = "BLEU(de-en.bpe4000.context_structure) ≥ BLEU(de-en.bpe4000.output_structure)"

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from fairseq_outlayers.analysis.meteor import PARAMETERS, MatchStatistics
-from recipes.lab import ledger, report, scoring
+from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
-from recipes.lab.figures import Row
-from recipes.lab.resampling import Estimate, multiplicities
+from recipes.lab.figures.charts import Row
+from recipes.lab.pages import report
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import Estimate, multiplicities
 from recipes.pappas2018_joint import claims, figures, frequency_bins
 
 AXES = {

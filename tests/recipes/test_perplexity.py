@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recipes.lab import ledger, perplexity, scoring, sentence_scores
+from recipes.lab import ledger
 from recipes.lab.arms import Arm, PerplexityTest
-from recipes.lab.run_arm import Place, Run, execute
+from recipes.lab.running import perplexity
+from recipes.lab.running.run_arm import Place, Run, execute
+from recipes.lab.scores import scoring, sentence_scores
 
 LOG = """x | INFO | fairseq_cli.eval_lm | num. model params: 4,650,000
 x | INFO | fairseq_cli.eval_lm | Evaluated 82,430 tokens in 9.1s (9001.10 tokens/s)

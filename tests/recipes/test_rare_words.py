@@ -4,7 +4,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from recipes.jean2015_large_vocabulary import rare_words
-from recipes.lab.resampling import bleu
+from recipes.lab.scores.resampling import bleu
 
 TRAINING = "often " * 100 + "some " * 10 + "rare\n"
 REFERENCES = ["often some rare often", "often often some some", "often never often some"] * 4

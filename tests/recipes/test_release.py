@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from fairseq_outlayers import load
-from recipes.lab import ledger, release
+from recipes.lab import ledger
+from recipes.lab.running import release
 from recipes.lab.settings import UserError
 from tests.unit.hub.conftest import save_checkpoint
 

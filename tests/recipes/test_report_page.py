@@ -2,7 +2,8 @@
 
 import pytest
 
-from recipes.lab import figures, html_page
+from recipes.lab.figures import charts
+from recipes.lab.pages import html_page
 from tests.browser import PROGRAM, Browser
 from tests.recipes.test_paper_page import ENTRIES, FOUND, recipe  # noqa: F401
 from tests.unit.pages.test_browser import SCREENSHOTS, WIDTH
@@ -22,7 +23,7 @@ def browser(tmp_path_factory):
 @pytest.mark.parametrize("dark", [False, True])
 def test_claims_figures_and_ledger_are_seen_at_every_size(browser, recipe, width, dark):  # noqa: F811
     pytest.importorskip("matplotlib")
-    figures.draw(FOUND.charts, recipe.ledger.parent)
+    charts.draw(FOUND.charts, recipe.ledger.parent)
     path = html_page.write(recipe, ENTRIES, FOUND)
     for other in recipe.ledger.parent.glob("gain.*"):
         other.unlink()  # the page needs no other file

@@ -7,7 +7,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from fairseq_outlayers.analysis import bootstrap
-from recipes.lab import resampling, scoring
+from recipes.lab.scores import resampling, scoring
 
 SENTENCES = 30
 

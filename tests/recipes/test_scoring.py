@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from recipes.lab import scoring
+from recipes.lab.scores import scoring
 
 REFERENCES = [
     "a man walks his dog .",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.lab import speed
+from recipes.lab.running import speed
 from recipes.lab.settings import UserError
 
 # Prints a line of statistics every --log-interval updates: slow at first, then by the arm.

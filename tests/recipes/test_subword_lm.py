@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from recipes.assylbekov2018_subword_lm import claims, gain, word_vectors
-from recipes.lab import ledger, report, resampling
+from recipes.lab import ledger
 from recipes.lab.arms import load
+from recipes.lab.pages import report
+from recipes.lab.scores import resampling
 from recipes.lab.settings import UserError
 
 

@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
-from recipes.lab import ledger, scoring, table
-from recipes.lab.comparison import Comparison, paired_bootstrap
+from recipes.lab import ledger
+from recipes.lab.pages import table
+from recipes.lab.pages.comparison import Comparison, paired_bootstrap
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
 SENTENCES = 40

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recipes.lab import training_log
+from recipes.lab.running import training_log
 
 START = "2026-01-31 10:00:00 | INFO | fairseq_cli.train | num. shared model params: {} (num. t: 1)"
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from recipes.lab import schedules, training_curves
-from recipes.lab.figures import Chart, Panel, Row, Rows, Series, seeds_in_words
-from recipes.lab.resampling import Estimate
+from recipes.lab.figures import training_curves
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
+from recipes.lab.scores import schedules
+from recipes.lab.scores.resampling import Estimate
 
 Labels = Mapping[str, str]  # labels of arms
 

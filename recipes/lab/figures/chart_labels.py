@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from recipes.lab import style
-from recipes.lab.figures import Panel, Series
+from recipes.lab.figures import style
+from recipes.lab.figures.charts import Panel, Series
 
 GAP = 3  # pixels between labels
 # Offsets of a name from its point, in points; the first free one is used.

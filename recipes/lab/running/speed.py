@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from recipes.lab import measurements, process, training_log
-from recipes.lab.run_arm import fairseq, find_fairseq_commands
+from recipes.lab import measurements
+from recipes.lab.running import process, training_log
+from recipes.lab.running.run_arm import fairseq, find_fairseq_commands
 from recipes.lab.settings import UserError
 
 INTERVAL = 10  # updates per line of the log, or fewer, for at least two lines

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from recipes.lab import style
-from recipes.lab.figures import Row, Rows
+from recipes.lab.figures import style
+from recipes.lab.figures.charts import Row, Rows
 
 LEGEND = 80  # characters per line of a legend
 

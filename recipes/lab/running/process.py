@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from recipes.lab import training_log
+from recipes.lab.running import training_log
 
 Begin = Callable[[str], list[str]]  # the beginning of a command, from its name
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recipes.lab import chart_labels, chart_rows, style
-from recipes.lab.figures import Chart, Panel, Rows, Series
+from recipes.lab.figures import chart_labels, chart_rows, style
+from recipes.lab.figures.charts import Chart, Panel, Rows, Series
 
 ROOM = 0.2  # share of the width, for names to the right of the last points
 ASIDE = 4  # points between curves with error bars at the same x

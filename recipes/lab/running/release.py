@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
 from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
 if TYPE_CHECKING:

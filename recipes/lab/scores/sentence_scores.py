@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.lab import scoring
-from recipes.lab.resampling import Metric
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import Metric
 
 FOLDER = "scores"
 END = "</s>"

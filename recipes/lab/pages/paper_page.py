@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.lab import schedules, scoring, summary
 from recipes.lab.claims import NOT_RUN, Claim
-from recipes.lab.figures import seeds_in_words
+from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.pages import summary
+from recipes.lab.scores import schedules, scoring
 
 if TYPE_CHECKING:
     from recipes.lab.arms import Recipe
-    from recipes.lab.report import Findings
+    from recipes.lab.pages.report import Findings
 
 NAME = "report"
 

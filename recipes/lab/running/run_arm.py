@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recipes.lab import ledger, process, scoring, training_log
+from recipes.lab import ledger
 from recipes.lab.arms import Arm, PerplexityTest, TranslationTest
 from recipes.lab.ledger import ARM, TUNING
-from recipes.lab.perplexity import Perplexity
+from recipes.lab.running import process, training_log
+from recipes.lab.running.perplexity import Perplexity
+from recipes.lab.running.translation import Translation
 from recipes.lab.runs import Runs
-from recipes.lab.translation import Translation
+from recipes.lab.scores import scoring
 
 SCORES = {TranslationTest: Translation, PerplexityTest: Perplexity}
 USER_DIR = ledger.ROOT / "fairseq_outlayers"

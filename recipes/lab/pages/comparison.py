@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from recipes.lab import scoring
-from recipes.lab.resampling import RESAMPLES, Estimate
 from recipes.lab.runs import Runs
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import RESAMPLES, Estimate
 
 
 class Comparison:

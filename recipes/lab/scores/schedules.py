@@ -6,7 +6,7 @@ A ledger keeps the lines of all schedules of a recipe.
 import shlex
 from collections.abc import Sequence
 
-from recipes.lab import length_limits
+from recipes.lab.scores import length_limits
 
 OPTIONS = ("--max-epoch", "--patience", "--max-update", "--max-tokens", "--batch-size")
 Schedule = tuple[str, ...]

@@ -8,8 +8,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from recipes.lab import ledger, scoring, training_log
+from recipes.lab import ledger
 from recipes.lab.ledger import LAST_EPOCH
+from recipes.lab.running import training_log
+from recipes.lab.scores import scoring
 
 FILE = "training_curves.json"
 

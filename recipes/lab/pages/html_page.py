@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairseq_outlayers.pages import recipe_page, write_page
-from recipes.lab import training_curves
 from recipes.lab.claims import NOT_RUN, Claim
+from recipes.lab.figures import training_curves
 from recipes.lab.ledger import kind_of
 from recipes.lab.settings import UserError
 
 if TYPE_CHECKING:
     from recipes.lab.arms import Recipe
-    from recipes.lab.report import Findings
+    from recipes.lab.pages.report import Findings
 
 FILE = "report.html"
 FIGURES = {"BLEU": "bleu", "BLEU (tokenised)": "bleu_tokenised", "valid ppl": "best_valid_ppl",

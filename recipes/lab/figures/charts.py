@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recipes.lab.resampling import Estimate
+from recipes.lab.scores.resampling import Estimate
 
 Interval = Sequence[float]
 
@@ -135,7 +135,7 @@ def draw(charts: Charts, folder: Path) -> list[Path]:
     Raises:
         ImportError: without matplotlib (extra ``report``).
     """
-    from recipes.lab import drawing
+    from recipes.lab.figures import drawing
 
     written = []
     for name, chart in charts.items():

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from recipes.lab import length_limits, scoring
-from recipes.lab.comparison import Comparison
 from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
+from recipes.lab.scores import length_limits, scoring
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:

@@ -12,8 +12,9 @@ import json
 import math
 from pathlib import Path
 
-from recipes.lab import ledger, scoring
+from recipes.lab import ledger
 from recipes.lab.arms import TranslationTest
+from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
 FOLDER = "translations"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from recipes.lab import scoring
 from recipes.lab.claims import FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
-from recipes.lab.figures import seeds_in_words
-from recipes.lab.resampling import Estimate
+from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.scores import scoring
+from recipes.lab.scores.resampling import Estimate
 
 FILE = "summary.json"
 WORDS = {HOLDS: "better", FAILS: "worse", SAME: "no difference", UNDECIDED: "undecided"}

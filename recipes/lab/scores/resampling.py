@@ -97,7 +97,7 @@ def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
     """Corpus BLEU."""
     # Imported here because it imports PyTorch, which most commands do not need.
     from fairseq_outlayers.analysis.bootstrap import bleu_of, sentence_statistics
-    from recipes.lab.scoring import bleu_metric
+    from recipes.lab.scores.scoring import bleu_metric
 
     metric = bleu_metric(tokenised, lowercase)
     return Metric(

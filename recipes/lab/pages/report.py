@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recipes.lab import (
-    claims,
-    figures,
-    html_page,
-    kept_translations,
-    ledger,
-    paper_page,
-    scoring,
-    summary,
-    table,
-    training_curves,
-)
+from recipes.lab import claims, ledger
 from recipes.lab.arms import Recipe
+from recipes.lab.figures import training_curves
+from recipes.lab.figures.charts import Charts, draw
+from recipes.lab.pages import html_page, paper_page, summary, table
 from recipes.lab.runs import Runs
+from recipes.lab.scores import kept_translations, scoring
 from recipes.lab.settings import UserError
 
 LONG = 20  # with as many arms that were not run, claims.md only counts them
@@ -48,7 +41,7 @@ class Findings:
     tables: Sequence[str] = ()
     more: Sequence[str] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    charts: figures.Charts = field(default_factory=dict)
+    charts: Charts = field(default_factory=dict)
     name: str = ""
     paper: str = ""
     why: Sequence[str] = ()
@@ -117,7 +110,7 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
         print(f"  {claim.number}. {claim.verdict:13} {claim.text}")
     print("\n".join(["", *found.tables]))
     try:
-        files += figures.draw(found.charts, folder)
+        files += draw(found.charts, folder)
     except ImportError:
         print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
     drawn = [name for name in found.charts if (folder / f"{name}.png").exists()]

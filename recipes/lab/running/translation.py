@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from recipes.lab import kept_translations, ledger, length_limits, process, scoring
+from recipes.lab import ledger
 from recipes.lab.arms import TranslationTest
+from recipes.lab.running import process
+from recipes.lab.scores import kept_translations, length_limits, scoring
 
 
 class Translation:

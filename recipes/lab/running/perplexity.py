@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from recipes.lab import process, scoring, sentence_scores
 from recipes.lab.arms import PerplexityTest
+from recipes.lab.running import process
+from recipes.lab.scores import scoring, sentence_scores
 
 SPLITS = ("valid", "test")
 # The perplexity is printed with two digits; the loss, in bits per word, has more.

@@ -1,0 +1,1 @@
+"""Training, scoring and releasing arms, and measuring their speed."""

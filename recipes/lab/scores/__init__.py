@@ -1,0 +1,1 @@
+"""Scores of translations and texts, and their intervals."""
