@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The baseline with several learning rates at each size, compared by validation perplexity. The
-# chosen rate is in arms.py.
+# chosen rates are in arms.py.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
