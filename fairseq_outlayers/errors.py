@@ -21,8 +21,8 @@ def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserErr
         remedy: what to do.
     """
     flag = f"--{option.replace('_', '-')}"
-    said = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    given = flag if value is True else f"{flag} {said}"
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    given = flag if value is True else f"{flag} {text}"
     return UserError(f"{given} has no effect {where}: {remedy}")
 
 

@@ -158,7 +158,7 @@ SamplerConfig: Any = selection_config("SamplerConfig", SAMPLER)
 CompositionConfig: Any = selection_config("CompositionConfig", COMPOSITION)
 
 
-def forget_idle(config: Any) -> None:
+def reset_idle_options(config: Any) -> None:
     """Reset options of entries that are not selected to their defaults.
 
     Args:

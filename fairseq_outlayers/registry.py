@@ -106,11 +106,11 @@ class Selection:
         """
         name = getattr(config, self.option)
         entry = lookup(self.registry, name, command_line_name(self.option))
-        self.refuse_idle(config)
+        self.refuse_unselected(config)
         check_ranges(config, entry.Config)
         return entry
 
-    def refuse_idle(self, config: Any) -> None:
+    def refuse_unselected(self, config: Any) -> None:
         """Raise ``UserError`` for the first given option of an entry that is not selected."""
         for name, _ in self.idle(config):
             raise changes_nothing(

@@ -79,5 +79,5 @@ class HelpfulParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         subparsers = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
         parsers = [self, *(parser for named in subparsers for parser in named.values())]
-        said = explain_unknown(parsers, self.given, explain_choice(self, message))
-        self.exit(2, f"{self.prog}: error: {said}{self.ending}\n")
+        message = explain_unknown(parsers, self.given, explain_choice(self, message))
+        self.exit(2, f"{self.prog}: error: {message}{self.ending}\n")

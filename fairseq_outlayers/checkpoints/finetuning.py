@@ -49,15 +49,15 @@ class Adapted:
     def lines(self, path: str, arch: str) -> List[str]:
         """A report to print."""
         numbers = sum(self.state[name].numel() for name in self.loaded)
-        said = [f"fine-tuning from {path} (--arch {arch})"]
-        said.append(f"  loaded: {len(self.loaded)} tensors of {numbers:,} numbers")
+        lines = [f"fine-tuning from {path} (--arch {arch})"]
+        lines.append(f"  loaded: {len(self.loaded)} tensors of {numbers:,} numbers")
         for name, found, rows in self.mapped:
-            said.append(f"  mapped by word: {name}: {found:,} of {rows:,} rows; others are new")
-        said += [f"  {n:,} words of its {side} dictionary are not in this one"
+            lines.append(f"  mapped by word: {name}: {found:,} of {rows:,} rows; others are new")
+        lines += [f"  {n:,} words of its {side} dictionary are not in this one"
                  for side, n in self.lost.items() if n]  # fmt: skip
-        said += [f"  new: {', '.join(self.new)}"] if self.new else []
-        said += [f"  not used: {', '.join(self.unused)}"] if self.unused else []
-        return said
+        lines += [f"  new: {', '.join(self.new)}"] if self.new else []
+        lines += [f"  not used: {', '.join(self.unused)}"] if self.unused else []
+        return lines
 
 
 def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
-from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, forget_idle
+from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -107,7 +107,7 @@ def _stock_options(config: Any, arch: str) -> Any:
         if "tie" in options:
             options["tie"] = OutputLayerConfig().tie
         baked = argparse.Namespace(**{**options, "_name": arch})
-        forget_idle(baked)  # a plain layer refuses the options of the one that it replaces
+        reset_idle_options(baked)  # a plain layer refuses the options of the one that it replaces
         options = vars(baked)
     return {**options, "_name": arch, "arch": arch}, is_stock
 

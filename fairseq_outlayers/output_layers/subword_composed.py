@@ -127,7 +127,7 @@ def plain_layer(config: Any) -> Optional[str]:
         return "linear"
     if config.composition != WORD:
         return None
-    COMPOSITION.refuse_idle(config)
+    COMPOSITION.refuse_unselected(config)
     return "tied" if tied_layers(config.tie, ["emb"]) else "linear"
 
 

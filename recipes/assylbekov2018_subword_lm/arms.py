@@ -148,8 +148,10 @@ class Assylbekov2018(Recipe):
         """tune-ARM-RATE: a run that the learning rate is chosen by."""
         _, name_of_arm, rate = [*name.split("-"), "", ""][:3]
         arm = self.arm(name_of_arm)
-        words = f"{arm.words}, learning rate {rate}"
-        return replace(arm, name=name, words=words, train=(*arm.train, "--lr", rate), tuning=True)
+        description = f"{arm.description}, learning rate {rate}"
+        return replace(
+            arm, name=name, description=description, train=(*arm.train, "--lr", rate), tuning=True
+        )
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):

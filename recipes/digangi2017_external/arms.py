@@ -196,8 +196,10 @@ class DiGangi2017(Recipe):
         """tune-ARM-SIZE-RATE: a run for choosing the learning rate."""
         _, mix, size, rate = [*name.split("-"), "", "", ""][:4]
         arm = self.arm_with_rate(f"{mix}.{size}", RATE)
-        words = f"{arm.words}, learning rate {rate}"
-        return replace(arm, name=name, words=words, train=(*arm.train, "--lr", rate), tuning=True)
+        description = f"{arm.description}, learning rate {rate}"
+        return replace(
+            arm, name=name, description=description, train=(*arm.train, "--lr", rate), tuning=True
+        )
 
     def test(self) -> TranslationTest:
         """How every arm is scored; only Multi30k has plain text."""

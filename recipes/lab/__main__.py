@@ -36,7 +36,7 @@ def arms(recipe: Recipe, options: argparse.Namespace) -> int:
     """Print the description and training options of each arm."""
     for name in options.names or recipe.arms():
         arm = recipe.arm(name)
-        print(f"{name}: {arm.words}\n  {arm.data}: {shlex.join(arm.train)}")
+        print(f"{name}: {arm.description}\n  {arm.data}: {shlex.join(arm.train)}")
     return 0
 
 

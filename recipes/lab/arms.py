@@ -64,7 +64,7 @@ class Arm:
     """One arm of an experiment, for any seed.
 
     Attributes:
-        words: its description in tables.
+        description: in tables.
         data: output folder of fairseq-preprocess.
         train: options for fairseq-train.
         stock: whether fairseq runs without this package and its patches.
@@ -73,7 +73,7 @@ class Arm:
     """
 
     name: str
-    words: str
+    description: str
     data: str
     test: TranslationTest | PerplexityTest
     train: tuple[str, ...] = ()

@@ -138,7 +138,7 @@ def test_every_arm_of_every_recipe_says_what_it_is():
     for name in wanting:
         recipe = load(name, {"OUTLAYERS_RESULTS": "nothing"})
         for arm in recipe.all_arms():
-            assert recipe.arm(arm).words
+            assert recipe.arm(arm).description
             assert "--arch" in recipe.arm(arm).train
 
 

@@ -77,10 +77,10 @@ def _usable(stock: Callable[..., Any]) -> Callable[..., Any]:
         try:
             models, cfg, task = stock(filenames, *args, **kwargs)
         except OmegaConfBaseException as error:
-            said = str(error).splitlines()[0][:150]
+            reason = str(error).splitlines()[0][:150]
             raise UserError(
                 f"{', '.join(filenames)}: its options, with --model-overrides, are not those of "
-                f"its model ({getattr(error, 'full_key', '')}: {said}); give another checkpoint"
+                f"its model ({getattr(error, 'full_key', '')}: {reason}); give another checkpoint"
             ) from error
         finally:
             _Built.parts = ()

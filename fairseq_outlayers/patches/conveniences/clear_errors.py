@@ -18,7 +18,7 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.stock_mistakes import told_plainly
+from fairseq_outlayers.patches.conveniences.stock_mistakes import plain_message
 from fairseq_outlayers.patches.replacing import replace_once
 from fairseq_outlayers.patches.required.rank_watch import lost_rank
 
@@ -53,7 +53,7 @@ def _line_for(error: Exception) -> Optional[str]:
     user_error = user_error_in(error)
     if user_error is not None:
         return _one_line(user_error)
-    return lost_rank(error) or told_plainly(error)
+    return lost_rank(error) or plain_message(error)
 
 
 def _nobody_reads() -> bool:

@@ -77,8 +77,8 @@ def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[st
     def error(message: str) -> NoReturn:
         head, _, unknown = message.partition("unrecognized arguments: ")
         hints = _hints(parser, unknown.split(), input_args) if head == "" else []
-        said = "; ".join([explain_choice(parser, message), *hints])
-        parser.exit(2, f"{parser.prog}: error: {said}\n")
+        text = "; ".join([explain_choice(parser, message), *hints])
+        parser.exit(2, f"{parser.prog}: error: {text}\n")
 
     parser.error = error  # type: ignore[method-assign]
 

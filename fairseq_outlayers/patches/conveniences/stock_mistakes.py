@@ -13,7 +13,7 @@ import traceback
 from typing import Dict, Optional, Sequence
 
 # Texts of fairseq (or PyTorch, or Python), and their replacements; {1} is the first group.
-SAID: Dict[str, str] = {
+REMEDIES: Dict[str, str] = {
     r"Must specify batch size": ("no batch size: give --max-tokens or --batch-size"),
     r"Sentences lengths should not exceed max_tokens=(\d+)": (
         "--max-tokens {1}: there are longer sentences: raise it, or remove them from the data"
@@ -112,7 +112,7 @@ SAID: Dict[str, str] = {
 }
 
 # Replacements by the fairseq function that reads a file and the type of the exception.
-SAID_IN = {
+REMEDIES_IN = {
     ("parse_embedding", ValueError): (
         "--encoder-embed-path or --decoder-embed-path: the file is not a text file of word vectors "
         "(a header, then a word and its numbers on each line)"
@@ -146,7 +146,7 @@ NO_DICTIONARY = (
 )
 
 
-def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[str]:
+def plain_message(error: BaseException, command: Sequence[str] = ()) -> Optional[str]:
     """One line with a remedy for a mistake on the list; None for other errors.
 
     Args:
@@ -160,12 +160,12 @@ def told_plainly(error: BaseException, command: Sequence[str] = ()) -> Optional[
         line = _refused_by_system(error, command or sys.argv[1:])
         if line is not None:
             return line
-    for said, instead in SAID.items():
-        found = re.search(said, text)
+    for pattern, instead in REMEDIES.items():
+        found = re.search(pattern, text)
         if found is not None:
             line = instead.format(found[0], *found.groups())
             return line + _differences(error.__context__)
-    for (function, kind), instead in SAID_IN.items():
+    for (function, kind), instead in REMEDIES_IN.items():
         if isinstance(error, kind) and _raised_in(error, function):
             return instead.format(error)
     if isinstance(error, ZeroDivisionError) and _raised_at(error) in DIVIDING:

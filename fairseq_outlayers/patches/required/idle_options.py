@@ -16,19 +16,19 @@ from fairseq_outlayers.patches.replacing import replace_once
 
 def apply() -> None:
     """Replace ``_upgrade_state_dict``."""
-    replace_once(checkpoint_utils, "_upgrade_state_dict", _forget_idle)
+    replace_once(checkpoint_utils, "_upgrade_state_dict", _reset_idle_options)
 
 
-def _forget_idle(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _reset_idle_options(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def _upgrade_state_dict(state: Dict[str, Any]) -> Dict[str, Any]:
         # Imported here, because patches are applied before other parts are imported.
-        from fairseq_outlayers.options import forget_idle
+        from fairseq_outlayers.options import reset_idle_options
 
         state = stock(state)
         if state.get("cfg") is not None:
             for part in ("model", "criterion"):
-                forget_idle(state["cfg"].get(part))
+                reset_idle_options(state["cfg"].get(part))
         return state
 
     return _upgrade_state_dict

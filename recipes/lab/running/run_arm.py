@@ -185,7 +185,7 @@ class Run:
         return {
             "arm": self.arm.name,
             **({} if self.kind == ARM else {"kind": self.kind}),
-            "words": self.arm.words,
+            "words": self.arm.description,
             "seed": self.seed,
             "key": self.key,
             "setting": self.setting,

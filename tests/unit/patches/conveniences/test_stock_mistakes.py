@@ -15,14 +15,14 @@ from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
 
 from fairseq_outlayers.patches.conveniences.clear_errors import _make_hook
-from fairseq_outlayers.patches.conveniences.stock_mistakes import SAID, told_plainly
+from fairseq_outlayers.patches.conveniences.stock_mistakes import REMEDIES, plain_message
 
 
 def line_of(function, *arguments, **keywords):
     """What a command line of these arguments is told."""
     with pytest.raises(Exception) as raised:  # noqa: PT011 - fairseq raises all kinds
         function(*arguments, **keywords)
-    return told_plainly(raised.value, [str(argument) for argument in arguments])
+    return plain_message(raised.value, [str(argument) for argument in arguments])
 
 
 def parsed(parser, *given):
@@ -116,10 +116,10 @@ def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
 
 
 def test_every_other_error_keeps_its_traceback():
-    assert told_plainly(KeyError("output_layer")) is None
-    assert told_plainly(ValueError("not enough values to unpack (expected 2, got 1)")) is None
-    assert told_plainly(AssertionError("targets of shape (3, 2)")) is None
-    assert told_plainly(RuntimeError("--option of another kind of error")) is None
+    assert plain_message(KeyError("output_layer")) is None
+    assert plain_message(ValueError("not enough values to unpack (expected 2, got 1)")) is None
+    assert plain_message(AssertionError("targets of shape (3, 2)")) is None
+    assert plain_message(RuntimeError("--option of another kind of error")) is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_every_other_error_keeps_its_traceback():
     ],
 )  # fmt: skip
 def test_a_refusal_of_fairseqs_that_names_an_option_is_told_as_it_is(said, line):
-    assert told_plainly(ValueError(said)) == (line or said)
+    assert plain_message(ValueError(said)) == (line or said)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp
     (tmp_path / "here").mkdir()
     with pytest.raises(FileNotFoundError) as raised:
         Path(missing).read_text()
-    line = told_plainly(raised.value, command)
+    line = plain_message(raised.value, command)
     assert (line or "").startswith(f"{missing}: no such file") == told
     monkeypatch.setattr(sys, "argv", ["fairseq-train", *command])
-    assert told_plainly(raised.value) == line
+    assert plain_message(raised.value) == line
 
 
 def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
@@ -171,7 +171,7 @@ def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
 
 
 def test_every_remedy_has_the_groups_that_it_names():
-    for said, instead in SAID.items():
+    for said, instead in REMEDIES.items():
         named = {int(number) for number in re.findall(r"\{(\d)\}", instead)}
         # 0 is all that was said, groups included.
         assert named == {0} or named == set(range(1, re.compile(said).groups + 1)), said
@@ -182,4 +182,4 @@ def test_numbers_of_numpy_are_printed_as_numbers():
         "Size of sample #0 is invalid (=(np.int64(101), np.int64(0))) since "
         "max_positions=(100, 100), skip this example with --skip-invalid-size-inputs-valid-test"
     )
-    assert "((101, 0) tokens, at most (100, 100))" in told_plainly(error)
+    assert "((101, 0) tokens, at most (100, 100))" in plain_message(error)
