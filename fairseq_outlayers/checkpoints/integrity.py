@@ -22,12 +22,12 @@ def require_whole(path: str) -> None:
     Raises:
         UserError: if it is damaged; the message names the newest whole checkpoint of its folder.
     """
-    found = damage(path)
+    found = find_damage(path)
     if found is not None:
-        raise UserError(f"{path} is damaged: {found}. {remedy(path)}")
+        raise UserError(f"{path} is damaged: {found}. {recovery_hint(path)}")
 
 
-def damage(path: str) -> Optional[str]:
+def find_damage(path: str) -> Optional[str]:
     """Describe the damage of a checkpoint; None if it is whole or has no checksums."""
     try:
         with open(path, "rb") as file:
@@ -54,7 +54,7 @@ def _first_damaged(archive: zipfile.ZipFile) -> Optional[str]:
     return None
 
 
-def remedy(path: str) -> str:
+def recovery_hint(path: str) -> str:
     """A sentence that names the newest whole checkpoint beside a damaged one."""
     other = newest_whole_beside(path)
     if other is None:
@@ -80,6 +80,6 @@ def newest_whole_beside(path: str) -> Optional[str]:
         and not (damaged.exists() and other.samefile(damaged))
     ]
     for other in sorted(others, key=lambda file: file.stat().st_mtime, reverse=True):
-        if zipfile.is_zipfile(other) and damage(str(other)) is None:
+        if zipfile.is_zipfile(other) and find_damage(str(other)) is None:
             return str(other)
     return None

@@ -7,7 +7,7 @@ from typing import Any
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.layers.initialization import Initializer
 from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import (
     SOURCE_EMBEDDING,
@@ -50,7 +50,7 @@ class WithSourceEmbedding:
         embedding = build_source_embedding(
             args, dictionary, args.encoder_embed_dim, bidirectional=False
         )
-        embedding.reset_parameters(StartLikeTables(args.encoder_embed_dim**-0.5))
+        embedding.reset_parameters(TableLikeInitializer(args.encoder_embed_dim**-0.5))
         model.encoder.embed_tokens, model.encoder.dictionary = embedding, dictionary
         return model
 
@@ -92,7 +92,7 @@ def is_stock(args: Any, dictionary: Any) -> bool:
     return internal_vocabulary_size(args, dictionary) == len(dictionary)
 
 
-class StartLikeTables(Start):
+class TableLikeInitializer(Initializer):
     """fairseq's initialization of embeddings: normal with standard deviation ``1 / sqrt(d)``.
 
     A table is a map of one-hot vectors, so the map of external vectors starts alike. With

@@ -95,7 +95,7 @@ def _wrong(arrays: Any, num_source: int, num_target: int) -> Optional[str]:
 def _read(path: str) -> Any:
     """Read the arrays; the archive checks their checksums."""
     try:
-        refuse_bomb(path)
+        check_expansion_ratio(path)
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("an array, not an archive")
@@ -115,7 +115,7 @@ def _read(path: str) -> Any:
         ) from error
 
 
-def refuse_bomb(path: str) -> None:
+def check_expansion_ratio(path: str) -> None:
     """Refuse a decompression bomb.
 
     Raises:

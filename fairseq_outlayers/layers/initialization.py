@@ -6,7 +6,7 @@ from typing import Set, Tuple, Type
 import torch.nn as nn
 
 
-class Start(ABC):
+class Initializer(ABC):
     """An initialization scheme; the model applies it to all of its modules."""
 
     reaches_output = True
@@ -23,7 +23,7 @@ class Start(ABC):
         """
 
 
-class Uniform(Start):
+class Uniform(Initializer):
     """All parameters uniform in ``[-bound, bound]``."""
 
     def __init__(self, bound: float):
@@ -33,7 +33,7 @@ class Uniform(Start):
         nn.init.uniform_(parameter, -self.bound, self.bound)
 
 
-class AsBuilt(Start):
+class AsBuilt(Initializer):
     """Leaves everything as built, except what initializes itself."""
 
     reaches_output = False
@@ -42,45 +42,45 @@ class AsBuilt(Start):
         pass
 
 
-class OwnStart(nn.Module):
+class SelfInitialized(nn.Module):
     """A module with its own initialization, in any model."""
 
-    def reset_parameters(self, start: Start) -> None:
+    def reset_parameters(self, initializer: Initializer) -> None:
         """Initialize the parameters; every model calls this once, when it is complete.
 
         By default submodules are initialized like the rest of the model, and the module's own
         parameters keep their values.
 
         Args:
-            start: the initialization of the rest of the model.
+            initializer: the initialization of the rest of the model.
         """
         for child in self.children():
-            reset_parameters(child, start)
+            reset_parameters(child, initializer)
 
 
 def reset_parameters(
-    module: nn.Module, start: Start, apart: Tuple[Type[nn.Module], ...] = ()
+    module: nn.Module, initializer: Initializer, apart: Tuple[Type[nn.Module], ...] = ()
 ) -> None:
     """Initialize all parameters of a module, in the order of ``module.parameters()``.
 
     Args:
         module: a model, or a part of one.
-        start: for all parameters; an :class:`OwnStart` initializes itself.
+        initializer: for all parameters; an :class:`SelfInitialized` initializes itself.
         apart: classes of modules to skip.
     """
-    _reset(module, start, apart, set())
+    _reset(module, initializer, apart, set())
 
 
 def _reset(
-    module: nn.Module, start: Start, apart: Tuple[Type[nn.Module], ...], seen: Set[int]
+    module: nn.Module, initializer: Initializer, apart: Tuple[Type[nn.Module], ...], seen: Set[int]
 ) -> None:
     if id(module) in seen or isinstance(module, apart):
         return
     seen.add(id(module))
-    if isinstance(module, OwnStart):
-        module.reset_parameters(start)
+    if isinstance(module, SelfInitialized):
+        module.reset_parameters(initializer)
         return
     for name, parameter in module.named_parameters(recurse=False):
-        start.fill(module, name, parameter)
+        initializer.fill(module, name, parameter)
     for child in module.children():
-        _reset(child, start, apart, seen)
+        _reset(child, initializer, apart, seen)

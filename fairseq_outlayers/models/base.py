@@ -28,7 +28,7 @@ from fairseq.models import FairseqDecoder, FairseqEncoder, FairseqEncoderDecoder
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.initialization import Start, reset_parameters
+from fairseq_outlayers.layers.initialization import Initializer, reset_parameters
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.output_layers.compiled import NotCompiled
@@ -100,12 +100,12 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
 
     @classmethod
     @abstractmethod
-    def start(cls, cfg: Any) -> Start:
+    def initializer(cls, cfg: Any) -> Initializer:
         """The initialization scheme."""
 
     def reset_parameters(self, cfg: Any) -> None:
         """Initialize all parameters."""
-        reset_parameters(self, self.start(cfg))
+        reset_parameters(self, self.initializer(cfg))
 
     def complete(self, cfg: Any) -> None:
         """Hook after initialization, for instance to freeze parameters."""

@@ -133,7 +133,7 @@ class EchoStateModel(RNMTSkeleton):
         frozen = {} if release.embeddings else tables
         frozen |= {} if release.attention else attention
         for name, part in frozen.items():
-            freeze(part, name, cfg.reservoir_seed, self.start(cfg).bound)
+            freeze(part, name, cfg.reservoir_seed, self.initializer(cfg).bound)
 
 
 @register_model("esnmt", dataclass=ESNMTConfig)

@@ -106,7 +106,7 @@ class LuongLSTM(AttentionalModel):
         return stock_lstm(self)
 
     @classmethod
-    def start(cls, cfg: Any) -> Uniform:
+    def initializer(cls, cfg: Any) -> Uniform:
         return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
 
 

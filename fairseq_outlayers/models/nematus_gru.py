@@ -16,7 +16,7 @@ from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
-from fairseq_outlayers.layers.initialization import Start, reset_parameters
+from fairseq_outlayers.layers.initialization import Initializer, reset_parameters
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
@@ -84,17 +84,17 @@ class NematusGRU(AttentionalModel):
         )
 
     @classmethod
-    def start(cls, cfg: Any) -> "NematusStart":
+    def initializer(cls, cfg: Any) -> "NematusInitializer":
         std = start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START)
-        return NematusStart(std, cfg.init_square == "orthogonal")
+        return NematusInitializer(std, cfg.init_square == "orthogonal")
 
     def reset_parameters(self, cfg: Any) -> None:
-        start = self.start(cfg)
-        start.names = {id(parameter): name for name, parameter in self.named_parameters()}
-        reset_parameters(self, start)
+        initializer = self.initializer(cfg)
+        initializer.names = {id(parameter): name for name, parameter in self.named_parameters()}
+        reset_parameters(self, initializer)
 
 
-class NematusStart(Start):
+class NematusInitializer(Initializer):
     """Nematus's initialization: square matrices orthogonal, others normal, zero biases.
 
     The readout is never orthogonal, as in Nematus; the output layer initializes itself.

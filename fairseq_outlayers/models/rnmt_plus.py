@@ -92,14 +92,14 @@ class RNMTSkeleton(AttentionalModel):
         return RNMTDecoder(dictionary, embedding, stack, output_layer, cfg.dropout)
 
     @classmethod
-    def start(cls, cfg: Any) -> Uniform:
+    def initializer(cls, cfg: Any) -> Uniform:
         return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
 
     def reset_parameters(self, cfg: Any) -> None:
-        start = self.start(cfg)
-        reset_parameters(self, start, apart=(RecurrentLayer,))
+        initializer = self.initializer(cfg)
+        reset_parameters(self, initializer, apart=(RecurrentLayer,))
         for layer in (module for module in self.modules() if isinstance(module, RecurrentLayer)):
-            layer.reset_parameters(start.bound)
+            layer.reset_parameters(initializer.bound)
 
     @classmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:

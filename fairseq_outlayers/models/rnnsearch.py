@@ -14,7 +14,7 @@ from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
 from fairseq_outlayers.decoders.rnnsearch import MaxoutReadout, RNNsearchDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
-from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.layers.initialization import Initializer
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
 from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
@@ -78,13 +78,13 @@ class RNNsearch(AttentionalModel):
         )
 
     @classmethod
-    def start(cls, cfg: Any) -> "RNNsearchStart":
-        return RNNsearchStart(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
+    def initializer(cls, cfg: Any) -> "RNNsearchInitializer":
+        return RNNsearchInitializer(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
 
     def reset_parameters(self, cfg: Any) -> None:
         """The paper's initialization (Bahdanau et al. 2015, App. B.1)."""
         super().reset_parameters(cfg)
-        std, output = self.start(cfg).std, self.decoder.output_projection
+        std, output = self.initializer(cfg).std, self.decoder.output_projection
         # The linear output layer is part of the paper's model, but a subclass is another layer.
         if type(output) is LinearOutputLayer:
             nn.init.normal_(output.weight, std=std)
@@ -97,7 +97,7 @@ class RNNsearch(AttentionalModel):
         nn.init.zeros_(attention.score)
 
 
-class RNNsearchStart(Start):
+class RNNsearchInitializer(Initializer):
     """Normal weights, zero biases; the output layer as built.
 
     Args:

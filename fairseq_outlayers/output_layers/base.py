@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.initialization import AsBuilt, OwnStart, Start
+from fairseq_outlayers.layers.initialization import AsBuilt, Initializer, SelfInitialized
 from fairseq_outlayers.tables.table import Table, TableOwner, declared_tables, table_of
 
 
-class OutputLayer(TableOwner, OwnStart, ABC):
+class OutputLayer(TableOwner, SelfInitialized, ABC):
     """Scores classes: ``logit(y | h) = <project(h), class_embedding(y)> + class_bias(y)``.
 
     A class encoder and a context encoder joined by a dot product. Because they interact only there,
@@ -56,21 +56,21 @@ class OutputLayer(TableOwner, OwnStart, ABC):
         self.num_classes = num_classes
         self.register_table("bias", nn.Parameter(torch.zeros(num_classes)) if bias else None)
 
-    def reset_parameters(self, start: Start) -> None:
+    def reset_parameters(self, initializer: Initializer) -> None:
         """Initialize the parameters; every model calls this once, when it is complete.
 
         Class biases and submodules are initialized like the rest of the model if
-        ``start.reaches_output``, else left as built (:class:`AsBuilt`). Parameters of a subclass
-        keep their values, unless it overrides this.
+        ``initializer.reaches_output``, else left as built (:class:`AsBuilt`). Parameters of a
+        subclass keep their values, unless it overrides this.
 
         Args:
-            start: the initialization of the rest of the model.
+            initializer: the initialization of the rest of the model.
         """
-        if not start.reaches_output:
-            start = AsBuilt()
+        if not initializer.reaches_output:
+            initializer = AsBuilt()
         if self.bias is not None:
-            start.fill(self, "bias", self.bias)
-        super().reset_parameters(start)
+            initializer.fill(self, "bias", self.bias)
+        super().reset_parameters(initializer)
 
     @classmethod
     @abstractmethod

@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.layers.initialization import Initializer
 from fairseq_outlayers.output_layers.base import OutputLayer
 
 
@@ -32,10 +32,10 @@ class LinearOutputLayer(OutputLayer):
     ) -> "LinearOutputLayer":
         return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
 
-    def reset_parameters(self, start: Start) -> None:
-        super().reset_parameters(start)
-        if start.reaches_output:
-            start.fill(self, "weight", self.weight)
+    def reset_parameters(self, initializer: Initializer) -> None:
+        super().reset_parameters(initializer)
+        if initializer.reaches_output:
+            initializer.fill(self, "weight", self.weight)
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         return self.rows("weight", ids)

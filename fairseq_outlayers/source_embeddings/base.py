@@ -7,11 +7,11 @@ from typing import Any
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.initialization import OwnStart, Start
+from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
 from fairseq_outlayers.ranges import ranged
 
 
-class SourceEmbedding(OwnStart, ABC):
+class SourceEmbedding(SelfInitialized, ABC):
     """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
 
     A bidirectional encoder calls it once for each direction if ``directions_differ``; else both
@@ -49,16 +49,16 @@ class SourceEmbedding(OwnStart, ABC):
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         """``(B, S) -> (B, S, d)`` for the direction 0 (forwards) or 1 (backwards)."""
 
-    def reset_parameters(self, start: Start) -> None:
+    def reset_parameters(self, initializer: Initializer) -> None:
         """Initialize the parameters, and the vector of padding to zero; every model calls this.
 
         Submodules are initialized like the rest of the model; parameters of a subclass keep their
         values, unless it overrides this.
 
         Args:
-            start: the initialization of the rest of the model.
+            initializer: the initialization of the rest of the model.
         """
-        super().reset_parameters(start)
+        super().reset_parameters(initializer)
         self.zero_padding()
 
     def zero_padding(self) -> None:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import is_padding_word
-from fairseq_outlayers.layers.initialization import Start
+from fairseq_outlayers.layers.initialization import Initializer
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.tables.table import embed
 
@@ -42,11 +42,11 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
 
-    def reset_parameters(self, start: Optional[Start] = None) -> None:
-        if start is None:  # called by nn.Embedding.__init__
+    def reset_parameters(self, initializer: Optional[Initializer] = None) -> None:
+        if initializer is None:  # called by nn.Embedding.__init__
             nn.Embedding.reset_parameters(self)
             return
-        start.fill(self, "weight", self.weight)
+        initializer.fill(self, "weight", self.weight)
         self.zero_padding()
 
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:

@@ -71,11 +71,11 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
         try:
             arm = recipe.arm(name, seed)
             if arm.goes_on_from and not arm.train[-1]:
-                raise run_arm.NotHere(f"not started, because it goes on from {arm.goes_on_from}")
+                raise run_arm.MissingRun(f"not started, because it goes on from {arm.goes_on_from}")
             # A failed arm does not stop the others.
             if not run_arm.execute(run_arm.Run(arm, seed, place, kind), force):
                 failed.append(name)
-        except run_arm.NotHere as why:
+        except run_arm.MissingRun as why:
             print(f"  {why}")
     if failed:
         raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
@@ -181,10 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "run" and not options.names and not options.these:
         options.names = None
-    return said(options.recipe, lambda recipe: COMMANDS[options.command](recipe, options))
+    return run_command(options.recipe, lambda recipe: COMMANDS[options.command](recipe, options))
 
 
-def said(name: str, does: Callable[[Recipe], int | None]) -> int:
+def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     """Call a function with a recipe; user errors are one line with exit code 1."""
     from recipes.lab.running.process import CommandFailed
     from recipes.lab.scores.scoring import Incomplete
@@ -199,7 +199,7 @@ def said(name: str, does: Callable[[Recipe], int | None]) -> int:
 
 def step(name: str, does: Callable[[Recipe], int | None]) -> None:
     """Main function of a recipe's own program; exits."""
-    sys.exit(said(name, does))
+    sys.exit(run_command(name, does))
 
 
 if __name__ == "__main__":

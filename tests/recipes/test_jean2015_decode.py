@@ -7,7 +7,7 @@ import pytest
 from recipes.jean2015_large_vocabulary import decodings
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, Decoding, TranslationTest, load
-from recipes.lab.running.run_arm import NotHere, Place, Run, execute
+from recipes.lab.running.run_arm import MissingRun, Place, Run, execute
 from recipes.lab.runs import Runs
 from tests.recipes.conftest import calls
 from tests.recipes.conftest import run as train
@@ -98,20 +98,20 @@ def test_seeds_of_an_arm_are_decoded_together_and_once(trained):
     assert last()["setting"]["seeds"] == [1, 2]
     run(name="tied.seeds2.k9.kp1", seeds=(1, 2))
     assert len(calls()) == 2
-    with pytest.raises(NotHere, match=r"decoded once, with seed 1: tied\.seeds2\.k9\.kp1"):
+    with pytest.raises(MissingRun, match=r"decoded once, with seed 1: tied\.seeds2\.k9\.kp1"):
         run(name="tied.seeds2.k9.kp1", seeds=(1, 2), seed=2)
-    with pytest.raises(NotHere, match=r"because tied \(seed 3\) was not run"):
+    with pytest.raises(MissingRun, match=r"because tied \(seed 3\) was not run"):
         run(name="tied.seeds3.k9.kp1", seeds=(1, 2, 3))
 
 
 def test_what_was_not_trained_here_is_not_decoded(trained):
-    with pytest.raises(NotHere, match=r"not decoded, because tied was not run: tied\.k9\.kp1"):
+    with pytest.raises(MissingRun, match=r"not decoded, because tied was not run: tied\.k9\.kp1"):
         run(seed=3)
-    with pytest.raises(NotHere, match="not decoded, because none was not run"):
+    with pytest.raises(MissingRun, match="not decoded, because none was not run"):
         run(of=("none", "tied"))
     for path in Path("runs/linear").rglob("*.pt"):
         path.unlink()
-    with pytest.raises(NotHere, match=r"has no checkpoint_best\.pt: linear ran elsewhere"):
+    with pytest.raises(MissingRun, match=r"has no checkpoint_best\.pt: linear ran elsewhere"):
         run(of=("linear",))
     assert not Path("calls").exists()
 

@@ -45,7 +45,7 @@ def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
                 f"({type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
                 f"); {REMEDY}"
             ) from error
-        wrong = what_is_wrong(state)
+        wrong = structure_error(state)
         if wrong is not None:
             raise UserError(f"{path}: not a fairseq checkpoint, {wrong}; {REMEDY}")
         return state
@@ -53,7 +53,7 @@ def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
     return load_checkpoint_to_cpu
 
 
-def what_is_wrong(state: Any) -> Optional[str]:
+def structure_error(state: Any) -> Optional[str]:
     """Describe why an object is not a checkpoint; None if it is."""
     if not isinstance(state, dict):
         return f"it is a {type(state).__name__}"

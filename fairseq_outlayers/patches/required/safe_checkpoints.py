@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.checkpoints.integrity import remedy
+from fairseq_outlayers.checkpoints.integrity import recovery_hint
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
@@ -98,7 +98,7 @@ def _explanation(path: str, message: str) -> str:
     if refused is None:
         return (
             f"{path} is damaged, or not a checkpoint: truncated, or written by another program. "
-            f"{remedy(path)}"
+            f"{recovery_hint(path)}"
         )
     return (
         f"{path} was not loaded, and nothing in it was run: it contains "

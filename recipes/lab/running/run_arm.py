@@ -45,7 +45,7 @@ class Tuning:
         """Nothing."""
 
 
-class NotHere(Exception):
+class MissingRun(Exception):
     """An arm that this one depends on was not run, or not on this machine."""
 
 
@@ -84,7 +84,7 @@ class Run:
     Args:
         kind: "tuning" for a run that chooses a setting.
     Raises:
-        NotHere: if a model that it decodes was not trained here.
+        MissingRun: if a model that it decodes was not trained here.
     """
 
     def __init__(self, arm: Arm, seed: int, place: Place, kind: str = ARM):
@@ -117,7 +117,7 @@ class Run:
             return []
         seeds = decoding.seeds or (self.seed,)
         if self.seed != seeds[0] and decoding.seeds:
-            raise NotHere(f"decoded once, with seed {seeds[0]}: {self.arm.name}")
+            raise MissingRun(f"decoded once, with seed {seeds[0]}: {self.arm.name}")
         runs = Runs(ledger.read(self.place.ledger))
         pairs = [(name, seed) for name in decoding.of for seed in seeds]
         missing = [
@@ -126,7 +126,9 @@ class Run:
             if seed not in runs.seeds([name])
         ]
         if missing:
-            raise NotHere(f"not decoded, because {', '.join(missing)} was not run: {self.arm.name}")
+            raise MissingRun(
+                f"not decoded, because {', '.join(missing)} was not run: {self.arm.name}"
+            )
         return [runs.entry(name, seed) for name, seed in pairs]
 
     def _made_from(self) -> dict:
@@ -153,7 +155,7 @@ class Run:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
             if not paths:
-                raise NotHere(
+                raise MissingRun(
                     f"not decoded: {self.arm.name}: {folder} has no "
                     f"{self.arm.decoding.checkpoints}: {entry['arm']} ran elsewhere"
                 )

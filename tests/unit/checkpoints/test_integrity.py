@@ -8,7 +8,7 @@ import zipfile
 import pytest
 import torch
 
-from fairseq_outlayers.checkpoints.integrity import damage, newest_whole_beside, require_whole
+from fairseq_outlayers.checkpoints.integrity import find_damage, newest_whole_beside, require_whole
 from fairseq_outlayers.errors import UserError
 
 
@@ -36,7 +36,7 @@ def data_bytes(path):
 
 
 def test_a_whole_checkpoint_is_whole(path):
-    assert damage(str(path)) is None
+    assert find_damage(str(path)) is None
     require_whole(str(path))
 
 
@@ -46,21 +46,21 @@ def test_every_flipped_bit_of_a_tensor_or_its_description_is_found(path):
         changed = bytearray(whole)
         changed[offset] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
-        assert damage(str(path)) is not None, offset
+        assert find_damage(str(path)) is not None, offset
 
 
 def test_a_block_of_zeros_is_found(path):
     whole = path.read_bytes()
     for start in range(4096, len(whole) - 8192, 4096):
         path.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
-        assert damage(str(path)) is not None, start
+        assert find_damage(str(path)) is not None, start
 
 
 def test_a_file_cut_short_anywhere_is_found(path):
     whole = path.read_bytes()
     for size in [*range(2, len(whole), len(whole) // 40), len(whole) - 1]:
         path.write_bytes(whole[:size])
-        assert damage(str(path)) is not None, size
+        assert find_damage(str(path)) is not None, size
 
 
 def test_the_newest_whole_checkpoint_is_offered_and_other_names_of_the_damaged_one_are_not(path):
@@ -119,8 +119,8 @@ def test_without_another_one_that_is_said(path):
 def test_a_file_of_torchs_old_format_has_no_checksums_and_passes(tmp_path):
     path = tmp_path / "old.pt"
     torch.save({"epoch": 1}, path, _use_new_zipfile_serialization=False)
-    assert damage(str(path)) is None
+    assert find_damage(str(path)) is None
 
 
 def test_a_checkpoint_that_vanishes_is_no_traceback(tmp_path):
-    assert "cannot be read (No such file" in damage(str(tmp_path / "no.pt"))
+    assert "cannot be read (No such file" in find_damage(str(tmp_path / "no.pt"))

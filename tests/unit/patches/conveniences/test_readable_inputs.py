@@ -13,7 +13,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
-from fairseq_outlayers.patches.conveniences.checkpoint_structure import what_is_wrong
+from fairseq_outlayers.patches.conveniences.checkpoint_structure import structure_error
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_words import check_words
 from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
@@ -166,7 +166,7 @@ WHOLE = {"model": {"w": torch.ones(1)}, "cfg": {"model": {}, "task": {}}}
     ],
 )
 def test_a_checkpoint_of_another_structure_is_told_by_what_it_lacks(state, message):
-    assert what_is_wrong(state) == message
+    assert structure_error(state) == message
 
 
 @pytest.mark.parametrize("state", [[1, 2], torch.ones(3), {}, {"model": {}, "args": None}])

@@ -6,7 +6,7 @@ import torch.nn as nn
 
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.compositions.morphsum import MorphSum
-from fairseq_outlayers.layers.initialization import OwnStart
+from fairseq_outlayers.layers.initialization import SelfInitialized
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
@@ -18,7 +18,7 @@ from tests.conftest import (
     make_model,
 )
 
-FIRST = 100.0  # outside the range of any model's start
+FIRST = 100.0  # outside the initial range of any model
 LATER = 200.0
 
 
@@ -32,8 +32,8 @@ class Scaled(TiedOutputLayer):
 
 
 class Refilled(LinearOutputLayer):
-    def reset_parameters(self, start):
-        super().reset_parameters(start)
+    def reset_parameters(self, initializer):
+        super().reset_parameters(initializer)
         nn.init.constant_(self.weight, LATER)
 
 
@@ -50,13 +50,13 @@ class Shifted(SourceEmbedding):
         return self.inner(ids) + self.shift
 
 
-class Weights(OwnStart):
+class Weights(SelfInitialized):
     def __init__(self, size):
         super().__init__()
         self.factors = nn.Parameter(torch.full((size,), FIRST))
         self.resets = nn.Parameter(torch.zeros(1))
 
-    def reset_parameters(self, start):
+    def reset_parameters(self, initializer):
         self.resets.data += 1
 
 
