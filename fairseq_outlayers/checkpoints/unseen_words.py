@@ -5,7 +5,6 @@ The structure-aware output layers compute a class from its row of the decoder's 
 ``docs/unseen_words.md`` has an example.
 """
 
-import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -42,7 +41,8 @@ def add_words(
         vectors: a row of input embeddings for each word, ``(number of words, d)``.
         bias: of the new classes; by default the mean of the known words' biases.
     Raises:
-        UserError: if the output layer has other parameters for each class, or a word is known.
+        UserError: if the output layer has other parameters for each class, a word is known, or the
+            bias is not a finite number of the model's precision.
     """
     layer, embedding = extensible(trained), trained.input_embeddings
     dictionary = trained.task.target_dictionary
@@ -54,7 +54,9 @@ def add_words(
         raise ValueError(f"vectors of shape {tuple(vectors.shape)}; expected {expected}")
     biases = layer.class_bias(real_words(dictionary))
     if biases is not None:
-        known = biases.mean() if bias is None else torch.tensor(bias)
+        known = biases.mean() if bias is None else torch.tensor(bias, dtype=biases.dtype)
+        if not known.isfinite():
+            raise UserError(f"--bias {bias}: give a number that is finite in {biases.dtype}")
         table_of(layer, "bias").append(known.expand(len(words)))
     table_of(embedding).append(vectors)
     layer.num_classes += len(words)
@@ -147,18 +149,23 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         path: the checkpoint that it was loaded from.
         folder: to write to; created if missing.
     Raises:
-        UserError: if it is the folder of the model's own dictionaries.
+        UserError: if one of the files exists; nothing is overwritten.
     """
-    data = trained.task.cfg.data.split(os.pathsep)[0]
-    if folder.resolve() == Path(data).resolve():
-        raise UserError(f"{folder} has the model's own dictionaries: write to another folder")
+    names = {}
+    for side, (dictionary, _) in _sides(trained).items():
+        language = getattr(trained.task.cfg, f"{side}_lang", None)
+        names[f"dict.{language}.txt" if language else "dict.txt"] = dictionary
+    for name in ("checkpoint.pt", *names):
+        if (folder / name).exists():
+            raise UserError(f"--output {folder}: {name} already exists there; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     state = torch.load(path, map_location="cpu")
     options = loading.task_options(state)
     options["data"] = str(folder.resolve())
-    for side, (dictionary, _) in _sides(trained).items():
+    for name, dictionary in names.items():
+        dictionary.save(str(folder / name))
+    for side in _sides(trained):
         language = getattr(trained.task.cfg, f"{side}_lang", None)
-        dictionary.save(str(folder / (f"dict.{language}.txt" if language else "dict.txt")))
         if language:
             options[f"{side}_lang"] = language  # cannot be inferred from this folder
     state["model"] = trained.model.state_dict()

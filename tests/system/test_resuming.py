@@ -91,6 +91,18 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
         assert torch.equal(tensor, broken["model"][name]), name
 
 
+@pytest.mark.parametrize("mode", ["sampled classes by rows", "language model of sentences"])
+def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, tmp_path):
+    folder = text if "language" in mode else data
+    first = run_until(folder, tmp_path, mode, 20)
+    again = run_until(folder, tmp_path, mode, 20)
+    assert [state["num_updates"] for state in again["optimizer_history"]] == [20]
+    for name, tensor in first["model"].items():
+        assert torch.equal(tensor, again["model"][name]), name
+    more = run_until(folder, tmp_path, mode, 22)
+    assert more["optimizer_history"][-1]["num_updates"] == 22
+
+
 def run_until(data, folder, mode, updates):
     succeed("train", data, *COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder)
     return torch.load(folder / "checkpoint_last.pt")

@@ -1,5 +1,7 @@
 """Words added to a model: what they score, what stays as it was, and what cannot be added."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn as nn
@@ -10,6 +12,7 @@ from fairseq_outlayers.checkpoints.unseen_words import (
     add_words,
     described_vector,
     read_descriptions,
+    save,
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer
@@ -78,6 +81,25 @@ def test_by_default_the_bias_is_the_mean_of_the_words_without_the_special_symbol
     mean = sum(trained.output_layer.class_bias()[special:].tolist()) / 17
     add_words(trained, ["yak"], vector_of(trained, "w1").unsqueeze(0))
     assert trained.output_layer.class_bias()[-1].item() == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("bias", [float("nan"), float("inf")])
+def test_a_bias_that_is_no_finite_number_is_refused(bias, task):
+    trained = make_trained(task)
+    with pytest.raises(UserError, match=rf"--bias {bias}: give a number that is finite in"):
+        add_words(trained, ["yak"], vector_of(trained, "w1").unsqueeze(0), bias=bias)
+    assert trained.output_layer.class_bias().isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pt", "dict.xx.txt", "dict.yy.txt"])
+def test_no_file_is_overwritten(name, task, tmp_path):
+    trained = make_trained(task)
+    trained.task.cfg = SimpleNamespace(source_lang="xx", target_lang="yy", data="elsewhere")
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(UserError, match=rf"{name} already exists there; name a new folder"):
+        save(trained, "nowhere.pt", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "precious"
 
 
 def test_classes_without_biases_get_none(task):

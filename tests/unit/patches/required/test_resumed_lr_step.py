@@ -19,6 +19,10 @@ class Trainer:
     """Holds a checkpoint and writes down the learning-rate steps."""
 
     checkpoint_suffix, task = "", None
+    cfg = SimpleNamespace(optimization=SimpleNamespace(max_update=0))
+
+    def get_num_updates(self):
+        return 0
 
     def __init__(self, extra_state):
         self.extra_state, self.steps = extra_state, []

@@ -1,0 +1,39 @@
+"""End a training at once whose checkpoint has all of its updates.
+
+fairseq looks at ``--max-update`` after an update (``train.train`` in fairseq_cli/train.py), not
+before the first. So a command that is run again when it has finished trains one more update each
+time, and its model differs from that of one uninterrupted run.
+
+The patch sets a number of epochs at which the training loop is not entered.
+"""
+
+import functools
+import logging
+from typing import Any, Callable, Tuple
+
+from fairseq import checkpoint_utils
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+logger = logging.getLogger(__name__)
+
+
+def apply() -> None:
+    """Replace ``load_checkpoint``."""
+    replace_once(checkpoint_utils, "load_checkpoint", _ending)
+
+
+def _ending(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
+        extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
+        limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
+        if extra_state is not None and 0 < limits.max_update <= updates:
+            logger.info(
+                f"nothing to train: the checkpoint has {updates} updates (--max-update "
+                f"{limits.max_update})"
+            )
+            limits.max_epoch = -1  # 0 would mean no limit
+        return extra_state, epoch_itr
+
+    return load_checkpoint
