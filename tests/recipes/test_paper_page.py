@@ -72,6 +72,13 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
     assert "nobody has run this" not in text
 
 
+def test_tuning_runs_are_counted_apart_from_arms():
+    tuning = [{**entry, "kind": "tuning", "arm": f"tune-{k}"} for k, entry in enumerate(ENTRIES)]
+    lines = paper_page.since([*ENTRIES, *tuning])
+    assert lines[:-1] == paper_page.since(ENTRIES)
+    assert lines[-1] == "3 tuning runs, by validation perplexity alone (report.md)."
+
+
 def test_what_was_written_by_hand_stays_and_what_was_generated_is_made_anew(recipe):
     file = recipe.ledger.parent / "README.md"
     file.write_text("# My heading\n\nBy hand.\n")

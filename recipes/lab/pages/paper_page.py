@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recipes.lab.claims import NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
 from recipes.lab.scores import schedules, scoring
 
@@ -85,7 +86,8 @@ def counts(claim: Claim) -> str:
 def since(entries: Sequence[dict]) -> list[str]:
     """Dates and schedules of the ledger lines."""
     by_schedule: dict[str, list[dict]] = {}
-    for entry in entries:
+    tuning = sum(kind_of(entry) == TUNING for entry in entries)
+    for entry in (entry for entry in entries if kind_of(entry) == ARM):
         by_schedule.setdefault(schedules.in_words(entry), []).append(entry)
     lines = []
     for words, own in by_schedule.items():
@@ -101,4 +103,7 @@ def since(entries: Sequence[dict]) -> list[str]:
         lines.append(f"{arms}, {seeds}: {words or 'one schedule'}{when}{made}.")
     if len(lines) > 1:
         lines.append("Only arms of one schedule are compared.")
+    if tuning:
+        runs = f"{tuning} tuning run" + ("s" if tuning > 1 else "")
+        lines.append(f"{runs}, by validation perplexity alone (report.md).")
     return lines
