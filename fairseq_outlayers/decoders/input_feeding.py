@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.attention.general import AttentionStep, GeneralAttention
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
@@ -52,7 +53,7 @@ class InputFeedingDecoder(nn.Module):
         sizes = [input_size + hidden_size] + [hidden_size] * (num_layers - 1)
         self.layers = nn.ModuleList(nn.LSTMCell(size, hidden_size) for size in sizes)
         self.attention = GeneralAttention(hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
 
     def forward(
         self, inputs: Tensor, state: DecoderState, attend: AttentionStep

@@ -8,6 +8,7 @@ from torch import Tensor
 from fairseq_outlayers.decoders.base import AttentionalDecoder
 from fairseq_outlayers.decoders.input_feeding import DecoderState, InputFeedingDecoder
 from fairseq_outlayers.encoders.lstm import EncoderOut
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -31,7 +32,7 @@ class LuongDecoder(AttentionalDecoder):
         dropout: float = 0.0,
     ):
         super().__init__(dictionary, embedding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.recurrence = recurrence
         self.output_projection = output_projection
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoders.base import AttentionalDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoderOut
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -38,8 +39,8 @@ class ReadoutDecoder(AttentionalDecoder):
         dropout: float = 0.0,
     ):
         super().__init__(dictionary, embedding)
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.embedding_dropout = Dropout(embedding_dropout, self)
+        self.dropout = Dropout(dropout, self)
         self.start = start
         self.recurrence: Any = recurrence
         self.readout = readout

@@ -8,6 +8,7 @@ from torch import Tensor
 from fairseq_outlayers.decoders.base import AttentionalDecoder
 from fairseq_outlayers.decoders.rnmt_stack import DecoderStack
 from fairseq_outlayers.encoders.lstm import EncoderOut
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -31,7 +32,7 @@ class RNMTDecoder(AttentionalDecoder):
         dropout: float = 0.0,
     ):
         super().__init__(dictionary, embedding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.stack = stack
         self.output_projection = output_projection
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.attention.general import AttentionStep
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer, State
 from fairseq_outlayers.layers.recurrent.residual import add_residual
 from fairseq_outlayers.reservoirs.statistics import Dynamics
@@ -47,7 +48,7 @@ class DecoderStack(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.attention = attention
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.dynamics = Dynamics()
 
     def start(self, source: Tensor) -> DecoderState:

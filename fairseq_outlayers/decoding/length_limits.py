@@ -6,13 +6,16 @@ from typing import Any
 from fairseq.search import Search
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
+
 
 class LengthLimits(Search):
     """Wraps a search strategy of fairseq and limits the length of hypotheses.
 
     No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after at most
     ``floor(max_share * source length) + max_more`` words; the ``</s>`` of the source counts. An end
-    forced by a prefix or by fairseq's own limit stays. fairseq applies ``--max-len-a`` to the
+    forced by a prefix or by fairseq's own limit stays. A sentence whose lower limit is above its
+    upper one is refused. fairseq applies ``--max-len-a`` to the
     longest source of the batch, which makes hypotheses depend on the batch. The authors of Jean et
     al. (2015) decode with a ``min_share`` of one half.
 
@@ -52,13 +55,35 @@ class LengthLimits(Search):
     def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
         """The strategy's step under the limits; ``lprobs`` is ``(B, beam, V)``."""
         # On an accelerator, checking whether a limit applies would synchronize at every step.
+        if step == 0 and self.min_share > self.max_share > 0:
+            self._check()
         if self.min_share > 0:
-            early = step < (self.min_share * self.src_lengths).floor()  # (B,)
-            self._keep_open(lprobs, early)
+            self._keep_open(lprobs, step < self._least())
         if self.max_share > 0 and step >= self.max_more:
-            most = (self.max_share * self.src_lengths + self.max_more).floor()
-            self._close(lprobs, step >= most.clamp(min=self.min_len))
+            self._close(lprobs, step >= self._most())
         return self.strategy.step(step, lprobs, *arguments, **options)
+
+    def _least(self) -> Tensor:
+        """The lower limit of each sentence, ``(B,)``."""
+        return (self.min_share * self.src_lengths).floor()
+
+    def _most(self) -> Tensor:
+        """The upper limit of each sentence, ``(B,)``."""
+        most = (self.max_share * self.src_lengths + self.max_more).floor()
+        return most.clamp(min=self.min_len)
+
+    def _check(self) -> None:
+        """Raise a ``UserError`` if the lower limit of a sentence is above its upper one."""
+        least, most = self._least(), self._most()
+        worst = int((least - most).argmax())
+        if least[worst] > most[worst]:
+            raise limits_cross(
+                self.min_share,
+                self.max_share,
+                self.max_more,
+                f"a source of {int(self.src_lengths[worst])} words, with </s>, needs at least "
+                f"{int(least[worst])} words and may have {int(most[worst])}",
+            )
 
     def _keep_open(self, lprobs: Tensor, early: Tensor) -> None:
         if early.device.type != "cpu" or early.any():
@@ -74,3 +99,11 @@ class LengthLimits(Search):
             closes = late.unsqueeze(1) & ~ends.isneginf()  # not within a forced prefix
             lprobs.masked_fill_(closes.unsqueeze(2), -math.inf)
             lprobs[:, :, self.eos] = ends
+
+
+def limits_cross(min_share: float, max_share: float, max_more: int, where: str) -> UserError:
+    """The error for a lower limit above the upper one."""
+    return UserError(
+        f"--min-len-a {min_share:g} contradicts --max-len-a {max_share:g} --max-len-b {max_more}: "
+        f"{where}: lower --min-len-a, or raise one of the others"
+    )

@@ -147,6 +147,7 @@ class CandidateGenerator(SequenceGenerator):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
+        self.sampling_topk = getattr(self.search, "sampling_topk", -1)
         self.int8_projections = Int8Projections() if in_int8 else None
         if self.model.is_lean and type(self.search) is BeamSearch:
             self.search = LeanBeamSearch(dictionary)
@@ -203,6 +204,11 @@ class CandidateGenerator(SequenceGenerator):
             raise UserError(
                 f"--beam {self.beam_size}: a sentence has only {smallest} candidates: raise "
                 "--candidate-frequent, or lower --beam"
+            )
+        if self.sampling_topk > smallest:
+            raise UserError(
+                f"--sampling-topk {self.sampling_topk}: a sentence has only {smallest} candidates: "
+                "raise --candidate-frequent, or lower --sampling-topk"
             )
         local_ids = torch.full((self.vocab_size,), -1, device=source.device)
         local_ids[candidates.ids] = torch.arange(len(candidates.ids), device=source.device)

@@ -7,6 +7,7 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor
 
 from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
@@ -40,8 +41,8 @@ class GRUEncoder(FairseqEncoder):
         super().__init__(dictionary)
         self.embed_tokens = embedding
         self.gru = gru
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.embedding_dropout = Dropout(embedding_dropout, self)
+        self.dropout = Dropout(dropout, self)
 
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> GRUEncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""

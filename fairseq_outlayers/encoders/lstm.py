@@ -6,6 +6,7 @@ import torch.nn as nn
 from fairseq.models import FairseqEncoder
 from torch import Tensor
 
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
@@ -39,7 +40,7 @@ class LSTMEncoder(FairseqEncoder):
         dropout: float = 0.0,
     ):
         super().__init__(dictionary)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.embed_tokens = embedding
         self.lstm = lstm
 

@@ -6,6 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.padding import has_padding
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.layers.recurrent.residual import add_residual
@@ -30,7 +31,7 @@ class EncoderStack(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(nn.ModuleList(pair) for pair in layers)
         self.projection = projection
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.dynamics = Dynamics()
 
     def forward(

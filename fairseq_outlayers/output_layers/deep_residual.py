@@ -6,6 +6,7 @@ from typing import Any, Callable, Optional
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
@@ -54,7 +55,7 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         super().__init__(embedding, bias)
         self.projections = projections
         self.nonlinearity = nonlinearity
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         self.adds_previous = adds_previous
 
     @classmethod
@@ -74,6 +75,10 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         )
         layer.check_equal_sizes(hidden_size, "deep_residual")
         return layer
+
+    def may_change(self) -> bool:
+        """With ``--retain-dropout``, class embeddings differ from call to call."""
+        return super().may_change() or (self.dropout.retained and self.dropout.probability > 0)
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         embeddings = classes = self.input_embeddings(ids)

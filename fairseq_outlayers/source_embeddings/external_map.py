@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.ranges import share
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.tables.external_table import ExternalTable
@@ -94,8 +95,8 @@ class ExternalMap(nn.Module):
         self.centers, self.normalizes = config.center_external, config.normalize_external
         self.masks_unknown = config.external_unknown == "mask"
         self.nonlinearity = ACTIVATIONS[config.external_activation]
-        self.dropout = nn.Dropout(config.external_dropout)
-        self.mapped_dropout = nn.Dropout(config.mapped_dropout)
+        self.dropout = Dropout(config.external_dropout, self)
+        self.mapped_dropout = Dropout(config.mapped_dropout, self)
         self.maps = nn.ModuleList(VectorMap(table.dimensions, embed_dim) for _ in range(maps))
         table.register(self)
 

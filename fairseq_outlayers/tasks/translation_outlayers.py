@@ -5,11 +5,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.sequence_generator import SequenceGenerator
+from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
+from fairseq_outlayers.decoding.search_options import check_search, refuse_with_references
 from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacementConfig,
     build_replacement,
@@ -69,13 +71,15 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         """fairseq's generator, or ours for a single model or if one of our options needs it.
 
         Raises:
-            UserError: if candidates are combined with an option that needs the full vocabulary.
+            UserError: if search options contradict each other, or candidates are combined with an
+                option that needs the full vocabulary.
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+        check_search(args, self.cfg, len(self.target_dictionary), extra.get("lm_model"))
         if self.candidate_lists is None:  # once, because replacements extend the dictionaries
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
@@ -110,7 +114,14 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """Hypotheses of a batch, with unknown words replaced."""
+        """Hypotheses of a batch, with unknown words replaced; or scores of given ones.
+
+        Raises:
+            UserError: if an option has no effect on scores of given translations.
+        """
+        # Here, because only commands call it: a hub interface may score and translate.
+        if isinstance(generator, SequenceScorer):
+            refuse_with_references(self.cfg, TranslationOutlayersConfig(), prefix_tokens)
         replacement = self.unk_replacement
         if replacement is None or not isinstance(generator, SequenceGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens, constraints)

@@ -6,6 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.padding import reversal, take_positions
 
 # Closes the input, forget and output gates to exactly 0 in every floating-point type.
@@ -41,7 +42,7 @@ class LeftPaddedLSTM(nn.Module):
         directions = 2 if bidirectional else 1
         if hidden_size % directions:
             raise ValueError(f"hidden size {hidden_size} is odd; two directions need an even one")
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, self)
         # Only hold parameters: `_run` calls the kernel with an extra input column.
         self.layers = nn.ModuleList(
             nn.ModuleList(

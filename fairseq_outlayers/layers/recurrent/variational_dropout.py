@@ -7,12 +7,13 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.layers.dropout import RetainableDropout
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 
 FORGET_BIAS = 1.0
 
 
-class VariationalLSTM(nn.Module):
+class VariationalLSTM(RetainableDropout):
     """LSTM layers with variational dropout as in Assylbekov & Takhanov (2018).
 
     A layer's mask is drawn once per training step. All time steps share it, for the recurrence and
@@ -67,8 +68,8 @@ class VariationalLSTM(nn.Module):
         return states.transpose(0, 1), torch.stack(carried)
 
     def draw_mask(self, batch_size: int, layer: "LSTMLayer") -> Optional[Tensor]:
-        """``(H,)`` or ``(B, H)`` of 0 and ``1 / (1 - dropout)``; None outside training."""
-        if not self.training or self.dropout == 0:
+        """``(H,)`` or ``(B, H)`` of 0 and ``1 / (1 - dropout)``; None where nothing is dropped."""
+        if self.dropout == 0 or not (self.training or self.retained):
             return None
         size: List[int] = [batch_size] if self.per_row else []
         mask = layer.recurrent.new_empty([*size, layer.hidden_size])

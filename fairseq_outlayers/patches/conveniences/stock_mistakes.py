@@ -106,6 +106,10 @@ REMEDIES: Dict[str, str] = {
         "a sentence has no finished translation after {1} steps: loosen --no-repeat-ngram-size, "
         "--min-len or --max-len-b, or give another checkpoint if its scores are not numbers (NaN)"
     ),
+    r"min_len cannot be larger than max_len": (
+        "--min-len is larger than the longest translation, which the model's "
+        "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
+    ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
         "PyTorch finds no GPU, and --fp16 needs one: leave it out"
     ),

@@ -1,5 +1,7 @@
 """Length limits by the source, against fairseq's for each sentence alone."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -86,3 +88,30 @@ def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
 def test_a_negative_share_is_refused(make_task):
     with pytest.raises(UserError, match=r"--min-len-a -0.5: must be at least 0"):
         make_task(min_len_a=-0.5)
+
+
+def test_shares_that_contradict_each_other_for_every_source_are_refused(make_task):
+    task = make_task(min_len_a=2.0)
+    arguments = SimpleNamespace(max_len_a=1, max_len_b=0)
+    with pytest.raises(UserError) as raised:
+        task.build_generator(models_of(task), arguments)
+    assert str(raised.value) == (
+        "--min-len-a 2 contradicts --max-len-a 1 --max-len-b 0: no length is allowed: lower "
+        "--min-len-a, or raise one of the others"
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_a_source_that_no_length_suits_is_refused_in_every_batch(options, make_task, decode):
+    task = make_task(min_len_a=2.0, **options)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    limits = {"max_len_a": 1, "max_len_b": 5}
+    for rows in (slice(0, 4), slice(2, 3)):
+        with pytest.raises(UserError) as raised:
+            decode(task, models, rows_of(batch, rows), **limits)
+        assert str(raised.value) == (
+            "--min-len-a 2 contradicts --max-len-a 1 --max-len-b 5: a source of 7 words, with "
+            "</s>, needs at least 14 words and may have 12: lower --min-len-a, or raise one of "
+            "the others"
+        )
+    assert len(decode(task, models, rows_of(batch, slice(0, 2)), **limits)) == 2

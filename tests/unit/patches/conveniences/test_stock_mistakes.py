@@ -11,6 +11,7 @@ import torch
 from fairseq import checkpoint_utils, options, tasks
 from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
 
@@ -112,6 +113,15 @@ def test_a_checkpoint_of_another_model_is_named_with_the_first_difference():
         "a.pt contains another model than the options describe: continue with the options of its "
         "training, or choose another --save-dir (or --restore-file). The first difference: "
         'Missing key(s) in state_dict: "weight", "bias".'
+    )
+
+
+def test_a_minimum_length_beyond_the_positions_of_the_model():
+    said = "min_len cannot be larger than max_len, please adjust these!"
+    assert said in inspect.getsource(SequenceGenerator._generate)
+    assert plain_message(AssertionError(said)) == (
+        "--min-len is larger than the longest translation, which the model's "
+        "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
     )
 
 

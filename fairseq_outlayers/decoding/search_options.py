@@ -1,0 +1,97 @@
+"""Options of fairseq's search that contradict each other or the model, refused before decoding."""
+
+import math
+from typing import Any, Dict
+
+from fairseq.models import FairseqEncoderDecoderModel
+
+from fairseq_outlayers.decoding.candidate_options import CandidateConfig
+from fairseq_outlayers.decoding.length_limits import limits_cross
+from fairseq_outlayers.decoding.unk_replacement import UnkReplacementConfig
+from fairseq_outlayers.errors import UserError, changes_nothing
+
+
+def check_search(args: Any, config: Any, num_words: int, lm_model: Any = None) -> None:
+    """Refuse search options that contradict each other, or that fairseq would ignore.
+
+    Args:
+        args: fairseq's options of generation; those that it lacks are at their defaults.
+        config: the task's options.
+        num_words: of the target dictionary.
+        lm_model: of ``--lm-path``.
+    Raises:
+        UserError: about the first mistake.
+    """
+    _check_sampling(args, num_words)
+    _check_groups(args)
+    _check_lengths(args, config.min_len_a)
+    if isinstance(lm_model, FairseqEncoderDecoderModel):
+        raise UserError(
+            f"--lm-path {getattr(args, 'lm_path', None)}: a translation model "
+            f"({type(lm_model).__name__}): give a language model over the target words"
+        )
+
+
+def refuse_with_references(config: Any, defaults: Any, prefix: Any) -> None:
+    """Refuse options of the search with ``--score-reference``, which scores over all words.
+
+    Args:
+        config: the task's options.
+        defaults: the same, at their defaults.
+        prefix: words of ``--prefix-size``, ``(B, P)``, or None.
+    Raises:
+        UserError: if an option is not at its default.
+    """
+    where, remedy = "with --score-reference", "it scores given translations; leave one of them out"
+    if prefix is not None:
+        raise changes_nothing("prefix_size", prefix.size(1), where, remedy)
+    options = {**_fields(CandidateConfig), **_fields(UnkReplacementConfig)}
+    for name in (*options, "ensemble_average", "min_len_a", "int8_projection"):
+        if str(getattr(config, name)) != str(getattr(defaults, name)):
+            raise changes_nothing(name, getattr(config, name), where, remedy)
+
+
+def _fields(config: Any) -> Dict[str, Any]:
+    fields: Dict[str, Any] = config.__dataclass_fields__
+    return {name: field for name, field in fields.items() if not name.startswith("_")}
+
+
+def _check_sampling(args: Any, num_words: int) -> None:
+    sampling, topk = getattr(args, "sampling", False), getattr(args, "sampling_topk", -1)
+    for name in ("sampling_topk", "sampling_topp"):
+        value = getattr(args, name, -1)
+        if value >= 0 and not sampling:
+            raise changes_nothing(name, value, "without --sampling", "add that, or leave it out")
+    if topk > num_words:
+        raise UserError(
+            f"--sampling-topk {topk}: the target dictionary has only {num_words} words: lower it, "
+            "or leave it out to sample among all"
+        )
+
+
+def _check_groups(args: Any) -> None:
+    groups, beam = getattr(args, "diverse_beam_groups", -1), getattr(args, "beam", 5)
+    if groups > 0 and beam % groups:
+        raise UserError(
+            f"--diverse-beam-groups {groups}: --beam {beam} is not a multiple of it: give --beam "
+            f"{-(-beam // groups) * groups}, or another number of groups"
+        )
+
+
+def _check_lengths(args: Any, min_share: float) -> None:
+    max_share, max_more = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
+    min_len = getattr(args, "min_len", 1)
+    if getattr(args, "match_source_len", False):
+        for name, value, default in (("min_len", min_len, 1), ("min_len_a", min_share, 0)):
+            if value > default:
+                raise changes_nothing(
+                    name,
+                    value,
+                    "with --match-source-len",
+                    "translations are as long as their source; leave one of them out",
+                )
+    elif max_share > 0:
+        # Limits that cross for a source of one word do so for all.
+        least = math.floor(min_share)
+        if least > max(math.floor(max_share + max_more), min_len):
+            raise limits_cross(min_share, max_share, max_more, "no length is allowed")

@@ -1,0 +1,124 @@
+"""Search options that contradict each other or the model: one line, before anything is decoded."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch
+from tests.unit.decoding.test_search import LENGTHS, models_of
+
+NUM_WORDS = 41
+
+
+def refused(task, models, **arguments):
+    with pytest.raises(UserError) as raised:
+        task.build_generator(models, SimpleNamespace(**arguments))
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["our search", "fairseq's"])
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            {"sampling": True, "sampling_topk": 1000},
+            "--sampling-topk 1000: the target dictionary has only 41 words: lower it, or leave it "
+            "out to sample among all",
+        ),
+        (
+            {"sampling_topp": 0.3},
+            "--sampling-topp 0.3 has no effect without --sampling: add that, or leave it out",
+        ),
+        (
+            {"sampling_topk": 3},
+            "--sampling-topk 3 has no effect without --sampling: add that, or leave it out",
+        ),
+        (
+            {"diverse_beam_groups": 3, "beam": 4},
+            "--diverse-beam-groups 3: --beam 4 is not a multiple of it: give --beam 6, or another "
+            "number of groups",
+        ),
+        (
+            {"match_source_len": True, "min_len": 6},
+            "--min-len 6 has no effect with --match-source-len: translations are as long as their "
+            "source; leave one of them out",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(arguments, line, count, make_task):
+    task = make_task()
+    assert refused(task, models_of(task, count), **arguments) == line
+
+
+def test_a_minimum_share_with_the_length_of_the_source_is_refused(make_task):
+    task = make_task(min_len_a=2.0)
+    assert refused(task, models_of(task), match_source_len=True) == (
+        "--min-len-a 2.0 has no effect with --match-source-len: translations are as long as their "
+        "source; leave one of them out"
+    )
+
+
+def test_as_many_words_as_the_dictionary_has_may_be_sampled(make_task, decode):
+    task = make_task()
+    batch = make_batch(task, LENGTHS)
+    assert decode(task, models_of(task), batch, sampling=True, sampling_topk=NUM_WORDS)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_sample_larger_than_the_candidates_is_refused(share, make_task, decode):
+    task = make_task(candidate_frequent=12, min_len_a=share)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    assert decode(task, models, batch, sampling=True, sampling_topk=12)
+    with pytest.raises(UserError, match="--sampling-topk 13: a sentence has only 12 candidates: "):
+        decode(task, models, batch, sampling=True, sampling_topk=13)
+
+
+def test_a_translation_model_as_language_model_is_refused(make_task):
+    task = make_task()
+    models = models_of(task)
+    extra = {"lm_model": models[0], "lm_weight": 1.0}
+    arguments = SimpleNamespace(lm_path="nmt.pt")
+    with pytest.raises(UserError) as raised:
+        task.build_generator(models, arguments, extra_gen_cls_kwargs=extra)
+    assert str(raised.value) == (
+        "--lm-path nmt.pt: a translation model (LuongLSTM): give a language model over the target "
+        "words"
+    )
+
+
+class TestScoresOfReferences:
+    """``--score-reference`` scores over all words, and searches nothing."""
+
+    def score(self, task, prefix_size=0):
+        models, batch = models_of(task), make_batch(task, LENGTHS)
+        generator = task.build_generator(models, SimpleNamespace(score_reference=True))
+        prefix = batch["target"][:, :prefix_size] if prefix_size else None
+        return task.inference_step(generator, models, batch, prefix_tokens=prefix)
+
+    @pytest.mark.parametrize(
+        ("options", "given"),
+        [
+            ({"candidates": "nosuch.npz", "candidate_frequent": 10}, "--candidates nosuch.npz"),
+            ({"candidate_frequent": 10}, "--candidate-frequent 10"),
+            ({"candidate_copies": True}, "--candidate-copies"),
+            ({"unk_replacement": "copy"}, "--unk-replacement copy"),
+            ({"min_len_a": 0.5}, "--min-len-a 0.5"),
+            ({"int8_projection": True}, "--int8-projection"),
+            ({"ensemble_average": "log_probabilities"}, "--ensemble-average log_probabilities"),
+        ],
+    )
+    def test_an_option_of_the_search_is_refused(self, options, given, make_task):
+        with pytest.raises(UserError) as raised:
+            self.score(make_task(**options))
+        assert str(raised.value) == (
+            f"{given} has no effect with --score-reference: it scores given translations; leave "
+            "one of them out"
+        )
+
+    def test_a_prefix_is_refused(self, make_task):
+        with pytest.raises(UserError, match="--prefix-size 2 has no effect with --score-ref"):
+            self.score(make_task(), prefix_size=2)
+
+    def test_without_them_every_sentence_has_a_score(self, make_task):
+        assert len(self.score(make_task())) == len(LENGTHS)
