@@ -124,8 +124,8 @@ def test_each_set_of_references_is_noted_once(recipe):
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("results/*/ledger.jsonl")))
 def test_ledgers_from_before_are_read(path):
-    lines = ledger.read(path)
-    runs = Runs(lines)
+    lines = [line for line in ledger.read(path) if ledger.kind_of(line) == ledger.ARM]
+    runs = Runs(ledger.read(path))
     assert set(runs.arms) == {line["arm"] for line in lines}
     for line in lines:
         found = kept_translations.translations(line, "tokenised")

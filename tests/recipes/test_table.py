@@ -226,8 +226,8 @@ def test_the_files_hold_signatures_commands_and_every_seed(results):
 @pytest.mark.parametrize("path", sorted(ledger.ROOT.glob("results/**/ledger.jsonl")))
 def test_the_figures_of_the_reports_are_those_of_the_ledgers(path, tmp_path):
     """Every ledger there is makes a table, and none of its figures is another one."""
-    entries = ledger.read(path)
-    table.write(entries, tmp_path / "report", "Title", compare=False)
+    table.write(ledger.read(path), tmp_path / "report", "Title", compare=False)
+    entries = [line for line in ledger.read(path) if ledger.kind_of(line) == ledger.ARM]
     rows = json.loads((tmp_path / "report.json").read_text())["rows"]
     found = {(row["key"], seed): fig for row in rows for seed, fig in row["seeds"].items()}
     newest = {(e["key"], str(e["seed"])): e["figures"] for e in entries}
