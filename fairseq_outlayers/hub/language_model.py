@@ -7,8 +7,14 @@ import torch
 from fairseq import utils
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
+from fairseq_outlayers.hub.arguments import check_whole
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
+
+# max_units bounds the length.
+CONTINUATION_OPTIONS = tuple(
+    name for name in SEARCH_OPTIONS if name not in ("match_source_len", "max_len_a", "max_len_b")
+)
 
 
 class TextScore(NamedTuple):
@@ -55,7 +61,7 @@ class LanguageModel(TrainedModels):
             batch_size: texts per batch.
         """
         dictionary = self.task.target_dictionary
-        check_batch_size(batch_size)
+        check_whole("batch_size", batch_size)
         encoded = [self.text.ids(text, dictionary) for text in texts]
         results: List[TextScore] = []
         for start in range(0, len(encoded), batch_size):
@@ -91,12 +97,11 @@ class LanguageModel(TrainedModels):
             UserError: if an option is unknown or invalid.
         """
         dictionary = self.task.target_dictionary
-        if max_units < 1:
-            raise UserError(f"max_units={max_units}: must be at least 1")
+        check_whole("max_units", max_units)
         prefix = self.text.ids(text, dictionary)[:-1]
-        options = {"beam": beam, "sampling": sampling, "max_len_a": 0, **generation}
+        options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
         options["max_len_b"] = len(prefix) + max_units
-        generator = self.build_generator(options)
+        generator = self.build_search(options, generation, CONTINUATION_OPTIONS)
         tokens = torch.cat([torch.tensor([dictionary.eos()]), prefix])[None]
         sample = {
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}

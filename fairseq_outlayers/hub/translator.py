@@ -9,7 +9,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
-from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
+from fairseq_outlayers.hub.arguments import check_real, check_whole
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
 from fairseq_outlayers.hub.translation import PairScore, Translation
 
 READ_AHEAD = 16  # batches sorted by length together
@@ -69,9 +71,10 @@ class Translator(TrainedModels):
         Raises:
             UserError: if an option is unknown or invalid.
         """
-        check_batch_size(batch_size)
+        check_whole("batch_size", batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
-        generator = self.build_generator({**options, "lenpen": length_penalty, **generation})
+        options["lenpen"] = check_real("length_penalty", length_penalty)
+        generator = self.build_search(options, generation, SEARCH_OPTIONS)
         if isinstance(texts, str):
             return next(self._translate(iter([texts]), generator, 1))
         found = self._translate(iter(texts), generator, batch_size)
@@ -87,7 +90,7 @@ class Translator(TrainedModels):
             pairs: source and translation, plain text.
             batch_size: pairs per batch.
         """
-        check_batch_size(batch_size)
+        check_whole("batch_size", batch_size)
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
         encoded = [
