@@ -4,7 +4,7 @@ import numbers
 from dataclasses import fields
 from enum import EnumMeta
 from pathlib import Path
-from typing import Any, Dict, Iterable, Tuple, get_args
+from typing import Any, Dict, Iterable, Iterator, Tuple, get_args
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.ranges import WIDEST, Range, ranges_of
@@ -90,3 +90,13 @@ def check_iterable(name: str, value: Any, what: str) -> Any:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise UserError(f"{name}={value!r:.80}: must be {what}")
     return value
+
+
+def check_pairs(pairs: Any) -> Iterator[Tuple[str, str]]:
+    """The pairs of texts, or a :class:`UserError` for what is no pair."""
+    what = "pairs (source, translation)"
+    for number, pair in enumerate(check_iterable("pairs", pairs, what)):
+        pair = tuple(check_iterable(f"pairs[{number}]", pair, "a pair (source, translation)"))
+        if len(pair) != 2:
+            raise UserError(f"pairs[{number}]: has {len(pair)} texts; must be source, translation")
+        yield pair

@@ -8,6 +8,8 @@ from omegaconf import open_dict
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.arguments import check_text
+from fairseq_outlayers.hub.lengths import check_length
 from fairseq_outlayers.hub.search_options import check_names, check_search
 from fairseq_outlayers.hub.text import TextProcessor
 
@@ -56,6 +58,12 @@ class TrainedModels:
             return self.task.build_generator(self.models, arguments)
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
+
+    def _ids(self, name: str, text: str, dictionary: Any, limit: float) -> Tensor:
+        """Ids of a text that has a place for each, ``(T,)``."""
+        ids = self.text.ids(check_text(name, text), dictionary)
+        check_length(name, len(ids), limit)
+        return ids
 
 
 def symbols(dictionary: Any, ids: Tensor) -> List[str]:
