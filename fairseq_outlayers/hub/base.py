@@ -59,6 +59,17 @@ class TrainedModels:
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
 
+    def _found(self, generator: Any, batch: Any) -> Any:
+        """Hypotheses of a batch; fairseq checks some options only here."""
+        try:
+            return self.task.inference_step(generator, self.models, batch)
+        except UserError:
+            raise
+        except (AssertionError, ValueError) as error:
+            raise UserError(
+                f"the options of the search do not fit the text or the model: {error}"
+            ) from error
+
     def _ids(self, name: str, text: str, dictionary: Any, limit: float) -> Tensor:
         """Ids of a text that has a place for each, ``(T,)``."""
         ids = self.text.ids(check_text(name, text), dictionary)

@@ -141,7 +141,7 @@ class LanguageModel(TrainedModels):
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
         with torch.random.fork_rng(devices=_cuda_devices(self.device)):
             torch.manual_seed(seed)
-            best = self.task.inference_step(generator, self.models, sample)[0][0]
+            best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]
         units = symbols(dictionary, added)

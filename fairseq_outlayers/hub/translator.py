@@ -157,7 +157,7 @@ class Translator(TrainedModels):
     @torch.no_grad()
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
         batch = self._batch([(ids, None) for ids in sentences])
-        found = self.task.inference_step(generator, self.models, batch)
+        found = self._found(generator, batch)
         lists = self._candidates(batch["net_input"]["src_tokens"], generator)
         return [
             self._translation(ids, hypotheses[0], allowed_ids(lists, row))

@@ -70,3 +70,12 @@ def test_every_option_of_the_search_is_taken(translator):
     translator.translate("w1 w2", sampling=True, sampling_topp=0.5, unkpen=1, min_len=2)
     translator.translate("w1 w2", match_source_len=True, no_repeat_ngram_size=2)
     translator.translate("w1 w2", diversity_rate=0.5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"match_source_len": True, "min_len": 5}, {"beam": 50, "diverse_beam_groups": 25}],
+)
+def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options):
+    with pytest.raises(UserError, match="the options of the search do not fit"):
+        translator.translate("w1", **options)
