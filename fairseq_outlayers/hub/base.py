@@ -1,18 +1,17 @@
 """Base class of translation and language models in Python."""
 
 import copy
-from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Collection, Dict, List
 
 import torch
 from omegaconf import open_dict
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.arguments import check_text
+from fairseq_outlayers.hub.lengths import check_length
+from fairseq_outlayers.hub.search_options import check_names, check_search
 from fairseq_outlayers.hub.text import TextProcessor
-from fairseq_outlayers.ranges import WIDEST, Range
-from fairseq_outlayers.stock_ranges import check_stock_ranges
-from fairseq_outlayers.suggestions import did_you_mean
 
 
 class TrainedModels:
@@ -32,28 +31,50 @@ class TrainedModels:
     def device(self) -> torch.device:
         return next(self.models[0].parameters()).device
 
-    def build_generator(self, options: Dict[str, Any]) -> Any:
-        """fairseq's search or scorer, with options of ``fairseq-generate``.
+    def build_search(
+        self, options: Dict[str, Any], given: Dict[str, Any], known: Collection[str]
+    ) -> Any:
+        """fairseq's search with options of ``fairseq-generate``.
 
+        Args:
+            options: of the method's own arguments.
+            given: further options by name.
+            known: names of those that the method acts on.
         Raises:
-            UserError: if an option is unknown or out of its range.
+            UserError: if an option is unknown, has no effect, or is out of its range.
         """
+        check_names(given, known, self.config.generation)
+        num_words = getattr(self.task.cfg, "candidate_frequent", 0) or len(
+            self.task.target_dictionary
+        )
+        return self.build_generator(check_search({**options, **given}, num_words))
+
+    def build_generator(self, options: Dict[str, Any]) -> Any:
+        """fairseq's search or scorer, with checked options."""
         arguments = copy.deepcopy(self.config.generation)
-        for name in options:
-            if name not in arguments:
-                hint = did_you_mean(name, map(str, arguments))
-                raise UserError(f"{name}: unknown search option{hint}")
-        check_stock_ranges(SimpleNamespace(**options))
         with open_dict(arguments):
             arguments.update(options)
-        return self.task.build_generator(self.models, arguments)
+        try:
+            return self.task.build_generator(self.models, arguments)
+        except AssertionError as error:
+            raise UserError(f"the search cannot be built: {error}") from error
 
+    def _found(self, generator: Any, batch: Any) -> Any:
+        """Hypotheses of a batch; fairseq checks some options only here."""
+        try:
+            return self.task.inference_step(generator, self.models, batch)
+        except UserError:
+            raise
+        except (AssertionError, ValueError) as error:
+            raise UserError(
+                f"the options of the search do not fit the text or the model: {error}"
+            ) from error
 
-def check_batch_size(number: int) -> None:
-    """Raise a :class:`UserError` for a number of sentences that is none."""
-    limits = Range(at_least=1, at_most=WIDEST)
-    if number not in limits:
-        raise UserError(f"batch_size={number}: must be {limits}")
+    def _ids(self, name: str, text: str, dictionary: Any, limit: float) -> Tensor:
+        """Ids of a text that has a place for each, ``(T,)``."""
+        ids = self.text.ids(check_text(name, text), dictionary)
+        check_length(name, len(ids), limit)
+        return ids
 
 
 def symbols(dictionary: Any, ids: Tensor) -> List[str]:

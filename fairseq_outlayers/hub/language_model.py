@@ -1,14 +1,22 @@
 """Language models in Python."""
 
 import math
-from typing import Any, Iterable, List, NamedTuple, Tuple
+from typing import Any, Iterable, List, NamedTuple, Tuple, Union, overload
 
 import torch
 from fairseq import utils
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
+from fairseq_outlayers.hub.arguments import check_iterable, check_text, check_whole
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.lengths import learned_positions
+from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
+
+# max_units bounds the length.
+CONTINUATION_OPTIONS = tuple(
+    name for name in SEARCH_OPTIONS if name not in ("match_source_len", "max_len_a", "max_len_b")
+)
 
 
 class TextScore(NamedTuple):
@@ -46,17 +54,40 @@ class Continuation(NamedTuple):
 class LanguageModel(TrainedModels):
     """One or more language models, made by :func:`fairseq_outlayers.load`."""
 
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
+        self, texts: str, batch_size: int = ...
+    ) -> TextScore: ...
+
+    @overload
+    def score(self, texts: Iterable[str], batch_size: int = ...) -> List[TextScore]: ...
+
     @torch.no_grad()
-    def score(self, texts: Iterable[str], batch_size: int = 32) -> List[TextScore]:
+    def score(
+        self, texts: Union[str, Iterable[str]], batch_size: int = 32
+    ) -> Union[TextScore, List[TextScore]]:
         """Score texts, each on its own after ``</s>``.
 
         Args:
-            texts: plain text; line ends within a text count as spaces.
+            texts: a text, or several; line ends within a text count as spaces.
             batch_size: texts per batch.
+        Returns:
+            One :class:`TextScore`, or a list.
+        Raises:
+            UserError: if a text is longer than the model's positions.
         """
+        check_whole("batch_size", batch_size)
+        if isinstance(texts, str):
+            return self._score([texts], batch_size)[0]
+        return self._score(check_iterable("texts", texts, "a text or several"), batch_size)
+
+    def _score(self, texts: Iterable[str], batch_size: int) -> List[TextScore]:
         dictionary = self.task.target_dictionary
-        check_batch_size(batch_size)
-        encoded = [self.text.ids(text, dictionary) for text in texts]
+        limit = learned_positions(model.decoder for model in self.models)
+        encoded = [
+            self._ids(f"texts[{number}]", text, dictionary, limit)
+            for number, text in enumerate(texts)
+        ]
         results: List[TextScore] = []
         for start in range(0, len(encoded), batch_size):
             rows = encoded[start : start + batch_size]
@@ -81,22 +112,28 @@ class LanguageModel(TrainedModels):
 
         Args:
             text: the prompt.
-            max_units: maximal number of units to add.
+            max_units: maximal number of units to add; fewer where the model's positions end.
             beam: number of hypotheses, or of samples.
             sampling: sample units instead of searching for the best.
             seed: for sampling.
             generation: any other search option of ``fairseq-interactive``: ``temperature=0.8``,
                 ``sampling_topk=10``.
         Raises:
-            UserError: if an option is unknown or invalid.
+            UserError: if an option is unknown or invalid, or nothing can follow the prompt.
         """
         dictionary = self.task.target_dictionary
-        if max_units < 1:
-            raise UserError(f"max_units={max_units}: must be at least 1")
-        prefix = self.text.ids(text, dictionary)[:-1]
-        options = {"beam": beam, "sampling": sampling, "max_len_a": 0, **generation}
+        check_whole("max_units", max_units)
+        prefix = self._prompt(text)
+        check_whole("seed", seed, 0, 2**32 - 1)
+        options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
         options["max_len_b"] = len(prefix) + max_units
-        generator = self.build_generator(options)
+        shortest = check_whole("min_len", generation.get("min_len", 1), 0)
+        if shortest > options["max_len_b"]:
+            raise UserError(
+                f"min_len={shortest}: a prompt of {len(prefix)} units and max_units={max_units} "
+                f"have at most {options['max_len_b']}; raise max_units"
+            )
+        generator = self.build_search(options, generation, CONTINUATION_OPTIONS)
         tokens = torch.cat([torch.tensor([dictionary.eos()]), prefix])[None]
         sample = {
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
@@ -104,12 +141,30 @@ class LanguageModel(TrainedModels):
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
         with torch.random.fork_rng(devices=_cuda_devices(self.device)):
             torch.manual_seed(seed)
-            best = self.task.inference_step(generator, self.models, sample)[0][0]
+            best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]
         units = symbols(dictionary, added)
         whole = [*symbols(dictionary, prefix), *units]
         return Continuation(self.text.decode(" ".join(whole)), float(scores.mean()), units)
+
+    def _prompt(self, text: str) -> Tensor:
+        """Ids of a prompt that leaves a position for a unit and for ``</s>``."""
+        dictionary = self.task.target_dictionary
+        limit = min(model.max_decoder_positions() for model in self.models)
+        prefix = self.text.ids(check_text("text", text), dictionary)[:-1]
+        for ending in (dictionary.eos(), dictionary.pad()):
+            if ending in prefix:
+                raise UserError(
+                    f"text={text!r:.80}: has {dictionary[ending]}, after which nothing follows; "
+                    "leave it out"
+                )
+        if len(prefix) > limit - 2:
+            raise UserError(
+                f"text: a prompt of {len(prefix)} units, but with the model's {limit} positions it "
+                f"can have at most {limit - 2}; shorten it"
+            )
+        return prefix
 
     def _log_probabilities(self, targets: Tensor) -> Tensor:
         """Of every target given the previous ones, averaged over the models, ``(B, T)``."""

@@ -1,7 +1,6 @@
 """Load checkpoints as objects that translate or score text."""
 
 import inspect
-import os
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -12,6 +11,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.arguments import check_iterable, checked
+from fairseq_outlayers.hub.environment import check_device, check_dictionaries, check_dtype
 from fairseq_outlayers.hub.language_model import LanguageModel
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
@@ -30,6 +31,7 @@ DECODING_OPTIONS = (
     "unk_replacement",
     "unk_dictionary",
 )
+TRANSLATION = ("translation", "translation_outlayers")
 FREQUENT = 2000  # default of K with a file of candidates
 
 
@@ -67,16 +69,17 @@ def load(
         UserError: if a file is missing, an option is unknown, or the model is neither a translation
             nor a language model.
     """
-    paths = [str(checkpoint)] if isinstance(checkpoint, (str, Path)) else list(map(str, checkpoint))
-    _check_paths(paths)
-    _check_device(device)
+    paths = _checked_paths(checkpoint)
+    check_device(device)
+    check_dtype(dtype)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
     config = _config(state)
-    _check_dictionaries(paths[0], config)
     kind = str(config.task._name)
+    is_translation = _is_translation(paths[0], kind)
+    check_dictionaries(paths[0], config, is_translation)
     if candidates is not None:
         options = {"candidate_frequent": FREQUENT, "candidates": str(candidates), **options}
-    if kind in ("translation", "translation_outlayers"):
+    if is_translation:
         _set_decoding(config, options)
     elif options:
         raise UserError(
@@ -92,32 +95,40 @@ def load(
     text = TextProcessor.build(
         config, task, tokenizer, bpe, None if bpe_codes is None else str(bpe_codes)
     )
-    if kind in ("translation", "translation_outlayers"):
-        translator = Translator(models, task, config, text)
-        translator.build_generator({})  # reports errors in the candidate file now
-        return translator
-    if "language_modeling" in kind:
+    if not is_translation:
         return LanguageModel(models, task, config, text)
-    raise UserError(
-        f"{paths[0]}: --task {kind}: load supports only translation and language models"
-    )
+    translator = Translator(models, task, config, text)
+    translator.build_generator({})  # reports errors in the candidate file now
+    return translator
 
 
-def _check_paths(paths: List[str]) -> None:
+def _is_translation(path: str, kind: str) -> bool:
+    """Whether a task is translation; otherwise it is language modeling."""
+    if kind not in TRANSLATION and "language_modeling" not in kind:
+        raise UserError(
+            f"{path}: --task {kind}: load supports only translation and language models"
+        )
+    return kind in TRANSLATION
+
+
+def _checked_paths(checkpoint: Any) -> List[str]:
+    given = [checkpoint] if isinstance(checkpoint, (str, Path)) else checkpoint
+    given = list(check_iterable("checkpoint", given, "a path, or several"))
+    if not given:
+        raise UserError(f"checkpoint={checkpoint}: must have at least one path")
+    paths = [_converted_path(path) for path in given]
     for path in paths:
         if Path(path).is_dir():
             raise UserError(f"{path}: a folder; give a checkpoint in it, checkpoint_best.pt say")
         if not Path(path).is_file():
             raise UserError(f"{path}: no such checkpoint")
+    return paths
 
 
-def _check_device(device: Union[str, torch.device]) -> None:
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # what PyTorch raises depends on its build
-        raise UserError(
-            f"device={device}: PyTorch has no such device here; leave it out for the CPU"
-        ) from error
+def _converted_path(path: Any) -> str:
+    if not isinstance(path, (str, Path)):
+        raise UserError(f"checkpoint={path!r:.80}: must be a path")
+    return str(path)
 
 
 def _config(state: Dict[str, Any]) -> Any:
@@ -126,15 +137,6 @@ def _config(state: Dict[str, Any]) -> Any:
     if config is None:
         config = convert_namespace_to_omegaconf(state["args"])
     return config if OmegaConf.is_config(config) else OmegaConf.create(config)
-
-
-def _check_dictionaries(path: str, config: Any) -> None:
-    folder = Path(str(config.task.data).split(os.pathsep)[0])
-    if not any(folder.glob("dict*.txt")):
-        raise UserError(
-            f"{folder}, the data of {path}, has no dictionaries: pass data= (commands: --data) "
-            "with the folder that the model was trained on, or one with the same dictionaries"
-        )
 
 
 def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
@@ -146,6 +148,7 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
                 f"{name}: unknown option; known are {', '.join(DECODING_OPTIONS)}"
                 f"{did_you_mean(name, (*known, *inspect.signature(load).parameters))}"
             )
+    options = checked(options, TranslationOutlayersConfig)
     defaults = TranslationOutlayersConfig()
     with open_dict(config):
         for option in fields(defaults):
@@ -165,6 +168,13 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
     models = [model]
     for path in paths[1:]:
-        more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task)
+        state = checkpoint_utils.load_checkpoint_to_cpu(path)
+        other = str(_config(state).task._name)
+        if _is_translation(path, other) != (config.task._name in TRANSLATION):
+            raise UserError(
+                f"{path}: --task {other}, but {paths[0]} has --task {config.task._name}: the "
+                "models of an ensemble must have the same task"
+            )
+        more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more
     return models, task

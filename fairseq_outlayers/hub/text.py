@@ -2,15 +2,17 @@
 
 import logging
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from fairseq.data import encoders
 from fairseq.data.data_utils import post_process
+from fairseq.registry import REGISTRIES
 from omegaconf import OmegaConf
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.units import segmentation_of
+from fairseq_outlayers.hub.arguments import check_choice
 
 logger = logging.getLogger(__name__)
 
@@ -42,18 +44,14 @@ class TextProcessor:
         """Build from arguments or stored settings; warns if neither segments the text.
 
         Raises:
-            UserError: if codes are given without ``bpe``, or for one that has none, or their file
-                is missing.
+            UserError: if a name is unknown, or the codes are missing, unreadable or given without
+                ``bpe``.
         """
-        if codes is not None and bpe not in CODES:
-            raise UserError(f"bpe_codes={codes} needs bpe, one of {', '.join(CODES)}")
-        if codes is not None and not Path(codes).is_file():
-            raise UserError(f"bpe_codes={codes}: no such file; check the path")
+        _check_codes(bpe, codes)
+        given = {CODES[bpe]: codes} if bpe and codes else {}
         made = cls(
-            encoders.build_tokenizer(_choice(config, "tokenizer", tokenizer)),
-            encoders.build_bpe(
-                _choice(config, "bpe", bpe, {CODES[bpe]: codes} if bpe and codes else {})
-            ),
+            _built("tokenizer", encoders.build_tokenizer, config, tokenizer, {}),
+            _built("bpe", encoders.build_bpe, config, bpe, given),
         )
         if made.bpe is None:
             dictionary = task.target_dictionary
@@ -92,7 +90,37 @@ class TextProcessor:
         return units if self.tokenizer is None else self.tokenizer.decode(units)
 
 
-def _choice(config: Any, kind: str, name: Optional[str], options: Any = ()) -> Any:
-    if name is None:
-        return config.get(kind)
-    return OmegaConf.create({"_name": name, **dict(options)})
+def _check_codes(bpe: Optional[str], codes: Optional[str]) -> None:
+    """Refuse codes without ``bpe``, and the reverse."""
+    if codes is not None and bpe not in CODES:
+        raise UserError(f"bpe_codes={codes} needs bpe, one of {', '.join(CODES)}")
+    if codes is None and bpe in CODES:
+        raise UserError(f"bpe={bpe} needs bpe_codes, the file of its codes or its model")
+    if codes is not None and not Path(codes).is_file():
+        raise UserError(f"bpe_codes={codes}: no such file; check the path")
+
+
+def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dict[str, Any]) -> Any:
+    """fairseq's tokenizer or BPE: the named one, else the stored one.
+
+    Raises:
+        UserError: if it is unknown, or cannot be built, whatever fairseq raises or exits with.
+    """
+    if name is not None:
+        check_choice(kind, name, REGISTRIES[kind]["registry"])
+        chosen = OmegaConf.create({"_name": name, **options})
+    else:
+        chosen = config.get(kind)
+    try:
+        return build(chosen)
+    except (Exception, SystemExit) as error:
+        # The codes' readers end the program, or tell in several lines.
+        reason = str(error).strip().splitlines()[:1] if isinstance(error, Exception) else []
+        why = reason[0] if reason else "its file is not in the format"
+        if name is None:
+            stored = getattr(chosen, "_name", chosen)
+            raise UserError(
+                f"the checkpoint's {kind}, {stored}, cannot be built ({why}): give {kind}="
+            ) from error
+        where = "".join(f", bpe_codes={file}" for file in options.values())
+        raise UserError(f"{kind}={name}{where}: cannot be built ({why})") from error

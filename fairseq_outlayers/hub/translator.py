@@ -9,7 +9,17 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
-from fairseq_outlayers.hub.base import TrainedModels, check_batch_size, symbols
+from fairseq_outlayers.hub.arguments import (
+    check_iterable,
+    check_pairs,
+    check_real,
+    check_text,
+    check_whole,
+)
+from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.batches import allowed_ids, batches, known, padded
+from fairseq_outlayers.hub.lengths import check_length, learned_positions
+from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
 from fairseq_outlayers.hub.translation import PairScore, Translation
 
 READ_AHEAD = 16  # batches sorted by length together
@@ -69,11 +79,13 @@ class Translator(TrainedModels):
         Raises:
             UserError: if an option is unknown or invalid.
         """
-        check_batch_size(batch_size)
+        check_whole("batch_size", batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
-        generator = self.build_generator({**options, "lenpen": length_penalty, **generation})
+        options["lenpen"] = check_real("length_penalty", length_penalty)
+        generator = self.build_search(options, generation, SEARCH_OPTIONS)
         if isinstance(texts, str):
             return next(self._translate(iter([texts]), generator, 1))
+        check_iterable("texts", texts, "a text, a list of texts or an iterator over texts")
         found = self._translate(iter(texts), generator, batch_size)
         total = len(texts) if isinstance(texts, Sequence) else None
         if progress:
@@ -87,19 +99,20 @@ class Translator(TrainedModels):
             pairs: source and translation, plain text.
             batch_size: pairs per batch.
         """
-        check_batch_size(batch_size)
+        check_whole("batch_size", batch_size)
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
+        limits = self._positions()
         encoded = [
             (
-                _known(self.text.ids(s, source), self.num_source, source),
-                _known(self.text.ids(t, target), self.num_target, target),
+                known(self._ids(f"pairs[{n}][0]", s, source, limits[0]), self.num_source, source),
+                known(self._ids(f"pairs[{n}][1]", t, target, limits[1]), self.num_target, target),
             )
-            for s, t in pairs
+            for n, (s, t) in enumerate(check_pairs(pairs))
         ]
         results: Dict[int, PairScore] = {}
         lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
-        for numbers in _batches(lengths, batch_size):
+        for numbers in batches(lengths, batch_size):
             batch = self._batch([encoded[number] for number in numbers])
             # Not inference_step, which would search and replace <unk>.
             found = generator.generate(self.models, batch)
@@ -112,44 +125,53 @@ class Translator(TrainedModels):
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int
     ) -> Iterator[Translation]:
-        while sentences := list(itertools.islice(texts, batch_size * READ_AHEAD)):
-            ids = [self._source_ids(text) for text in sentences]
+        limit, numbered = self._positions()[0], enumerate(texts)
+        while sentences := list(itertools.islice(numbered, batch_size * READ_AHEAD)):
+            ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
             results: Dict[int, Translation] = {
                 number: self._without_words(each, generator)
                 for number, each in enumerate(ids)
                 if len(each) == 1  # </s> alone
             }
             lengths = {n: len(each) for n, each in enumerate(ids) if n not in results}
-            for numbers in _batches(lengths, batch_size):
+            for numbers in batches(lengths, batch_size):
                 found = self._search([ids[n] for n in numbers], generator)
                 results |= zip(numbers, found, strict=True)
             yield from (results[number] for number in range(len(ids)))
 
-    def _source_ids(self, text: str) -> Tensor:
+    def _positions(self) -> Tuple[float, float]:
+        """The numbers of positions of sources and of translations."""
+        encoders = [getattr(model, "encoder", None) for model in self.models]
+        decoders = [getattr(model, "decoder", None) for model in self.models]
+        return learned_positions(encoders), learned_positions(decoders)
+
+    def _source_ids(self, name: str, text: str, limit: float) -> Tensor:
         """``(S,)``; words to be copied need new ids, which no model sees."""
         dictionary = self.task.source_dictionary
         if self.task.unk_replacement is None:
-            return self.text.ids(text, dictionary)
-        return encode_new_words(dictionary, self.text.encode(text))
+            return self._ids(name, text, dictionary, limit)
+        ids = encode_new_words(dictionary, self.text.encode(check_text(name, text)))
+        check_length(name, len(ids), limit)
+        return ids
 
     @torch.no_grad()
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
         batch = self._batch([(ids, None) for ids in sentences])
-        found = self.task.inference_step(generator, self.models, batch)
-        allowed = self._candidates(batch["net_input"]["src_tokens"], generator)
+        found = self._found(generator, batch)
+        lists = self._candidates(batch["net_input"]["src_tokens"], generator)
         return [
-            self._translation(ids, hypotheses[0], _allowed(allowed, row))
+            self._translation(ids, hypotheses[0], allowed_ids(lists, row))
             for row, (ids, hypotheses) in enumerate(zip(sentences, found, strict=True))
         ]
 
     def _candidates(self, source_tokens: Tensor, generator: Any) -> Any:
         """The ``BatchCandidates`` of a search over candidates, else None."""
         lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
-        return None if lists is None else lists.of(_known(source_tokens, self.num_source, source))
+        return None if lists is None else lists.of(known(source_tokens, self.num_source, source))
 
     def _without_words(self, ids: Tensor, generator: Any) -> Translation:
         """The empty translation of ``</s>`` alone."""
-        found = _allowed(self._candidates(ids.to(self.device).unsqueeze(0), generator), 0)
+        found = allowed_ids(self._candidates(ids.to(self.device).unsqueeze(0), generator), 0)
         candidates = None if found is None else symbols(self.task.target_dictionary, found)
         return Translation("", 0.0, [], [], [], None, candidates, [])
 
@@ -186,45 +208,13 @@ class Translator(TrainedModels):
             "id": torch.arange(len(pairs)),
             "nsentences": len(pairs),
             "net_input": {
-                "src_tokens": _padded(sources, pad, left),
+                "src_tokens": padded(sources, pad, left),
                 "src_lengths": torch.tensor([len(source) for source in sources]),
             },
         }
         targets = [target for _, target in pairs if target is not None]
         if targets:
             before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
-            batch["target"] = _padded(targets, pad, False)
-            batch["net_input"]["prev_output_tokens"] = _padded(before, pad, False)
+            batch["target"] = padded(targets, pad, False)
+            batch["net_input"]["prev_output_tokens"] = padded(before, pad, False)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
-
-
-def _batches(lengths: Dict[int, int], batch_size: int) -> Iterator[List[int]]:
-    """Numbers of sentences, the longest first: less padding, and fairseq's LSTM needs the order."""
-    order = sorted(lengths, key=lengths.__getitem__, reverse=True)
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
-
-
-def _known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
-    """Ids with later additions to the dictionary replaced by ``<unk>``."""
-    return ids.masked_fill(ids >= size, dictionary.unk())
-
-
-def _padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
-    """Pad rows of different lengths to ``(N, T)``."""
-    width = max(map(len, rows))
-    padded = torch.full((len(rows), width), pad)
-    for row, ids in enumerate(rows):
-        padded[row, width - len(ids) if left else 0 :][: len(ids)] = ids
-    return padded
-
-
-def _allowed(candidates: Any, row: int) -> Optional[Tensor]:
-    """The candidate ids of one sentence."""
-    if candidates is None:
-        return None
-    chosen = torch.ones(len(candidates.ids), dtype=torch.bool)
-    if candidates.allowed is not None:
-        chosen = candidates.allowed[row].cpu().clone()
-    chosen[candidates.closed.cpu()] = False
-    return candidates.ids.cpu()[chosen]

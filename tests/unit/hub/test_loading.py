@@ -1,0 +1,83 @@
+"""Arguments of load: what is wrong is named, with its value and what it can be."""
+
+import shutil
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from tests.unit.hub.conftest import save_checkpoint
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    (tmp_path / "plain.txt").write_text("a dog runs home\nthree words here too\n")
+    return save_checkpoint(tmp_path, "luong_lstm")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unk_replacement": "copie"}, "unk_replacement='copie': must be one of .*mean copy"),
+        ({"candidate_scope": "all"}, "candidate_scope='all': must be one of batch, common, sent"),
+        ({"ensemble_average": "mean"}, "ensemble_average='mean': must be one of log_prob"),
+        ({"min_len_a": "x"}, "min_len_a='x': must be a number"),
+        ({"min_len_a": -1}, r"min_len_a=-1.0: must be at least 0"),
+        ({"candidate_frequent": 30.5}, r"candidate_frequent=30.5: must be a whole number"),
+        ({"int8_projection": "yes"}, "int8_projection='yes': must be True or False"),
+        ({"tokenizer": "mooses"}, "tokenizer='mooses': must be one of .*did you mean moses"),
+        ({"tokenizer": 3}, "tokenizer=3: must be one of"),
+        ({"bpe": "subword-nmt"}, "bpe='subword-nmt': must be one of .*mean subword_nmt"),
+        ({"bpe": "subword_nmt"}, "bpe=subword_nmt needs bpe_codes"),
+        ({"dtype": torch.int8}, r"dtype=torch.int8: must be one of torch.float32"),
+        ({"dtype": "float32"}, "dtype='float32': must be one of torch.float32"),
+        ({"device": "meta"}, "device=meta: PyTorch has no such device here"),
+        ({"device": 1.5}, "device=1.5: PyTorch has no such device here"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_its_choices(checkpoint, options, message):
+    with pytest.raises(UserError, match=message) as raised:
+        load(checkpoint, **options)
+    assert "\n" not in str(raised.value)
+    assert "another checkpoint" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("bpe", "package"), [("subword_nmt", "subword_nmt"), ("sentencepiece", "sentencepiece")]
+)
+def test_a_file_that_has_no_codes_does_not_end_the_program(checkpoint, tmp_path, bpe, package):
+    pytest.importorskip(package)
+    codes = tmp_path / "plain.txt"
+    with pytest.raises(UserError, match=rf"bpe={bpe}, bpe_codes=.*plain.txt: cannot be"):
+        load(checkpoint, bpe=bpe, bpe_codes=codes)
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [([], r"checkpoint=\[\]: must have at least one path"), (None, "checkpoint=None: must be a"),
+     ([3], "checkpoint=3: must be a path")],
+)  # fmt: skip
+def test_no_checkpoint_is_named(paths, message):
+    with pytest.raises(UserError, match=message):
+        load(paths)
+
+
+def test_models_of_different_tasks_are_no_ensemble(tmp_path, checkpoint):
+    language_model = save_checkpoint(tmp_path, "subword_lm")
+    for paths in ([checkpoint, language_model], [language_model, checkpoint]):
+        with pytest.raises(UserError, match="models of an ensemble must have the same task"):
+            load(paths)
+
+
+def test_a_folder_without_the_languages_is_named(tmp_path, checkpoint):
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(tmp_path / "dict.txt", other)
+    with pytest.raises(UserError, match=r"other, the data of .*, has no dict.src.txt, dict.tgt"):
+        load(checkpoint, data=other)
+    state = torch.load(checkpoint, weights_only=False)
+    state["cfg"]["task"]["source_lang"] = None
+    torch.save(state, checkpoint)
+    with pytest.raises(UserError, match="other: the checkpoint stores no languages"):
+        load(checkpoint, data=other)

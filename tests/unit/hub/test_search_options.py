@@ -1,0 +1,81 @@
+"""Options of the search: acted on, or refused in one line."""
+
+from pathlib import Path
+
+import pytest
+from fairseq.dataclass.configs import GenerationConfig
+
+from fairseq_outlayers import load
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
+from tests.unit.hub.conftest import save_checkpoint
+
+FIELDS = GenerationConfig.__dataclass_fields__
+
+
+@pytest.fixture
+def translator(tmp_path):
+    return load(save_checkpoint(tmp_path, "luong_lstm"))
+
+
+@pytest.fixture
+def language_model(tmp_path):
+    return load(save_checkpoint(tmp_path, "subword_lm"))
+
+
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - set(SEARCH_OPTIONS) - {"_name"}))
+def test_an_option_that_does_nothing_here_is_refused(translator, name):
+    with pytest.raises(UserError, match=f"{name}=1 has no effect here: "):
+        translator.translate("w1", **{name: 1})
+
+
+@pytest.mark.parametrize("name", ["max_len_a", "max_len_b", "match_source_len", "lm_path"])
+def test_a_continuation_refuses_what_it_does_not_act_on(language_model, name):
+    with pytest.raises(UserError, match=f"{name}=3 has no effect here"):
+        language_model.continue_("w1", **{name: 3})
+
+
+def test_the_page_names_every_option_of_the_search(translator):
+    page = (Path(__file__).parents[3] / "docs" / "python.md").read_text()
+    assert not [name for name in SEARCH_OPTIONS if name != "lenpen" and f"`{name}`" not in page]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": "5"}, "beam='5': must be a whole number"),
+        ({"beam": 2.5}, "beam=2.5: must be a whole number"),
+        ({"beam": True}, "beam=True: must be a whole number"),
+        ({"batch_size": "5"}, "batch_size='5': must be a whole number"),
+        ({"length_penalty": "1"}, "length_penalty='1': must be a number"),
+        ({"sampling": "yes"}, "sampling='yes': must be True or False"),
+        ({"max_len_a": 0, "max_len_b": 0}, "--min-len 1: .*raise --max-len-b"),
+        ({"diverse_beam_groups": 3, "beam": 4}, "diverse_beam_groups=3: must divide beam=4"),
+        ({"diverse_beam_strength": 3.0}, "has no effect without diverse_beam_groups"),
+        ({"sampling_topp": 0.5}, "sampling_topp=0.5 has no effect without sampling"),
+        ({"sampling_topk": 5}, "sampling_topk=5 has no effect without sampling"),
+        ({"sampling_topk": 99, "sampling": True}, "sampling_topk=99: must be at most 2"),
+        ({"sampling": True, "diversity_rate": 0.5}, "sampling and diversity_rate exclude"),
+    ],
+)
+def test_a_wrong_value_is_one_line(translator, options, message):
+    with pytest.raises(UserError, match=message) as raised:
+        translator.translate(["w1"], **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_every_option_of_the_search_is_taken(translator):
+    translator.translate("w1 w2", beam=4, diverse_beam_groups=2, diverse_beam_strength=0.2)
+    translator.translate("w1 w2", sampling=True, sampling_topk=4, temperature=2, unnormalized=True)
+    translator.translate("w1 w2", sampling=True, sampling_topp=0.5, unkpen=1, min_len=2)
+    translator.translate("w1 w2", match_source_len=True, no_repeat_ngram_size=2)
+    translator.translate("w1 w2", diversity_rate=0.5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"match_source_len": True, "min_len": 5}, {"beam": 50, "diverse_beam_groups": 25}],
+)
+def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options):
+    with pytest.raises(UserError, match="the options of the search do not fit"):
+        translator.translate("w1", **options)
