@@ -159,14 +159,17 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
 
 
 def against_words(runs: Runs) -> Iterator[Compared]:
-    """Models on the Treebank compared with Word+RE, in percent of perplexity saved."""
-    for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"):
-        found = figures.ratio(runs, f"ptb.{model}", "ptb.word_re")
+    """Models compared with Word+RE on the same text, in percent of perplexity saved."""
+    arms = ("de5k.morphsum_re_rw", *(f"ptb.{one}" for one in ("morphsum_re_rw", "morphsum_E1",
+                                                              "sylconcat_re_rw")))  # fmt: skip
+    for arm in arms:
+        data, _, model = arm.partition(".")
+        found = figures.ratio(runs, arm, f"{data}.word_re")
         if found:
             ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
             saved = Estimate(*ends, found.seeds)
-            yield Compared(figures.plain(model), "Word (RE)", "% of the perplexity saved", saved,
-                           margin=1.0, form="+.1f")  # fmt: skip
+            yield Compared(f"{figures.language(data)}: {figures.plain(model)}", "Word (RE)",
+                           "% of the perplexity saved", saved, margin=1.0, form="+.1f")  # fmt: skip
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
