@@ -73,9 +73,12 @@ def test_every_option_of_the_search_is_taken(translator):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"match_source_len": True, "min_len": 5}, {"beam": 50, "diverse_beam_groups": 25}],
+    ("options", "message"),
+    [
+        ({"match_source_len": True, "min_len": 5}, "--min-len 5 has no effect with --match-sourc"),
+        ({"beam": 50, "diverse_beam_groups": 25}, "the options of the search do not fit"),
+    ],
 )
-def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options):
-    with pytest.raises(UserError, match="the options of the search do not fit"):
+def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options, message):
+    with pytest.raises(UserError, match=message):
         translator.translate("w1", **options)
