@@ -14,7 +14,7 @@ from statistics import median
 import torch
 import turns
 
-from fairseq_outlayers.checkpoints.integrity import damage
+from fairseq_outlayers.checkpoints.integrity import find_damage
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
         torch.save({f"table{k}": torch.randn(rows, 1024) for k in range(4)}, path)
         gigabytes = Path(path).stat().st_size / 1e9
         arms = {
-            "check": lambda: damage(path),
+            "check": lambda: find_damage(path),
             "load": lambda: torch.load(path, map_location=options.device),
         }
         times = turns.take_turns(arms, options.rounds)
