@@ -1,6 +1,6 @@
 """Batches of sentences of different lengths."""
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,34 @@ def padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
     for row, ids in enumerate(rows):
         padded[row, width - len(ids) if left else 0 :][: len(ids)] = ids
     return padded
+
+
+def as_sample(
+    pairs: Sequence[Tuple[Tensor, Optional[Tensor]]], dictionary: Any, left: bool
+) -> Dict[str, Any]:
+    """A batch of sources and translations in fairseq's format.
+
+    Args:
+        pairs: ids of a source and of its translation, each with ``</s>``; the latter may be None.
+        dictionary: of the source words; padding and ``</s>`` are those of both sides.
+        left: pad sources on the left. Translations are padded on the right.
+    """
+    pad, eos = dictionary.pad(), dictionary.eos()
+    sources = [source for source, _ in pairs]
+    sample: Dict[str, Any] = {
+        "id": torch.arange(len(pairs)),
+        "nsentences": len(pairs),
+        "net_input": {
+            "src_tokens": padded(sources, pad, left),
+            "src_lengths": torch.tensor([len(source) for source in sources]),
+        },
+    }
+    targets = [target for _, target in pairs if target is not None]
+    if targets:
+        before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
+        sample["target"] = padded(targets, pad, False)
+        sample["net_input"]["prev_output_tokens"] = padded(before, pad, False)
+    return sample
 
 
 def allowed_ids(candidates: Any, row: int) -> Optional[Tensor]:

@@ -17,7 +17,7 @@ from fairseq_outlayers.hub.arguments import (
     check_whole,
 )
 from fairseq_outlayers.hub.base import TrainedModels, symbols
-from fairseq_outlayers.hub.batches import allowed_ids, batches, known, padded
+from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.lengths import check_length, learned_positions
 from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
 from fairseq_outlayers.hub.translation import PairScore, Translation
@@ -200,21 +200,6 @@ class Translator(TrainedModels):
         )
 
     def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
-        """A batch in fairseq's format: sources padded on the left, targets on the right."""
-        pad, eos = self.task.source_dictionary.pad(), self.task.source_dictionary.eos()
         left = bool(getattr(self.task.cfg, "left_pad_source", True))
-        sources = [source for source, _ in pairs]
-        batch: Dict[str, Any] = {
-            "id": torch.arange(len(pairs)),
-            "nsentences": len(pairs),
-            "net_input": {
-                "src_tokens": padded(sources, pad, left),
-                "src_lengths": torch.tensor([len(source) for source in sources]),
-            },
-        }
-        targets = [target for _, target in pairs if target is not None]
-        if targets:
-            before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
-            batch["target"] = padded(targets, pad, False)
-            batch["net_input"]["prev_output_tokens"] = padded(before, pad, False)
+        batch = as_sample(pairs, self.task.source_dictionary, left)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)

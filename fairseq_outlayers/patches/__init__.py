@@ -11,6 +11,7 @@ opened.
 import os
 
 from fairseq_outlayers.patches.conveniences import (
+    changed_options,
     checkpoint_content,
     checkpoint_structure,
     clear_errors,
@@ -86,6 +87,7 @@ CONVENIENCES = (
     replace_unk,
     checkpoint_structure,
     checkpoint_content,
+    changed_options,
     named_checkpoint,
     known_words,
     parallel_texts,

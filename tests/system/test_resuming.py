@@ -106,3 +106,18 @@ def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, 
 def run_until(data, folder, mode, updates):
     succeed("train", data, *COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder)
     return torch.load(folder / "checkpoint_last.pt")
+
+
+SIZES = ["--embed-dim", 8, "--hidden-size", 8, "--joint-dim", 8, *PAIR]
+
+
+@pytest.mark.parametrize("arch", ["joint_lstm", "luong_lstm"])
+def test_model_options_that_have_changed_are_reported(arch, data, tmp_path):
+    layer = [] if arch == "joint_lstm" else ["--output-layer", "joint"]
+    command = ["train", data, *COMMON, "--arch", arch, *layer, *SIZES, "--save-dir", tmp_path]
+    first = succeed(*command, "--joint-activation", "tanh", "--max-update", 2)
+    same = succeed(*command, "--joint-activation", "tanh", "--max-update", 4)
+    changed = succeed(*command, "--joint-activation", "relu", "--max-update", 6)
+    said = [run.stdout + run.stderr for run in (first, same, changed)]
+    assert [text.count("other model options") for text in said] == [0, 0, 1]
+    assert "other model options: --joint-activation 'relu' (checkpoint: 'tanh')" in said[2]

@@ -44,6 +44,11 @@ class _CheckedConf(OmegaConf):
         return OmegaConf.create(obj, *args, **kwargs)
 
 
+def last_options() -> Any:
+    """The options of the last opened checkpoint, None before the first."""
+    return _Opened.options
+
+
 def name_of(value: Any) -> Optional[str]:
     """``FILE: --option`` for an option of the last checkpoint that has this value."""
     for name, other in _values(_Opened.options):

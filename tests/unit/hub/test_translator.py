@@ -180,3 +180,13 @@ def test_no_place_is_told_without_replacement(tmp_path):
     path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
     found = load(path).translate("w1 unseen", max_len_a=0, max_len_b=3)
     assert (found.target, found.replaced) == (["<unk>"] * 3, [])
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_len_a": 0, "max_len_b": 9}])
+def test_a_model_whose_scores_are_nan_is_an_error(translation_checkpoint, limits):
+    model = load(translation_checkpoint)
+    with torch.no_grad():
+        for parameter in model.models[0].parameters():
+            parameter.fill_(math.nan)
+    with pytest.raises(UserError, match=r"no finished translation.*may be nan"):
+        model.translate(SENTENCES, **limits)
