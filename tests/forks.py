@@ -1,6 +1,7 @@
 """What a fork of a warm process does to be as a fresh interpreter, and to end as one."""
 
 import contextlib
+import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -28,6 +29,8 @@ def exit_code(command: Callable[[], object]) -> int:
         sys.excepthook(*sys.exc_info())
         return 1
     finally:
+        for child in multiprocessing.active_children():  # as at exit; loaders' workers wait for it
+            child.terminate()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):  # `| head` has gone
                 stream.flush()

@@ -9,6 +9,7 @@ of a fresh process. What a test says about the process or its imports needs a re
 
 import atexit
 import functools
+import gc
 import importlib
 import json
 import logging
@@ -28,7 +29,7 @@ from tests.forks import exit_code, take_streams
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ("preprocess", "train", "generate", "interactive", "eval_lm", "hydra_train")
-LATE = ("sacrebleu", "tensorboardX")  # imported when a command is under way
+LATE = ("sacrebleu", "tensorboardX", "torch._dynamo")  # imported when a command is under way
 
 
 def run_module(
@@ -114,6 +115,7 @@ def serve(path: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
+        gc.freeze()  # forks need not search what is imported here for garbage
         print("ready", flush=True)
         while listener in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
@@ -152,11 +154,12 @@ def _command(request: Dict[str, Any], files: List[int]) -> int:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
+    sys.executable = request.get("executable", sys.executable)
     return exit_code(functools.partial(_run, request["arguments"]))
 
 
 def _run(arguments: List[str]) -> None:
-    """A module (``-m``), code (``-c``) or a script."""
+    """A module (``-m``), code (``-c``), code from standard input (``-``) or a script."""
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path.insert(0, os.getcwd())
@@ -165,6 +168,9 @@ def _run(arguments: List[str]) -> None:
         sys.argv = ["-c", *arguments[2:]]
         sys.path.insert(0, "")
         exec(arguments[1], {"__name__": "__main__"})
+    elif arguments[0] == "-":
+        sys.argv = arguments
+        exec(sys.stdin.read(), {"__name__": "__main__"})
     else:
         sys.argv = arguments
         sys.path.insert(0, os.path.dirname(os.path.realpath(arguments[0])))

@@ -153,7 +153,12 @@ class ColumnIterator(iterators.EpochBatchIterator):
     def __init__(self, windows: ColumnWindows, **options: Any):
         self.carried = CarriedState()
         super().__init__(
-            windows, windows.collater, windows.batches(), disable_shuffling=True, **options
+            windows,
+            windows.collater,
+            windows.batches(),
+            disable_shuffling=True,
+            persistent_workers=False,  # each epoch has a loader of its own
+            **options,
         )
 
     def _get_iterator_for_epoch(

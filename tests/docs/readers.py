@@ -4,7 +4,8 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from tests.docs.page import ROOT, Shell
+from tests.docs.page import ROOT
+from tests.warm_shell import Shell
 
 PARTS = ("train", "valid", "test")
 LINKS = ("data_prep", "docs", "fairseq_outlayers", "recipes")

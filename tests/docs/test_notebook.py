@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from tests.docs.page import ROOT, Shell
+from tests.docs.page import ROOT
+from tests.warm_shell import Shell
 
 pytestmark = pytest.mark.system
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.docs.page import ROOT, SHELL, SHOWN, Shell, blocks, is_fragment
+from tests.docs.page import ROOT, SHELL, SHOWN, blocks, is_fragment
 from tests.docs.readers import Readers
+from tests.warm_shell import Shell
 
 pytestmark = pytest.mark.system
 

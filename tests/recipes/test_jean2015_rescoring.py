@@ -2,9 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -14,6 +11,7 @@ from recipes.lab import ledger
 from recipes.lab.running import speed
 from recipes.lab.scores import scoring
 from tests.recipes.conftest import ROOT
+from tests.warm_shell import Shell
 
 RECIPE = ROOT / "recipes" / "jean2015_large_vocabulary"
 
@@ -81,43 +79,31 @@ def test_seconds_a_word_are_the_median_of_the_rounds():
 @pytest.mark.system
 def test_lists_of_all_words_score_as_all_words_do(tmp_path):
     """From plain text to rescored n-best lists, on data laid out as SETTING=paper asks for."""
-    toy = [sys.executable, "data_prep/toy_corpus.py", "--output", tmp_path / "toy"]
-    toy += ["--seed", "1", "--train", "120", "--valid", "15", "--test", "15", "--vocabulary", "40"]
-    subprocess.run(toy, cwd=ROOT, check=True, capture_output=True)
+    settings = {
+        "EMBED": "8", "HIDDEN": "8", "MAXOUT": "4", "EPOCHS": "1", "BATCH_SENTENCES": "16",
+        "BEAM": "2", "SHORTLIST": "20", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0",
+        "TAU": "30", "TAUS": "25", "DEFAULT_CHOICE": "k15.kp2", "FREQUENT": "15", "PER_WORD": "2",
+        "CHOICE": "k15.kp2", "SETTING": "paper", "PARALLEL": str(tmp_path / "toy"), "ARMS": "lv",
+        "OUTLAYERS_WORK": str(tmp_path / "work"), "OUTLAYERS_RESULTS": str(tmp_path / "results"),
+    }  # fmt: skip
+    shell = Shell(tmp_path / "shell", **settings)
+    toy = f"python data_prep/toy_corpus.py --output {tmp_path}/toy --seed 1 --train 120"
+    shell.run(f"{toy} --valid 15 --test 15 --vocabulary 40", ROOT)
     for path in (tmp_path / "toy").glob("*.*"):
         language = {"src": "en", "tgt": "de"}.get(path.suffix[1:])
         if language:
             path.rename(path.with_suffix(f".{language}"))
-    small = {"EMBED": "8", "HIDDEN": "8", "MAXOUT": "4", "EPOCHS": "1", "BATCH_SENTENCES": "16"}
-    small |= {"BEAM": "2", "SHORTLIST": "20", "LARGE": "0", "SOURCE_SHORTLIST": "0"}
-    small |= {"SOURCE_LARGE": "0", "TAU": "30", "TAUS": "25", "DEFAULT_CHOICE": "k15.kp2"}
-    small |= {"FREQUENT": "15", "PER_WORD": "2", "CHOICE": "k15.kp2"}
-    environment = {
-        **os.environ,
-        **small,
-        "OUTLAYERS_PYTHON": sys.executable,
-        "OUTLAYERS_WORK": str(tmp_path / "work"),
-        "OUTLAYERS_RESULTS": str(tmp_path / "results"),
-        "SETTING": "paper",
-        "PARALLEL": str(tmp_path / "toy"),
-        "ARMS": "lv",
-    }
     results = tmp_path / "results" / "paper.en-de"
 
-    def step(name, **more):
-        ended = subprocess.run(
-            [RECIPE / name], env={**environment, **more}, capture_output=True, text=True
-        )
-        assert ended.returncode == 0, ended.stderr[-3000:] + ended.stdout[-1000:]
-
-    step("00_prepare.sh")
-    step("10_arms.sh")
-    step("20_decode.sh", DECODINGS="lv.k15.kp2.nbest lv.k1000.kp2.nbest lv.k15.kp2.unk2")
+    shell.run(f"{RECIPE}/00_prepare.sh", ROOT)
+    shell.run(f"{RECIPE}/10_arms.sh", ROOT)
+    decodings = "lv.k15.kp2.nbest lv.k1000.kp2.nbest lv.k15.kp2.unk2"
+    shell.run(f"DECODINGS='{decodings}' {RECIPE}/20_decode.sh", ROOT)
     names = [entry["arm"] for entry in ledger.read(results / "ledger.jsonl")]
     assert names == ["lv", "lv.k15.kp2.nbest", "lv.k1000.kp2.nbest", "lv.k15.kp2.unk2"]
     found = {}
     for choice in ("k15.kp2", "k1000.kp2"):
-        step("40_candidates.sh", CHOICE=choice)
+        shell.run(f"CHOICE={choice} {RECIPE}/40_candidates.sh", ROOT)
         found[choice] = json.loads((results / "rescoring.json").read_text())
     part, whole = found.values()
     assert part["hypotheses"] == whole["hypotheses"] == 30

@@ -81,7 +81,7 @@ def test_a_word_added_by_its_description_is_written_in_the_place_of_the_describe
     arguments = ["--path", trained, "--data", data / "bin", "--descriptions", tmp_path / "new.tsv",
                  "--bias", bias + 1e-5, "--output"]  # fmt: skip
     main(["unseen-words", *map(str, [*arguments, extended])])
-    with pytest.raises(UserError, match="has the model's own dictionaries"):
+    with pytest.raises(UserError, match="already exists there"):
         main(["unseen-words", *map(str, [*arguments, data / "bin"])])
     for path in (data / "bin").glob("test.*"):  # the known words have the same ids
         shutil.copy(path, extended)

@@ -2,9 +2,12 @@
 
 import copy
 import itertools
+import multiprocessing
+import threading
 
 import pytest
 import torch
+from fairseq.data.iterators import BackgroundConsumer
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
@@ -116,3 +119,14 @@ def test_more_columns_than_words_are_refused():
     with pytest.raises(UserError, match=r"--batch-size 4 on 2 worker.* the valid text into 8 col"):
         ColumnWindows(stream(7), 4, 35, 2, 0, "valid text")
     assert len(ColumnWindows(stream(8), 4, 35, 2, 0, "valid text")) == 4
+
+
+def test_no_worker_outlives_its_epoch():
+    """A worker that the loader keeps would idle until the end of the training, one per epoch."""
+    batches = ColumnIterator(ColumnWindows(stream(40), 2, 5), num_workers=1, buffer_size=2)
+    for _ in range(3):
+        assert len(list(batches.next_epoch_itr(shuffle=False))) == 4
+        for thread in threading.enumerate():
+            if isinstance(thread, BackgroundConsumer):
+                thread.join()
+        assert multiprocessing.active_children() == []

@@ -1,6 +1,8 @@
-"""What stands for ``python`` in a page's shell: asks the warm process of ``tests/warm_server.py``.
+"""What stands for ``python`` in a ``tests/warm_shell.py``: asks ``tests/warm_server.py``.
 
-Started without site packages, so that it costs nothing: ``python -SE client.py SOCKET WORD ...``.
+Started without site packages, so that it costs nothing:
+``python -SE warm_client.py SOCKET EXECUTABLE WORD ...``, where EXECUTABLE becomes the command's
+``sys.executable``.
 """
 
 import json
@@ -8,8 +10,9 @@ import os
 import socket
 import sys
 
-path, *arguments = sys.argv[1:]
-request = {"arguments": arguments, "cwd": os.getcwd(), "environment": dict(os.environ)}
+path, executable, *arguments = sys.argv[1:]
+request = {"arguments": arguments, "executable": executable, "cwd": os.getcwd()}
+request["environment"] = dict(os.environ)
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(path)
     message = json.dumps(request).encode()
