@@ -121,8 +121,9 @@ def test_more_columns_than_words_are_refused():
     assert len(ColumnWindows(stream(8), 4, 35, 2, 0, "valid text")) == 4
 
 
-def test_no_worker_outlives_its_epoch():
+def test_no_worker_outlives_its_epoch(monkeypatch):
     """A worker that the loader keeps would idle until the end of the training, one per epoch."""
+    monkeypatch.setenv("PYTHONWARNINGS", "")  # fairseq sets it, and commands would inherit it
     batches = ColumnIterator(ColumnWindows(stream(40), 2, 5), num_workers=1, buffer_size=2)
     for _ in range(3):
         assert len(list(batches.next_epoch_itr(shuffle=False))) == 4
