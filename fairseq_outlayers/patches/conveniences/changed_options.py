@@ -7,16 +7,14 @@ weights that were trained for another function, silently.
 
 import functools
 import logging
-from argparse import Namespace
 from typing import Any, Callable, Dict, Tuple
 
 from fairseq import checkpoint_utils
-from fairseq.models import ARCH_MODEL_REGISTRY
-from omegaconf import OmegaConf
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
 
 from fairseq_outlayers.patches.replacing import replace_once
-from fairseq_outlayers.patches.required.checkpoint_options import last_options
-from fairseq_outlayers.registry import class_of, command_line_name
+from fairseq_outlayers.patches.required.checkpoint_options import last_options, plain
+from fairseq_outlayers.registry import command_line_name
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +30,9 @@ def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
         loaded = stock(cfg, trainer, **passthrough_args)
         # Fine-tuning begins at 0 updates; other processes than the first have read no checkpoint.
         if trainer.get_num_updates() > 0 and trainer.is_data_parallel_master:
-            changed = changed_options(_section(last_options(), "model"), trainer.cfg.model)
+            stored = plain(last_options(), resolve=False) or {}
+            # Checkpoints before Hydra have one Namespace for all.
+            changed = changed_options(stored.get("model", stored), trainer.cfg.model)
             if changed:
                 listed = ", ".join(
                     f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
@@ -54,26 +54,14 @@ def changed_options(stored: Any, given: Any) -> Dict[str, Tuple[Any, Any]]:
         The stored and the given value by name; only options that both have and that the model
         declares.
     """
-    model = ARCH_MODEL_REGISTRY.get(getattr(given, "arch", None))
-    declared = getattr(model, "__dataclass", None) if model else class_of(given)
-    stored, given = _plain(stored), _plain(given)
+    model = getattr(given, "_name", None) or ARCH_MODEL_NAME_REGISTRY.get(
+        getattr(given, "arch", None)
+    )
+    declared = MODEL_DATACLASS_REGISTRY.get(model)
+    stored, given = (plain(each, resolve=True, enum_to_str=True) for each in (stored, given))
     names = [n for n in getattr(declared, "__dataclass_fields__", ()) if not n.startswith("_")]
     return {
         name: (stored[name], given[name])
         for name in names
         if name in stored and name in given and str(stored[name]) != str(given[name])
     }
-
-
-def _section(options: Any, name: str) -> Any:
-    options = _plain(options)
-    return options.get(name, options)  # checkpoints before Hydra have one Namespace for all
-
-
-def _plain(options: Any) -> Dict[str, Any]:
-    if isinstance(options, Namespace):
-        return vars(options)
-    if OmegaConf.is_config(options):
-        found: Any = OmegaConf.to_container(options, resolve=True, enum_to_str=True)
-        return dict(found)
-    return dict(options or {})

@@ -44,6 +44,18 @@ class _CheckedConf(OmegaConf):
         return OmegaConf.create(obj, *args, **kwargs)
 
 
+def plain(options: Any, **how: Any) -> Any:
+    """A Namespace or an omegaconf object as a container of Python; anything else is not changed.
+
+    Args:
+        options: of a checkpoint or a command.
+        how: options of omegaconf's ``to_container``.
+    """
+    if isinstance(options, Namespace):
+        return vars(options)
+    return OmegaConf.to_container(options, **how) if OmegaConf.is_config(options) else options
+
+
 def last_options() -> Any:
     """The options of the last opened checkpoint, None before the first."""
     return _Opened.options
@@ -100,10 +112,7 @@ def _literal(text: str) -> str:
 
 def _values(options: Any, name: str = "") -> Iterator[Tuple[str, Any]]:
     """Nested containers with all their values and keys, each after the name of its option."""
-    if isinstance(options, Namespace):
-        options = vars(options)
-    if OmegaConf.is_config(options):
-        options = OmegaConf.to_container(options, resolve=False)
+    options = plain(options, resolve=False)
     if isinstance(options, dict):
         for key, value in options.items():
             inner = f"{name}.{key}" if name else str(key)
