@@ -1,7 +1,7 @@
 """Base class of translation and language models in Python."""
 
 import copy
-from typing import Any, Collection, Dict, List
+from typing import Any, Collection, Dict, List, Mapping
 
 import torch
 from omegaconf import open_dict
@@ -32,7 +32,7 @@ class TrainedModels:
         return next(self.models[0].parameters()).device
 
     def build_search(
-        self, options: Dict[str, Any], given: Dict[str, Any], known: Collection[str]
+        self, options: Mapping[str, Any], given: Mapping[str, Any], known: Collection[str]
     ) -> Any:
         """fairseq's search with options of ``fairseq-generate``.
 

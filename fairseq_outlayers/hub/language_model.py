@@ -1,7 +1,7 @@
 """Language models in Python."""
 
 import math
-from typing import Any, Iterable, List, NamedTuple, Tuple, Union, overload
+from typing import Iterable, List, NamedTuple, Tuple, Union, Unpack, overload
 
 import torch
 from fairseq import utils
@@ -11,12 +11,9 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_text, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.lengths import learned_positions
-from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
+from fairseq_outlayers.hub.typed_options import SearchOptions
 
-# max_units bounds the length.
-CONTINUATION_OPTIONS = tuple(
-    name for name in SEARCH_OPTIONS if name not in ("match_source_len", "max_len_a", "max_len_b")
-)
+SEARCH_OPTIONS = ("beam", "sampling", *SearchOptions.__annotations__)
 
 
 class TextScore(NamedTuple):
@@ -106,7 +103,7 @@ class LanguageModel(TrainedModels):
         beam: int = 5,
         sampling: bool = False,
         seed: int = 1,
-        **generation: Any,
+        **generation: Unpack[SearchOptions],
     ) -> Continuation:
         """Generate a continuation.
 
@@ -133,7 +130,7 @@ class LanguageModel(TrainedModels):
                 f"min_len={shortest}: a prompt of {len(prefix)} units and max_units={max_units} "
                 f"have at most {options['max_len_b']}; raise max_units"
             )
-        generator = self.build_search(options, generation, CONTINUATION_OPTIONS)
+        generator = self.build_search(options, generation, SEARCH_OPTIONS)
         tokens = torch.cat([torch.tensor([dictionary.eos()]), prefix])[None]
         sample = {
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}

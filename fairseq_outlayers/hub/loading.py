@@ -3,7 +3,18 @@
 import inspect
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import (
+    Any,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Type,
+    TypeVar,
+    Union,
+    Unpack,
+    overload,
+)
 
 import torch
 from fairseq import checkpoint_utils
@@ -12,34 +23,61 @@ from omegaconf import OmegaConf, open_dict
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, checked
+from fairseq_outlayers.hub.base import TrainedModels
 from fairseq_outlayers.hub.environment import check_device, check_dictionaries, check_dtype
 from fairseq_outlayers.hub.language_model import LanguageModel
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
+from fairseq_outlayers.hub.typed_options import DecodingOptions
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
-# Decoding options of the task; the others concern training.
-DECODING_OPTIONS = (
-    "candidate_frequent",
-    "candidate_per_word",
-    "candidate_scope",
-    "candidate_copies",
-    "ensemble_average",
-    "int8_projection",
-    "min_len_a",
-    "unk_replacement",
-    "unk_dictionary",
-)
+Paths = Union[str, Path, Sequence[Union[str, Path]]]
+Model = TypeVar("Model", bound=TrainedModels)
+
+DECODING_OPTIONS = tuple(DecodingOptions.__annotations__)
 TRANSLATION = ("translation", "translation_outlayers")
 FREQUENT = 2000  # default of K with a file of candidates
 
 
+@overload
 def load(
-    checkpoint: Union[str, Path, Sequence[Union[str, Path]]],
+    checkpoint: Paths,
+    data: Union[str, Path, None] = ...,
+    candidates: Union[str, Path, None] = ...,
+    *,
+    kind: Type[Model],
+    device: Union[str, torch.device] = ...,
+    dtype: torch.dtype = ...,
+    tokenizer: Optional[str] = ...,
+    bpe: Optional[str] = ...,
+    bpe_codes: Union[str, Path, None] = ...,
+    **options: Unpack[DecodingOptions],
+) -> Model: ...
+
+
+@overload
+def load(
+    checkpoint: Paths,
+    data: Union[str, Path, None] = ...,
+    candidates: Union[str, Path, None] = ...,
+    *,
+    kind: None = ...,
+    device: Union[str, torch.device] = ...,
+    dtype: torch.dtype = ...,
+    tokenizer: Optional[str] = ...,
+    bpe: Optional[str] = ...,
+    bpe_codes: Union[str, Path, None] = ...,
+    **options: Unpack[DecodingOptions],
+) -> Any: ...
+
+
+def load(
+    checkpoint: Paths,
     data: Union[str, Path, None] = None,
     candidates: Union[str, Path, None] = None,
     *,
+    kind: Optional[type] = None,
     device: Union[str, torch.device] = "cpu",
     dtype: torch.dtype = torch.float32,
     tokenizer: Optional[str] = None,
@@ -53,6 +91,8 @@ def load(
         checkpoint: a file of our or fairseq's architectures; several are an ensemble.
         data: folder with the dictionaries; by default the training data.
         candidates: file of ``data_prep/build_candidates.py``, for translation models.
+        kind: :class:`Translator` or :class:`LanguageModel`, to refuse a checkpoint of the other;
+            it also tells type checkers what is returned.
         device: of the model.
         dtype: of its parameters.
         tokenizer: fairseq's ``--tokenizer``, such as ``moses``; by default the stored one.
@@ -67,15 +107,23 @@ def load(
         A :class:`Translator`, or a :class:`LanguageModel` for language models.
     Raises:
         UserError: if a file is missing, an option is unknown, or the model is neither a translation
-            nor a language model.
+            nor a language model, or not of ``kind``.
     """
     paths = _checked_paths(checkpoint)
+    if kind not in (None, Translator, LanguageModel):
+        raise UserError(f"kind={kind!r}: must be Translator or LanguageModel")
     check_device(device)
     check_dtype(dtype)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
     config = _config(state)
-    kind = str(config.task._name)
-    is_translation = _is_translation(paths[0], kind)
+    task_name = str(config.task._name)
+    is_translation = _is_translation(paths[0], task_name)
+    made = Translator if is_translation else LanguageModel
+    if kind not in (None, made):
+        raise UserError(
+            f"{paths[0]}: --task {task_name}, which gives a {made.__name__}, but "
+            f"kind={kind.__name__}"
+        )
     check_dictionaries(paths[0], config, is_translation)
     if candidates is not None:
         options = {"candidate_frequent": FREQUENT, "candidates": str(candidates), **options}
@@ -83,7 +131,8 @@ def load(
         _set_decoding(config, options)
     elif options:
         raise UserError(
-            f"{next(iter(options))}: only for translation models, not --task {kind}; leave it out"
+            f"{next(iter(options))}: only for translation models, not --task {task_name}; leave it "
+            "out"
         )
     models, task = _load_models(paths, state, config)
     for model in models:

@@ -1,7 +1,7 @@
 """The options of fairseq's search that act in Python; the others are refused, not ignored."""
 
 from types import SimpleNamespace
-from typing import Any, Collection, Dict
+from typing import Any, Collection, Dict, Mapping
 
 from fairseq.dataclass.configs import GenerationConfig
 
@@ -10,25 +10,6 @@ from fairseq_outlayers.hub.arguments import checked
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import did_you_mean
 
-# What ``build_generator`` hands to a search. ``fairseq-generate`` itself acts on the others.
-SEARCH_OPTIONS = (
-    "beam",
-    "diverse_beam_groups",
-    "diverse_beam_strength",
-    "diversity_rate",
-    "lenpen",
-    "match_source_len",
-    "max_len_a",
-    "max_len_b",
-    "min_len",
-    "no_repeat_ngram_size",
-    "sampling",
-    "sampling_topk",
-    "sampling_topp",
-    "temperature",
-    "unkpen",
-    "unnormalized",
-)
 REMEDIES = {  # for options that this package replaces by others
     "nbest": "the best hypothesis alone is returned; leave it out",
     "print_alignment": "translations have an alignment; leave it out",
@@ -42,7 +23,7 @@ NEEDS = {  # options without effect, unless the other is given
 }
 
 
-def check_names(options: Dict[str, Any], known: Collection[str], every: Collection[str]) -> None:
+def check_names(options: Mapping[str, Any], known: Collection[str], every: Collection[str]) -> None:
     """Refuse search options that do nothing in Python.
 
     Args:

@@ -1,7 +1,19 @@
 """Translation models in Python."""
 
 import itertools
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union, overload
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    Unpack,
+    overload,
+)
 
 import torch
 from fairseq import utils
@@ -19,9 +31,10 @@ from fairseq_outlayers.hub.arguments import (
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.lengths import check_length, learned_positions
-from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
 from fairseq_outlayers.hub.translation import PairScore, Translation
+from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
+SEARCH_OPTIONS = ("beam", *TranslationOptions.__annotations__)
 READ_AHEAD = 16  # batches sorted by length together
 
 
@@ -39,16 +52,18 @@ class Translator(TrainedModels):
         self.num_target = len(self.task.target_dictionary)
 
     @overload
-    def translate(self, texts: str, beam: int = ..., **options: Any) -> Translation: ...
+    def translate(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
+        self, texts: str, beam: int = ..., **options: Unpack[TranslateKeywords]
+    ) -> Translation: ...
 
     @overload
     def translate(
-        self, texts: Sequence[str], beam: int = ..., **options: Any
+        self, texts: Sequence[str], beam: int = ..., **options: Unpack[TranslateKeywords]
     ) -> List[Translation]: ...
 
     @overload
     def translate(
-        self, texts: Iterator[str], beam: int = ..., **options: Any
+        self, texts: Iterator[str], beam: int = ..., **options: Unpack[TranslateKeywords]
     ) -> Iterator[Translation]: ...
 
     def translate(

@@ -7,6 +7,7 @@ import torch
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub import LanguageModel, Translator
 from tests.unit.hub.conftest import save_checkpoint
 
 
@@ -61,6 +62,20 @@ def test_a_file_that_has_no_codes_does_not_end_the_program(checkpoint, tmp_path,
 def test_no_checkpoint_is_named(paths, message):
     with pytest.raises(UserError, match=message):
         load(paths)
+
+
+def test_a_checkpoint_of_another_kind_is_refused(tmp_path, checkpoint):
+    language_model = save_checkpoint(tmp_path, "subword_lm")
+    assert isinstance(load(checkpoint, kind=Translator), Translator)
+    assert isinstance(load(language_model, kind=LanguageModel), LanguageModel)
+    for path, kind, gives in (
+        (checkpoint, LanguageModel, "translation, which gives a Translator"),
+        (language_model, Translator, "subword_language_modeling, which gives a LanguageModel"),
+    ):
+        with pytest.raises(UserError, match=f"{path}: --task {gives}, but kind={kind.__name__}"):
+            load(path, kind=kind)
+    with pytest.raises(UserError, match="kind='Translator': must be Translator or LanguageModel"):
+        load(checkpoint, kind="Translator")
 
 
 def test_models_of_different_tasks_are_no_ensemble(tmp_path, checkpoint):

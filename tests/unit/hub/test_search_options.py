@@ -1,13 +1,18 @@
 """Options of the search: acted on, or refused in one line."""
 
+from dataclasses import fields
+from enum import EnumMeta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fairseq.dataclass.configs import GenerationConfig
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.search_options import SEARCH_OPTIONS
+from fairseq_outlayers.hub.translator import SEARCH_OPTIONS
+from fairseq_outlayers.hub.typed_options import DecodingOptions, TranslationOptions
+from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 from tests.unit.hub.conftest import save_checkpoint
 
 FIELDS = GenerationConfig.__dataclass_fields__
@@ -33,6 +38,18 @@ def test_an_option_that_does_nothing_here_is_refused(translator, name):
 def test_a_continuation_refuses_what_it_does_not_act_on(language_model, name):
     with pytest.raises(UserError, match=f"{name}=3 has no effect here"):
         language_model.continue_("w1", **{name: 3})
+
+
+@pytest.mark.parametrize(
+    ("keywords", "config"),
+    [(TranslationOptions, GenerationConfig), (DecodingOptions, TranslationOutlayersConfig)],
+)
+def test_keywords_have_the_types_that_the_command_line_declares(keywords, config):
+    declared = {field.name: field.type for field in fields(config)}
+    for name, kind in keywords.__annotations__.items():
+        chosen = [each for each in (get_args(declared[name]) or [declared[name]]) if each]
+        kinds = {str if isinstance(each, EnumMeta) else each for each in chosen} - {type(None)}
+        assert kinds & set(get_args(kind) or [kind]) == kinds, name
 
 
 def test_the_page_names_every_option_of_the_search(translator):

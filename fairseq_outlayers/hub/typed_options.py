@@ -1,0 +1,60 @@
+"""Keywords of ``load`` and of its objects, declared once: their names and types.
+
+Type checkers read them (``**options: Unpack[...]``), and the checks of names while running.
+"""
+
+from pathlib import Path
+from typing import TypedDict, Union
+
+
+class DecodingOptions(TypedDict, total=False):
+    """Keywords of ``load`` for translation models: options of ``--task translation_outlayers``.
+
+    The task's other options concern training.
+    """
+
+    candidate_frequent: int
+    candidate_per_word: int
+    candidate_scope: str
+    candidate_copies: bool
+    ensemble_average: str
+    int8_projection: bool
+    min_len_a: float
+    unk_replacement: str
+    unk_dictionary: Union[str, Path]
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options of fairseq's search that act in ``translate`` and ``continue_``.
+
+    ``build_generator`` hands them to a search. ``fairseq-generate`` itself acts on the others.
+    """
+
+    diverse_beam_groups: int
+    diverse_beam_strength: float
+    diversity_rate: float
+    lenpen: float
+    min_len: int
+    no_repeat_ngram_size: int
+    sampling_topk: int
+    sampling_topp: float
+    temperature: float
+    unkpen: float
+    unnormalized: bool
+
+
+class TranslationOptions(SearchOptions, total=False):
+    """The same for ``translate`` alone. ``continue_`` has other limits of the length."""
+
+    match_source_len: bool
+    max_len_a: float
+    max_len_b: int
+    sampling: bool
+
+
+class TranslateKeywords(TranslationOptions, total=False):
+    """All keywords of ``translate`` but ``beam``, which may also be given by position."""
+
+    batch_size: int
+    length_penalty: float
+    progress: bool
