@@ -81,11 +81,14 @@ def make_arms(folder: Path, settings: argparse.Namespace) -> Iterator[tuple[str,
         # K counts </s> and <unk>; a vmap.txt does not.
         "candidate_frequent": settings.frequent + 2,
         "candidate_per_word": settings.per_word,
+        "device": settings.device,
     }
-    yield "all words", ours(load(path), settings)
+    yield "all words", ours(load(path, device=settings.device), settings)
     yield "candidates", ours(load(path, **lists), settings)
     yield "candidates, batch", ours(load(path, **lists, candidate_scope="batch"), settings)
-    translator = ctranslate2.Translator(str(folder / "exported"), intra_threads=settings.threads)
+    translator = ctranslate2.Translator(
+        str(folder / "exported"), settings.device, intra_threads=settings.threads
+    )
     yield "CTranslate2", theirs(translator, settings, use_vmap=False)
     yield "CTranslate2, vmap", theirs(translator, settings, use_vmap=True)
 
@@ -145,6 +148,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--longest", type=int, default=40, help="maximum units per translation")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    turns.add_device(parser)
     parser.add_argument("--work", type=Path, default=Path("work/batch_independence"))
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/batch_independence.json")

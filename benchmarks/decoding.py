@@ -5,8 +5,8 @@
 
 A turn translates the same sentences by one method, in batches of one size. ``CTranslate2`` is
 included if it is installed and the checkpoint is a Transformer. Prints sentences per second of one
-processor, the ratio to exact search over all words in batches of the same size, and the number of
-translations that differ from it.
+processor (on a GPU: of wall-clock time), the ratio to exact search over all words in batches of the
+same size, and the number of translations that differ from it. 8-bit integers are for CPUs alone.
 """
 
 import argparse
@@ -46,7 +46,9 @@ def by_ctranslate2(options: argparse.Namespace, folder: str, sentences: list[str
         return None
     import ctranslate2
 
-    model = ctranslate2.Translator(str(output), inter_threads=1, intra_threads=options.threads)
+    model = ctranslate2.Translator(
+        str(output), options.device, inter_threads=1, intra_threads=options.threads
+    )
 
     def translate(batch_size: int) -> list[list[str]]:
         found = model.translate_batch(
@@ -62,11 +64,12 @@ def by_ctranslate2(options: argparse.Namespace, folder: str, sentences: list[str
 
 def make_ways(options: argparse.Namespace, folder: str, sentences: list[str]) -> dict[str, Way]:
     """Functions that translate all sentences in batches of a given size, by name."""
-    files = {"data": options.data}
-    translators = {
-        ALL_WORDS: load(options.checkpoint, **files),
-        "all words, 8-bit integers": load(options.checkpoint, **files, int8_projection=True),
-    }
+    files = {"data": options.data, "device": options.device}
+    translators = {ALL_WORDS: load(options.checkpoint, **files)}
+    if options.device == "cpu":
+        translators["all words, 8-bit integers"] = load(
+            options.checkpoint, **files, int8_projection=True
+        )
     if options.candidates:
         translators[f"candidates, K = {options.frequent}"] = load(
             options.checkpoint, **files, candidates=options.candidates,
@@ -87,11 +90,13 @@ def main() -> None:
     sentences = options.source.read_text(encoding="utf-8").splitlines()[: options.sentences]
     found: dict[tuple[str, int], list[list[str]]] = {}
     seconds: dict[tuple[str, int], list[float]] = {}
+    clock = time.process_time if options.device == "cpu" else time.perf_counter
 
     def turn(way: Way, name: str, size: int) -> None:
-        start = time.process_time()
+        start = clock()
         found[name, size] = way(size)
-        seconds.setdefault((name, size), []).append(time.process_time() - start)
+        turns.synchronise()
+        seconds.setdefault((name, size), []).append(clock() - start)
 
     with tempfile.TemporaryDirectory() as folder:
         arms = {
@@ -141,6 +146,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
+    turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/decoding.json"))
     return parser.parse_args()

@@ -112,7 +112,7 @@ def main() -> None:
     for _, name in turns.in_turns(runs, options.rounds):
         command = [sys.executable, __file__, "--child", name, "--work", str(options.work)]
         command += ["--trained", str(options.trained), "--device", options.device]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         runs[name].append(json.loads(output.splitlines()[-1]))
     print("| arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB |")
     print("|---|---|---|---|---|---|")
@@ -141,7 +141,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/external_start.json")
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.words < options.trained:
+        parser.error(f"--words {options.words}: must be at least --trained {options.trained}")
+    return options
 
 
 if __name__ == "__main__":

@@ -8,32 +8,47 @@ import sys
 import pytest
 
 from tests.benchmarks.test_help import NAMES, ROOT, run_all
+from tests.unit.hub.conftest import save_checkpoint
 
 COMMANDS = [
     "candidate_decoding --classes 600 --small 400 --frequent 20 --per-word 2 --dimensions 8 "
     "--sentences 2 --length 3 --beam 2 --output-layers linear joint",
     "checkpoint_checksums --megabytes 1",
+    "character_windows {folder}/long_words.txt --batch-words 4",
+    "decoding --checkpoint {folder}/transformer_outlayers.1.pt --source {folder}/source.txt "
+    "--sentences 2 --batch-sizes 1 2 --beam 2",
     "echo_state --width 8 --classes 20 --sentences 2 --length 3",
     "growth --largest 130000 --sampled 16 --kinds sampled partition --chart chart.svg",
     "output_side --classes 60 --positions 8 --dimensions 8 --sampled 16",
     "roofline --classes 60 --positions 8 --dimensions 8 --sampled 16",
     "row_updates --classes 60 --dimensions 8 --sampled 16",
     "sampled_loss --classes 60 --positions 8 --dimensions 8 --shares 0.5",
+    "subword_lm --words 60",
     "training_step --classes 600 --shares 1 0.5 --dimensions 8 --joint-dim 8 --sentences 2 "
     "--length 3",
 ]
 # The others train models by fairseq's commands, compile, or measure processes of their own.
 LARGE = {
-    "batch_independence", "character_windows", "chart", "decoding", "exact_loss", "external_start",
-    "gpu", "large_vocabulary", "start_up", "subword_lm", "tensorflow_worker",
-}  # fmt: skip
+    "batch_independence",
+    "chart",
+    "exact_loss",
+    "gpu",
+    "large_vocabulary",
+    "start_up",
+    "start_up",
+    "tensorflow_worker",
+}
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The folder in which they ran."""
     folder = tmp_path_factory.mktemp("tiny")
+    save_checkpoint(folder, "transformer_outlayers")
+    (folder / "long_words.txt").write_text("international 2\nnationalities 1\n", "utf-8")
+    (folder / "source.txt").write_text("w1 w2 w3\nw4\n", encoding="utf-8")
     lines = [f"{c} --rounds 1 --output {c.partition(' ')[0]}.json" for c in COMMANDS]
+    lines = [line.replace("{folder}", str(folder)) for line in lines]
     assert not re.search(r"^exit ", run_all(lines, folder), re.MULTILINE)
     return folder
 
