@@ -29,15 +29,9 @@ COMMANDS = [
 ]
 # The others train models by fairseq's commands, compile, or measure processes of their own.
 LARGE = {
-    "batch_independence",
-    "chart",
-    "exact_loss",
-    "gpu",
-    "large_vocabulary",
-    "start_up",
-    "start_up",
-    "tensorflow_worker",
-}
+    "batch_independence", "chart", "exact_loss", "external_start", "gpu", "large_vocabulary",
+    "start_up", "tensorflow_worker",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
