@@ -1,5 +1,6 @@
 """Untrained models of every architecture, saved as fairseq saves trained ones."""
 
+import functools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +56,12 @@ def write_data(folder: Path) -> None:
         )
 
 
+@functools.cache
+def default_options() -> dict:
+    """All options of fairseq at their defaults; those that are equal to others by reference."""
+    return OmegaConf.to_container(OmegaConf.structured(FairseqConfig()), enum_to_str=True)
+
+
 def save_checkpoint(folder: Path, arch: str, seed: int = 1, **options) -> str:
     """A file that fairseq's own commands would load, too."""
     write_data(folder)
@@ -69,11 +76,10 @@ def save_checkpoint(folder: Path, arch: str, seed: int = 1, **options) -> str:
     else:
         config = SimpleNamespace(**{**vars(OutputLayerConfig()), **sizes, **options})
         ARCH_CONFIG_REGISTRY[arch](config)
-    whole = OmegaConf.structured(FairseqConfig())
-    OmegaConf.set_struct(whole, False)
-    whole.task = {**vars(task_config), "_name": name}
-    whole.model = {**vars(config), "_name": arch, "arch": arch}
-    whole = OmegaConf.to_container(whole, resolve=True, enum_to_str=True)  # as fairseq's trainer
+    of_model = {**vars(config), "_name": arch, "arch": arch}
+    whole = {**default_options(), "task": {**vars(task_config), "_name": name}, "model": of_model}
+    # As fairseq's trainer stores options.
+    whole = OmegaConf.to_container(OmegaConf.create(whole), resolve=True, enum_to_str=True)
     task = task_class.setup_task(OmegaConf.create(whole["task"]))
     torch.manual_seed(seed)
     model = MODEL_REGISTRY[arch].build_model(config, task)

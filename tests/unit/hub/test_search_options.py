@@ -18,14 +18,14 @@ from tests.unit.hub.conftest import save_checkpoint
 FIELDS = GenerationConfig.__dataclass_fields__
 
 
-@pytest.fixture
-def translator(tmp_path):
-    return load(save_checkpoint(tmp_path, "luong_lstm"))
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    return load(save_checkpoint(tmp_path_factory.mktemp("translator"), "luong_lstm"))
 
 
-@pytest.fixture
-def language_model(tmp_path):
-    return load(save_checkpoint(tmp_path, "subword_lm"))
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    return load(save_checkpoint(tmp_path_factory.mktemp("language_model"), "subword_lm"))
 
 
 @pytest.mark.parametrize("name", sorted(set(FIELDS) - set(SEARCH_OPTIONS) - {"_name"}))
