@@ -148,8 +148,8 @@ class DiGangi2017(Recipe):
         return self.settings.EPOCHS or str(epochs), self.settings.PATIENCE or str(patience)
 
     def tuning_arms(self) -> list[str]:
-        """The same rates for the baseline and ``mix_sum``, at each size."""
-        models = [f"{mix}-{size}" for size in self.sizes for mix in ("baseline", "mix_sum")]
+        """The same rates for every model, at each size."""
+        models = [f"{mix}-{size}" for size in self.sizes for mix in MIXES]
         tuned = [f"tune-{model}-{rate}" for model in models for rate in GRID]
         return self.settings.words("TUNE") or tuned
 
