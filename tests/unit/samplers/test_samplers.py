@@ -165,10 +165,14 @@ def test_a_power_that_overflows_is_refused(power):
         make("unigram", make_dictionary(5), 3, unigram_power=power)
 
 
-@pytest.mark.parametrize("weights", [[1e308, 1e308, 1.0], [1e300, 1e-300, 1.0]])
+@pytest.mark.parametrize("weights", [[1e308, 1e308, 1.0], [1e300, 1e-300, 1.0], [1e150, 1e-180]])
 def test_weights_beyond_double_precision_are_refused(weights):
     with pytest.raises(UserError, match="exceeds double precision"):
         FixedSampler(np.array(weights), 3)
+
+
+def test_weights_far_apart_are_accepted():
+    assert FixedSampler(np.array([1e200, 1.0]), 3).log_expected_counts[0] == math.log(3)
 
 
 def test_a_point_that_is_rounded_up_to_the_sum_draws_the_last_class():
