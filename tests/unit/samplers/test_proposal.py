@@ -43,11 +43,18 @@ def test_classes_are_expected_as_often_as_their_weight_says(path, separator):
 
 
 def test_smoothing_gives_a_share_to_all_classes_in_equal_parts(path):
-    write(path, {"w0": 3.0, "<s>": 1.0, "<pad>": 1.0})
-    q = [0.8 * weight / 5 + 0.2 / 7 for weight in (1.0, 1.0, 0, 0, 3.0, 0, 0)]
+    write(path, {"w0": 3.0, "<s>": 0.75, "<pad>": 0.5})
+    q = [0.8 * weight / 4.25 + 0.2 / 7 for weight in (0.75, 0.5, 0, 0, 3.0, 0, 0)]
     expected = [math.log(6 * share) for share in q]
     found = log_expected_counts(build(path, proposal_smoothing=0.2))
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_weights_beyond_double_precision_are_refused_whatever_the_smoothing(path):
+    write(path, {**WEIGHTS, "w0": 1e308, "w1": 1e308})
+    for smoothing in (0.0, 0.2):
+        with pytest.raises(UserError, match="exceeds double precision"):
+            build(path, proposal_smoothing=smoothing)
 
 
 def test_missing_classes_are_refused_and_counted(path):
