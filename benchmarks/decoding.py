@@ -124,8 +124,9 @@ def main() -> None:
         rows.append(row)
         speed, ratio = f"{row['sentences_per_second']:.1f}", turns.spread(row["speed_by_exact"])
         print(f"| {name} | {size} | {speed} | {ratio} | {row['other_translations']} |")
-    # Local paths are not recorded.
-    settings = {**vars(options), "checkpoint": options.checkpoint.name}
+    # Local folders are not recorded.
+    paths = {name: value.name for name, value in vars(options).items() if isinstance(value, Path)}
+    settings = {**vars(options), **paths, "output": options.output}
     turns.write(options.output, settings, rows)
 
 
