@@ -234,7 +234,7 @@ def advice(compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
     lines = [f"{row.method}, rather than {row.against}: {row.found.interval()} BLEU."
              for row in compared if row.verdict == "better"]  # fmt: skip
-    lines += [f"Not {row.method} in the place of {row.against}: {row.found.interval()} BLEU."
+    lines += [f"{row.against}, rather than {row.method} ({row.found.interval()} BLEU)."
               for row in compared if row.verdict == "worse"]  # fmt: skip
     return lines or [
         "Undecided so far. What needs no test set: candidate lists make each step cheaper and every"
