@@ -24,10 +24,24 @@ LINES = [Row(f"a system with a long name, {n}", n, n - 1.5, n + 0.5) for n in ra
 TWICE = [
     Row(row.label, row.value + s, series=f"length penalty {s}") for row in LINES for s in (0, 1)
 ]
+# BLEU over the minutes of training, as in results/jean2015: bars stand close to each other.
+BARS = [
+    Series("", [x], [y], [y - 1.5], [y + 1.5], "points", [name])
+    for x, y, name in (
+        (20, 34.3, "2,000 samples by rank"), (29, 35.8, "short list"), (38, 34.4, "full softmax"),
+        (38.7, 32.4, "partitions"), (73, 34.7, "corrected partitions"),
+    )
+]  # fmt: skip
 CHARTS = {
     "curves": Chart(TITLE, [Panel("updates", "BLEU", CLOSE)], NOTE),
     "logarithmic": Chart(TITLE, [Panel("K", "BLEU", CLOSE, "", "log", "log", (1, 2, 3))], NOTE),
     "names": Chart(TITLE, [Panel("ratio", "gain", [NAMED], zero=True)], NOTE),
+    "bars": Chart(
+        TITLE,
+        [Panel("minutes", "BLEU", BARS, from_zero=True), Panel("updates", "perplexity", CLOSE)],
+        NOTE,
+        shared=False,
+    ),
     "three": Chart(TITLE, [Panel("x", "y", CLOSE[:3], f"panel {n}") for n in range(3)], NOTE),
     "rows": Chart(TITLE, [Rows("difference in BLEU", LINES, zero=True, form="+.1f")], NOTE),
     "twice": Chart(TITLE, [Rows("BLEU", TWICE)], NOTE),
@@ -65,6 +79,21 @@ def test_no_text_covers_another_or_leaves_the_frame(name, monkeypatch):
         width = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
         height = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
         assert min(width, height) <= 1, (one, other)
+
+
+def test_no_name_lies_on_a_bar(monkeypatch):
+    figure = drawing.draw(CHARTS["bars"])
+    boxes = dict(texts_of(figure, monkeypatch))
+    axes = figure.axes[0]
+    for series in BARS:
+        box = next(b for text, b in boxes.items() if text.replace("\n", " ") == series.names[0])
+        assert box.x0 >= axes.get_window_extent().x0
+        for bar in BARS:
+            (x, low), (_, high) = axes.transData.transform(
+                [(bar.x[0], bar.low[0]), (bar.x[0], bar.high[0])]
+            )
+            beside = not box.x0 - 1 < x < box.x1 + 1
+            assert beside or box.y0 > high or box.y1 < low, (series.names, bar.names)
 
 
 def test_every_label_and_every_name_is_written_once(tmp_path):

@@ -1,5 +1,7 @@
 """Placement of labels beside curves and points without overlap."""
 
+import itertools
+import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,7 +13,7 @@ GAP = 3  # pixels between labels
 # Offsets of a name from its point, in points; the first free one is used.
 PLACES = tuple(
     (x, y, side)
-    for distance in (6, 14, 24)
+    for distance in (6, 14, 24, 40, 60)
     for x, y, side in (
         (distance, 0, "left"), (-distance, 0, "right"), (distance, distance, "left"),
         (distance, -distance, "left"), (-distance, distance, "right"),
@@ -68,14 +70,14 @@ def spread(wanted: Sequence[float], size: float, low: float, high: float) -> lis
     return places
 
 
-def name_points(panel: Panel, axes: Any) -> None:
-    """Name each point without covering other names or points."""
+def name_points(panel: Panel, axes: Any) -> list[Any]:
+    """Name each point, in one line or two, without covering other names or points if possible."""
     if not any(series.names for series in panel.series):
-        return
+        return []
     figure = axes.figure
     renderer = figure.canvas.get_renderer()
     frame = axes.get_window_extent()
-    taken = []
+    names, taken = [], []
     if panel.zero:
         left, right = axes.get_xlim()
         taken.append(_around(axes.transData.transform([(left, 0), (right, 0)]), 1))
@@ -87,20 +89,33 @@ def name_points(panel: Panel, axes: Any) -> None:
             taken.append(_around(axes.transData.transform([(x, low), (x, high)]), 4))
     for series, colour in coloured(panel):
         for name, x, y in zip(series.names, series.x, series.y, strict=False):
-            texts = []
-            for dx, dy, side in PLACES:
+            texts: list[tuple[float, Any]] = []
+            two_lines = textwrap.fill(name, max(len(name) // 2 + 4, 8))
+            for words, (dx, dy, side) in itertools.product((name, two_lines), PLACES):
                 text = axes.annotate(
-                    name, (x, y), (dx, dy), textcoords="offset points", ha=side, va="center",
+                    words, (x, y), (dx, dy), textcoords="offset points", ha=side, va="center",
                     fontsize=style.SMALL, color=colour,
                 )  # fmt: skip
-                texts.append(text)
                 box = text.get_window_extent(renderer).padded(1)
-                inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 + 60 and frame.y0 <= box.y0
-                if inside and box.y1 <= frame.y1 and not any(box.overlaps(o) for o in taken):
+                inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 + 60
+                inside = inside and frame.y0 <= box.y0 and box.y1 <= frame.y1
+                covered = sum(_common_area(box, other) for other in taken)
+                texts.append((covered if inside else float("inf"), text))
+                if not texts[-1][0]:
                     break
-            for text in texts[:-1]:
-                text.remove()
-            taken.append(texts[-1].get_window_extent(renderer))
+            _, best = min(texts, key=lambda found: found[0])
+            for _, text in texts:
+                if text is not best:
+                    text.remove()
+            names.append(best)
+            taken.append(best.get_window_extent(renderer))
+    return names
+
+
+def _common_area(one: Any, other: Any) -> float:
+    width = min(one.x1, other.x1) - max(one.x0, other.x0)
+    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return max(width, 0.0) * max(height, 0.0)
 
 
 def _around(points: Any, margin: float) -> Any:

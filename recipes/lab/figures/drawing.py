@@ -47,11 +47,18 @@ def draw(chart: Chart) -> Any:
     figure.suptitle(title, x=0.012, ha="left", fontsize=style.TITLE, fontweight="bold")
     if note:
         figure.supxlabel(note, x=0.012, ha="left", fontsize=style.SMALL, color=style.GREY)
+    curves = [
+        (p, axes) for p, axes, is_rows in zip(panels, places, rows, strict=True) if not is_rows
+    ]
     figure.draw_without_rendering()  # computes positions
-    for panel, axes, is_rows in zip(panels, places, rows, strict=True):
-        if not is_rows:
-            chart_labels.label_ends(panel, axes)
-            chart_labels.name_points(panel, axes)
+    for panel, axes in curves:
+        chart_labels.label_ends(panel, axes)
+    names: list[Any] = []
+    for _ in range(2):  # labels and names take room from the axes, which moves the points
+        figure.draw_without_rendering()
+        for name in names:
+            name.remove()
+        names = [name for panel, axes in curves for name in chart_labels.name_points(panel, axes)]
     return figure
 
 
