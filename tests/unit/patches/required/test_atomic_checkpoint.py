@@ -162,7 +162,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
 
 
 def test_other_errors_pass_unchanged_and_leave_nothing_behind(tmp_path):
-    with pytest.raises((AttributeError, TypeError), match="pickle|local object"):
+    with pytest.raises((AttributeError, TypeError), match=r"pickle|local object"):
         checkpoint_utils.torch_persistent_save({"function": lambda: 0}, str(tmp_path / "a.pt"))
     assert names_in(tmp_path) == []
 
