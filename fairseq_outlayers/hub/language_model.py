@@ -13,6 +13,7 @@ from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.lengths import learned_positions
 from fairseq_outlayers.hub.typed_options import SearchOptions
 
+# max_units bounds the length.
 SEARCH_OPTIONS = ("beam", "sampling", *SearchOptions.__annotations__)
 
 

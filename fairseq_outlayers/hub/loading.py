@@ -28,7 +28,7 @@ from fairseq_outlayers.hub.environment import check_device, check_dictionaries, 
 from fairseq_outlayers.hub.language_model import LanguageModel
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
-from fairseq_outlayers.hub.typed_options import DecodingOptions
+from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
@@ -47,12 +47,7 @@ def load(
     candidates: Union[str, Path, None] = ...,
     *,
     kind: Type[Model],
-    device: Union[str, torch.device] = ...,
-    dtype: torch.dtype = ...,
-    tokenizer: Optional[str] = ...,
-    bpe: Optional[str] = ...,
-    bpe_codes: Union[str, Path, None] = ...,
-    **options: Unpack[DecodingOptions],
+    **options: Unpack[LoadKeywords],
 ) -> Model: ...
 
 
@@ -63,12 +58,7 @@ def load(
     candidates: Union[str, Path, None] = ...,
     *,
     kind: None = ...,
-    device: Union[str, torch.device] = ...,
-    dtype: torch.dtype = ...,
-    tokenizer: Optional[str] = ...,
-    bpe: Optional[str] = ...,
-    bpe_codes: Union[str, Path, None] = ...,
-    **options: Unpack[DecodingOptions],
+    **options: Unpack[LoadKeywords],
 ) -> Any: ...
 
 

@@ -4,7 +4,9 @@ Type checkers read them (``**options: Unpack[...]``), and the checks of names wh
 """
 
 from pathlib import Path
-from typing import TypedDict, Union
+from typing import Optional, TypedDict, Union
+
+import torch
 
 
 class DecodingOptions(TypedDict, total=False):
@@ -22,6 +24,16 @@ class DecodingOptions(TypedDict, total=False):
     min_len_a: float
     unk_replacement: str
     unk_dictionary: Union[str, Path]
+
+
+class LoadKeywords(DecodingOptions, total=False):
+    """All keywords of ``load`` but ``data``, ``candidates`` and ``kind``."""
+
+    device: Union[str, torch.device]
+    dtype: torch.dtype
+    tokenizer: Optional[str]
+    bpe: Optional[str]
+    bpe_codes: Union[str, Path, None]
 
 
 class SearchOptions(TypedDict, total=False):

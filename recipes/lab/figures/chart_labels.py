@@ -71,7 +71,7 @@ def spread(wanted: Sequence[float], size: float, low: float, high: float) -> lis
 
 
 def name_points(panel: Panel, axes: Any) -> list[Any]:
-    """Name each point, in one line or two, without covering other names or points if possible."""
+    """Name each point, in one line or more, without covering other names or points if possible."""
     if not any(series.names for series in panel.series):
         return []
     figure = axes.figure
