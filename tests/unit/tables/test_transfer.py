@@ -1,0 +1,40 @@
+"""Transfer of rows, against indexing; consecutive ids without a copy."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.tables.transfer import rows_on
+
+CPU = torch.device("cpu")
+SHAPES = [(6,), (6, 3), (6, 2, 2)]
+
+
+def table_of(shape):
+    return torch.arange(float(torch.Size(shape).numel())).view(shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "ids", [[2, 3, 4], [5], [], [4, 3, 2], [1, 3, 5], [2, 2, 3], [0, 1, 3], [5, 0]]
+)
+def test_rows_are_those_of_the_ids(shape, ids):
+    table = table_of(shape)
+    expected = [table[index].tolist() for index in ids]
+    rows = rows_on(CPU, table, torch.tensor(ids, dtype=torch.long))
+    assert rows.shape == (len(ids), *shape[1:])
+    assert rows.tolist() == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ids", [[2, 3, 4], [5], [0, 1, 2, 3, 4, 5]])
+def test_consecutive_ids_on_the_cpu_copy_nothing(shape, ids):
+    table = table_of(shape)
+    assert rows_on(CPU, table, torch.tensor(ids)).data_ptr() == table[ids[0]].data_ptr()
+
+
+@pytest.mark.parametrize("ids", [[4, 3, 2], [1, 3, 5], [2, 2, 2]])
+def test_other_ids_get_rows_of_their_own(ids):
+    table = table_of((6, 3))
+    rows = rows_on(CPU, table, torch.tensor(ids))
+    rows.zero_()
+    assert torch.equal(table, table_of((6, 3)))
