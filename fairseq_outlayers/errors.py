@@ -11,8 +11,20 @@ class UserError(ValueError):
     """
 
 
+def as_flag(option: str, value: Any = True) -> str:
+    """An option as on the command line.
+
+    Args:
+        option: its name, with dashes or underscores.
+        value: its value; True for a flag, or for the name alone.
+    """
+    flag = f"--{option.replace('_', '-')}"
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return flag if value is True else f"{flag} {text}"
+
+
 def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserError:
-    """The error for an option without effect.
+    """The error for an option of the command line without effect.
 
     Args:
         option: its name, with dashes or underscores.
@@ -20,10 +32,7 @@ def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserErr
         where: it has no effect, in words.
         remedy: what to do.
     """
-    flag = f"--{option.replace('_', '-')}"
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    given = flag if value is True else f"{flag} {text}"
-    return UserError(f"{given} has no effect {where}: {remedy}")
+    return UserError(f"{as_flag(option, value)} has no effect {where}: {remedy}")
 
 
 def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:

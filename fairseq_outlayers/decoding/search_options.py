@@ -7,8 +7,9 @@ from fairseq.models import FairseqEncoderDecoderModel
 
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig
 from fairseq_outlayers.decoding.length_limits import limits_cross
+from fairseq_outlayers.decoding.search_strategy import check_strategy
 from fairseq_outlayers.decoding.unk_replacement import UnkReplacementConfig
-from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 
 
 def check_search(args: Any, config: Any, num_words: int, lm_model: Any = None) -> None:
@@ -22,8 +23,7 @@ def check_search(args: Any, config: Any, num_words: int, lm_model: Any = None) -
     Raises:
         UserError: about the first mistake.
     """
-    _check_sampling(args, num_words)
-    _check_groups(args)
+    check_strategy(args, num_words, as_flag)
     _check_lengths(args, config.min_len_a)
     if isinstance(lm_model, FairseqEncoderDecoderModel):
         raise UserError(
@@ -54,28 +54,6 @@ def refuse_with_references(config: Any, defaults: Any, prefix: Any) -> None:
 def _fields(config: Any) -> Dict[str, Any]:
     fields: Dict[str, Any] = config.__dataclass_fields__
     return {name: field for name, field in fields.items() if not name.startswith("_")}
-
-
-def _check_sampling(args: Any, num_words: int) -> None:
-    sampling, topk = getattr(args, "sampling", False), getattr(args, "sampling_topk", -1)
-    for name in ("sampling_topk", "sampling_topp"):
-        value = getattr(args, name, -1)
-        if value >= 0 and not sampling:
-            raise changes_nothing(name, value, "without --sampling", "add that, or leave it out")
-    if topk > num_words:
-        raise UserError(
-            f"--sampling-topk {topk}: the target dictionary has only {num_words} words: lower it, "
-            "or leave it out to sample among all"
-        )
-
-
-def _check_groups(args: Any) -> None:
-    groups, beam = getattr(args, "diverse_beam_groups", -1), getattr(args, "beam", 5)
-    if groups > 0 and beam % groups:
-        raise UserError(
-            f"--diverse-beam-groups {groups}: --beam {beam} is not a multiple of it: give --beam "
-            f"{-(-beam // groups) * groups}, or another number of groups"
-        )
 
 
 def _check_lengths(args: Any, min_share: float) -> None:

@@ -19,6 +19,11 @@ KINDS: Dict[type, Tuple[Any, str]] = {
 }
 
 
+def as_keyword(name: str, *value: Any) -> str:
+    """An argument as in Python: ``name=value``, or its name alone."""
+    return f"{name}={value[0]!r}" if value else name
+
+
 def checked(options: Dict[str, Any], dataclass: Any) -> Dict[str, Any]:
     """Options of a dataclass in the types that it declares.
 

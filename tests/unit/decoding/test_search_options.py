@@ -23,8 +23,30 @@ def refused(task, models, **arguments):
     [
         (
             {"sampling": True, "sampling_topk": 1000},
-            "--sampling-topk 1000: the target dictionary has only 41 words: lower it, or leave it "
-            "out to sample among all",
+            "--sampling-topk 1000: there are only 41 words to sample from: lower it, or leave it "
+            "out to sample from all",
+        ),
+        (
+            {"sampling": True, "sampling_topk": 3, "sampling_topp": 0.5},
+            "--sampling-topk 3 has no effect with --sampling-topp: leave one of them out",
+        ),
+        (
+            {"diverse_beam_strength": 0.2},
+            "--diverse-beam-strength 0.2 has no effect without --diverse-beam-groups: add that, or "
+            "leave it out",
+        ),
+        (
+            {"diverse_beam_strength": 0.2, "diverse_beam_groups": 0},
+            "--diverse-beam-strength 0.2 has no effect without --diverse-beam-groups: add that, or "
+            "leave it out",
+        ),
+        (
+            {"sampling": True, "diversity_rate": 0.0},
+            "--sampling and --diversity-rate exclude each other: give one",
+        ),
+        (
+            {"match_source_len": True, "constraints": "ordered"},
+            "--match-source-len and --constraints exclude each other: give one",
         ),
         (
             {"sampling_topp": 0.3},
