@@ -11,7 +11,13 @@ import torch.nn as nn
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayer
 from fairseq_outlayers.partitions.working_set import WorkingSet
-from fairseq_outlayers.tables.table import TableOwner, declared_tables, table_of, tables_of_model
+from fairseq_outlayers.tables.table import (
+    TableOwner,
+    declared_tables,
+    rows_of,
+    table_of,
+    tables_of_model,
+)
 from tests.conftest import make_model, make_task
 
 PACKAGE = Path(__file__).parents[3] / "fairseq_outlayers"
@@ -42,6 +48,25 @@ def test_rows_are_those_of_the_parameter_as_it_is_at_the_moment():
         assert torch.equal(owner.rows("vectors", ids), owner.vectors[ids])
         assert torch.equal(owner.rows("vectors"), owner.vectors)
         owner.vectors = nn.Parameter(torch.randn(V, D))
+
+
+def test_the_first_rows_are_the_parameters_after_rows_were_looked_up_elsewhere():
+    owner = Owner()
+    table = table_of(owner, "vectors")
+    table.use_elsewhere(lambda ids: torch.zeros(*ids.shape, D), block_size=2)
+    assert owner.rows("vectors", torch.tensor([1])).tolist() == [[0.0] * D]
+    table.use_first(2)
+    assert table.block_size is None
+    assert torch.equal(owner.rows("vectors"), owner.vectors[:2])
+    assert torch.equal(owner.rows("vectors", torch.tensor([1])), owner.vectors[1:2])
+
+
+def test_rows_of_a_foreign_module_are_those_of_the_ids_or_all():
+    module = nn.Linear(D, V)
+    ids = torch.tensor([[4, 0], [2, 2]])
+    assert torch.equal(rows_of(module, "weight", ids), module.weight[ids])
+    assert torch.equal(rows_of(module, "bias", ids), module.bias[ids])
+    assert rows_of(module, "weight", None) is module.weight
 
 
 def test_a_copy_of_a_model_has_tables_of_its_own():
