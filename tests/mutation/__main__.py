@@ -43,6 +43,8 @@ SUITES: Dict[str, List[str]] = {
     "samplers/*.py": ["tests/unit/samplers", *CONTRACT],
     "tables/*.py": [
         "tests/unit/tables",
+        "tests/unit/source_embeddings",
+        "tests/unit/output_layers/test_external_joint.py",
         "tests/unit/optim/test_lazy_adam.py",
         "tests/contract/test_row_sparse.py",
         "tests/contract/test_partitions.py",

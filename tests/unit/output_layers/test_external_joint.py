@@ -8,6 +8,7 @@ import torch.nn as nn
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.tables.external_table import VERSION
 from tests.conftest import make_dictionary, write_external_table
 
 H, JOINT = 6, 3
@@ -64,6 +65,8 @@ def test_a_checkpoint_refuses_other_vectors(tmp_path, layer, dictionary, rows):
     changed = build_output_layer(config, nn.Embedding(13, 5), H, dictionary)
     with pytest.raises(UserError, match=r"other.npy: is not the table.*'external_classes'"):
         changed.load_state_dict(layer.state_dict())
+    saved = [value for name, value in layer.state_dict().items() if name.endswith(VERSION)]
+    assert [int(value) >> 32 for value in saved] == [len(rows)]
 
 
 def test_without_a_table_it_is_refused(dictionary):
