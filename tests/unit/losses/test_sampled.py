@@ -182,6 +182,31 @@ def test_gradients_in_low_precision_come_near_those_in_float64(dtype, by):
         assert difference < 2 * torch.finfo(dtype).eps * of_reference.grad.norm()
 
 
+def test_probabilities_too_small_for_float16_still_reach_the_gradients():
+    """Of a sampled class with probability 4e-8, which float16 rounds to 6e-8."""
+    context = torch.ones(4, 1, dtype=torch.float16, requires_grad=True)
+    embeddings = torch.tensor([[-17.0], [0.0]]).half().requires_grad_()
+    targets = torch.ones(4, dtype=torch.long)
+    loss, _ = sampled_nll(context, targets, embeddings, None, torch.zeros(1))
+    loss.backward(torch.tensor(2.0**20))  # as a loss scale would
+    probability = 1 / (1 + math.exp(17))
+    assert embeddings.grad[0].item() == pytest.approx(4 * 2.0**20 * probability, rel=1e-2)
+    expected = [[-17 * 2.0**20 * probability]] * 4
+    torch.testing.assert_close(context.grad, torch.tensor(expected).half(), rtol=1e-2, atol=0)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_no_positions_give_no_loss_and_gradients_of_zero(reduction):
+    context, embeddings = torch.randn(0, D), torch.randn(5, D, requires_grad=True)
+    none = torch.empty(0, dtype=torch.long)
+    loss, nll = sampled_nll(
+        context, none, embeddings, None, torch.zeros(5), smoothing=0.1, reduction=reduction
+    )
+    assert loss.shape == nll.shape == (() if reduction == "sum" else (0,))
+    loss.sum().backward()
+    assert not embeddings.grad.any()
+
+
 def test_no_table_of_positions_by_classes_is_ever_made():
     positions, classes = 600, 700
     context = torch.randn(positions, D, requires_grad=True)

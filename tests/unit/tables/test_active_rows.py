@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn as nn
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.active_rows import ActiveRows
 from fairseq_outlayers.tables.table import TableOwner, table_of
 
@@ -57,6 +58,16 @@ def move_to_meta(table):
     table._owner.weight = nn.Parameter(table.parameter.detach().to("meta"))
 
 
+def in_training(device=None):
+    """Rows after an update which the table has not got yet, and the table as it should be."""
+    rows = ActiveRows(make_table(V, D), MOST, device)
+    rows.activate(torch.tensor(STEPS[0]), None)
+    rows.parameter.data[: len(STEPS[0])] += 1
+    expected = start(V, D)
+    expected[STEPS[0]] += 1
+    return rows, expected
+
+
 def by_rows(make_optimizer, shape):
     rows = ActiveRows(make_table(*shape), MOST)
     parameter = rows.parameter
@@ -99,6 +110,76 @@ def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
     assert torch.equal(rows.parameter[STEPS[-1]], in_use)
     rows.show_rows()
     assert torch.equal(rows.view.rows(), in_use)
+
+
+def test_the_whole_table_has_the_updates_of_the_rows_in_use():
+    rows, expected = in_training()
+    assert rows.show_all(torch.tensor([2]), None)
+    assert rows.is_whole
+    assert torch.equal(rows.view.rows(), expected)
+    rows.show_rows()
+    assert not rows.is_whole
+    rows.parameter.data[0] += 1
+    rows.show_all(torch.tensor([2]), None)
+    expected[STEPS[0][0]] += 1
+    assert torch.equal(rows.view.rows(), expected)
+
+
+@pytest.mark.parametrize("whole_first", [False, True])
+def test_a_table_elsewhere_gives_the_rows_of_a_batch_and_any_other_by_id(whole_first):
+    rows, expected = in_training(torch.device("cpu"))
+    if whole_first:
+        rows.show_whole(None)
+    assert not rows.show_all(torch.tensor([7, 1]), None)
+    assert torch.equal(rows.parameter[:2], expected[[7, 1]])
+    assert rows.view.block_size == MOST
+    ids = torch.tensor([[11, 0], [5, 5]])
+    assert torch.equal(rows.view.rows(ids), expected[ids])
+    # Rows of a batch of validation are not those in training: nothing is put back from them.
+    rows.parameter.data.zero_()
+    rows.activate(torch.tensor([3]), None)
+    assert torch.equal(rows.table, expected)
+
+
+def test_a_batch_with_more_words_than_the_parameter_has_rows_is_refused():
+    rows, _ = in_training(torch.device("cpu"))
+    rows.show_some(torch.arange(MOST), None)
+    with pytest.raises(UserError, match=f"has {MOST + 1} distinct words on one side.* {MOST}: "):
+        rows.show_some(torch.arange(MOST + 1), None)
+
+
+def test_other_rows_after_the_whole_table_leave_the_table_as_it_was():
+    rows, expected = in_training()
+    rows.show_whole(None)
+    rows.activate(torch.tensor([3, 4]), None)
+    assert torch.equal(rows.view.rows(), expected[[3, 4]])
+    rows.parameter.data.fill_(9.0)
+    assert torch.equal(rows.table, expected)
+
+
+def test_rows_beyond_those_in_use_are_zero():
+    rows, _ = in_training()
+    rows.activate(torch.tensor([3]), None)
+    assert rows.parameter.shape == (MOST, D)
+    assert not rows.parameter[1:].any()
+
+
+def test_no_rows_are_in_use_after_deactivation():
+    rows, _ = in_training()
+    rows.deactivate()
+    assert not rows.parameter.any()
+    assert len(rows.view.rows()) == MOST
+    rows.put_back(None)
+    assert torch.equal(rows.table, start(V, D))
+
+
+def test_a_table_of_a_checkpoint_takes_the_place_of_one_that_is_shown():
+    rows, _ = in_training()
+    rows.show_whole(None)
+    rows.load(torch.ones(V, D, dtype=torch.float64))
+    assert len(rows.parameter) == MOST
+    rows.put_back(None)
+    assert torch.equal(rows.table, torch.ones(V, D, dtype=torch.float64))
 
 
 def test_rows_change_only_between_updates():
