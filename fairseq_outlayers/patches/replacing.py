@@ -1,5 +1,6 @@
 """Replace functions of fairseq, each patch exactly once."""
 
+import functools
 import inspect
 from typing import Any, Callable, Tuple
 
@@ -11,6 +12,8 @@ def replace_once(
     owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
     """Set ``owner.name`` to ``make(owner.name)``, unless this patch was applied before.
+
+    The replacement takes over the function's name, signature and docstring.
 
     Several patches may replace one function; the last one is the outermost.
 
@@ -24,6 +27,8 @@ def replace_once(
     if make in applied:
         return
     replacement = make(original)
+    updated = () if isinstance(original, type) else functools.WRAPPER_UPDATES
+    functools.update_wrapper(replacement, original, updated=updated)
     setattr(replacement, MARK, original)
     setattr(replacement, PATCHES, (*applied, make))
     is_static = isinstance(inspect.getattr_static(owner, name), staticmethod)

@@ -5,7 +5,6 @@ that changes only the function, such as ``--joint-activation`` or ``--leak-rate`
 weights that were trained for another function, silently.
 """
 
-import functools
 import logging
 from typing import Any, Callable, Dict, Tuple
 
@@ -25,7 +24,6 @@ def apply() -> None:
 
 
 def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
         loaded = stock(cfg, trainer, **passthrough_args)
         # Fine-tuning begins at 0 updates; other processes than the first have read no checkpoint.

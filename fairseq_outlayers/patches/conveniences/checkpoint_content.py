@@ -8,7 +8,6 @@ other shapes ends in a traceback in the first update (``FairseqOptimizer.load_st
 fairseq/optim/fairseq_optimizer.py, compares none).
 """
 
-import functools
 import inspect
 from typing import Any, Callable, Optional
 
@@ -43,7 +42,6 @@ def apply() -> None:
 
 
 def _with_known_parts(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         state = stock(path, *args, **kwargs)
         for part in _Built.parts:
@@ -70,7 +68,6 @@ def _option(options: Any, name: str) -> Any:
 def _usable(stock: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(stock)
 
-    @functools.wraps(stock)
     def load_model_ensemble_and_task(filenames: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(filenames, *args, **kwargs).arguments
         _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
@@ -103,7 +100,6 @@ def _refuse_nan(path: str, model: torch.nn.Module) -> None:
 
 
 def _fitting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return stock(self, state_dict, *args, **kwargs)
@@ -118,7 +114,6 @@ def _fitting(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_fitting_shapes(stock: Callable[..., Any]) -> Callable[..., Any]:
     # Last, because other sizes of a model or of partitions have lines of their own.
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
         result = stock(cfg, trainer, **passthrough_args)
         optimizer = getattr(getattr(trainer, "optimizer", None), "optimizer", None)

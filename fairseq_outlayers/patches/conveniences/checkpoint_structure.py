@@ -5,7 +5,6 @@
 What a model or an optimizer cannot use is reported by ``checkpoint_content.py``.
 """
 
-import functools
 import numbers
 import os
 from collections.abc import Mapping
@@ -26,7 +25,6 @@ def apply() -> None:
 
 
 def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         if os.path.isdir(path):
             raise UserError(f"{path}: is a folder; {REMEDY}, perhaps a file in it")

@@ -5,7 +5,6 @@ words are unknown, as with the other side's dictionary or a ``--thresholdsrc`` a
 The patch checks the first words of the first text of each side.
 """
 
-import functools
 import itertools
 from typing import Any, Callable, Iterator
 
@@ -24,7 +23,6 @@ def apply() -> None:
 
 
 def _known(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def _make_all(lang: Any, vocab: Any, args: Any) -> Any:
         texts = next(texts_of(args), [])
         path = next((text for text in texts if not lang or text.endswith(f".{lang}")), None)

@@ -4,7 +4,6 @@
 unknown. Our own readers drop it, too (``formats/text.py``).
 """
 
-import functools
 from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
@@ -19,7 +18,6 @@ def apply() -> None:
 
 
 def _without_mark(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def buffered_read(*args: Any, **kwargs: Any) -> Iterator[List[str]]:
         batches = stock(*args, **kwargs)
         for first in batches:

@@ -5,7 +5,6 @@
 checkpoint is a folder.
 """
 
-import functools
 import os
 from typing import Any, Callable, Optional
 
@@ -25,7 +24,6 @@ def apply() -> None:
 
 
 def _found(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
         last = os.path.join(cfg.save_dir, DEFAULT)
         if cfg.restore_file != DEFAULT:

@@ -8,7 +8,6 @@ name. It also checks values and data folders right after parsing.
 """
 
 import argparse
-import functools
 import re
 from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
@@ -36,7 +35,6 @@ def apply() -> None:
 
 
 def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def parse_args_and_arch(
         parser: argparse.ArgumentParser,
         input_args: Optional[List[str]] = None,
@@ -63,7 +61,6 @@ def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _explain_preprocessing(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def add_preprocess_args(parser: argparse.ArgumentParser) -> Any:
         _replace_error(parser, None)
         return stock(parser)

@@ -8,7 +8,6 @@ mark becomes part of the first word. The patch also checks ranges of fairseq's n
 """
 
 import codecs
-import functools
 import os
 from typing import Any, Callable, Iterator, List, Tuple
 
@@ -29,7 +28,6 @@ def apply() -> None:
 
 
 def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def step(*positional: Any, **named: Any) -> Any:
         args = named.get("args", positional[-1] if positional else None)
         if not getattr(args, CHECKED, False):

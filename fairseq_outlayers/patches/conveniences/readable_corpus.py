@@ -6,7 +6,6 @@ in a wrong translation or in a traceback at its end; ids beyond a dictionary tha
 in ``index out of range in self`` at the first such word.
 """
 
-import functools
 import os
 import struct
 from typing import Any, Callable, Iterator
@@ -31,7 +30,6 @@ def apply() -> None:
 
 
 def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_indexed_dataset(path: str, dictionary: Any = None, *args: Any, **kwargs: Any) -> Any:
         _check_files(path)
         try:

@@ -5,7 +5,6 @@ ends in a traceback that does not name the file. It accepts an empty file as a d
 special symbols, with which every word is unknown.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq.data import Dictionary
@@ -23,7 +22,6 @@ def apply() -> None:
 
 
 def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def add_from_file(self: Any, f: Any) -> Any:
         if not isinstance(f, str):
             return stock(self, f)

@@ -5,7 +5,6 @@ epoch. ``fairseq-interactive`` makes a data set of each ``--buffer-size`` lines,
 its input: about 1 KB per line. The patch caches only iterators of the task's splits.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq.tasks import FairseqTask
@@ -19,7 +18,6 @@ def apply() -> None:
 
 
 def _of_splits_only(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = stock(self, dataset, *args, **kwargs)
         if not any(dataset is split for split in self.datasets.values()):

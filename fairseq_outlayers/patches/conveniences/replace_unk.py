@@ -5,7 +5,6 @@ With a file, it uses an alignment that fairseq's search leaves empty, or with ``
 one of another type. The patch reports this before anything is translated.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq import utils
@@ -20,7 +19,6 @@ def apply() -> None:
 
 
 def _refuse(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_align_dict(replace_unk: Any) -> Any:
         if replace_unk is not None:
             raise UserError(

@@ -5,7 +5,6 @@ a file and PermissionError if the folder is read-only, and leaves its file ``dum
 full disk.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq import checkpoint_utils
@@ -20,7 +19,6 @@ def apply() -> None:
 
 
 def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def verify_checkpoint_directory(save_dir: str) -> Any:
         try:
             return stock(save_dir)

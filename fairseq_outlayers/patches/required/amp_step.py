@@ -9,7 +9,6 @@ scale-invariant, but its epsilon dominates small gradients.
 The patch steps the optimizer that was unscaled.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq.optim.amp_optimizer import AMPOptimizer
@@ -23,7 +22,6 @@ def apply() -> None:
 
 
 def _of_what_was_unscaled(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def step(self: Any) -> None:
         self.scaler.step(self.optimizer)
         self.scaler.update()

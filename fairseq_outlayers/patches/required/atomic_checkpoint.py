@@ -18,7 +18,6 @@ Remote paths and ``--write-checkpoints-asynchronously`` are written as in stock 
 """
 
 import contextlib
-import functools
 import os
 import re
 import shutil
@@ -47,7 +46,6 @@ def apply() -> None:
 
 
 def _atomic_copy(stock: Callable[..., bool]) -> Callable[..., bool]:
-    @functools.wraps(stock)
     def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         if any(PathManager.path_requires_pathmanager(path) for path in (src_path, dst_path)):
             return stock(src_path, dst_path, overwrite)
@@ -67,7 +65,6 @@ def _atomic_copy(stock: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _atomic_save(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
         if async_write or PathManager.path_requires_pathmanager(filename):
             _separate_from_links(filename)

@@ -11,7 +11,6 @@ The options of the last opened checkpoint are stored, so that errors can name th
 """
 
 import ast
-import functools
 from argparse import Namespace
 from typing import Any, Callable, Iterator, Optional, Tuple
 
@@ -74,7 +73,6 @@ def _option(name: str) -> str:
 
 
 def _with_its_path_known(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         _Opened.path, _Opened.options = str(path), None
         return stock(path, *args, **kwargs)
@@ -83,7 +81,6 @@ def _with_its_path_known(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def convert_namespace_to_omegaconf(args: Any) -> Any:
         _refuse_interpolations(args)
         return stock(args)

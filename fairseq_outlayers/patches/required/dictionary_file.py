@@ -9,25 +9,21 @@ read one by one, and a byte order mark is no part of the first word, as in our o
 (``formats/text.py``).
 """
 
-import functools
 from typing import Any, Callable, Iterable, Iterator
 
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.formats.dictionary import FILE_ATTRIBUTE
 from fairseq_outlayers.formats.text import BOM
-from fairseq_outlayers.patches.replacing import MARK
+from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
     """Wrap ``add_from_file``, which ``load`` also uses."""
-    stock = Dictionary.add_from_file
-    if not hasattr(stock, MARK):
-        Dictionary.add_from_file = _remember(stock)
+    replace_once(Dictionary, "add_from_file", _remember)
 
 
 def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def add_from_file(self: Any, f: Any) -> Any:
         if isinstance(f, str):
             setattr(self, FILE_ATTRIBUTE, f)
@@ -35,7 +31,6 @@ def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
             f = _LineByLine(f)
         return stock(self, f)
 
-    setattr(add_from_file, MARK, stock)
     return add_from_file
 
 

@@ -16,7 +16,6 @@ sets use this function; ``fairseq-interactive`` and ``fairseq-eval-lm`` request 
 which drops nothing. Batches of fixed shapes (TPUs) are not changed.
 """
 
-import functools
 from typing import Any, Callable, Iterable, List
 
 import numpy as np
@@ -31,7 +30,6 @@ def apply() -> None:
 
 
 def _keep_tail(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def batch_by_size(indices: Iterable[int], *args: Any, **kwargs: Any) -> List[np.ndarray]:
         if not isinstance(indices, np.ndarray):
             indices = np.fromiter(indices, dtype=np.int64, count=-1)

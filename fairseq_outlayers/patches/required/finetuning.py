@@ -6,7 +6,6 @@ or other dictionaries (:mod:`fairseq_outlayers.checkpoints.finetuning`); the log
 loaded, mapped, new and not used.
 """
 
-import functools
 import logging
 import os
 from typing import Any, Callable
@@ -31,7 +30,6 @@ def apply() -> None:
 
 
 def _noting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
         if not _begins(cfg, trainer):
             return stock(cfg, trainer, **passthrough)
@@ -58,7 +56,6 @@ def _begins(cfg: Any, trainer: Any) -> bool:
 
 
 def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         state = stock(path, *args, **kwargs)
         if _Begun.trainer is None or path != _Begun.path:

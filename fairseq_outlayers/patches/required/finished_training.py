@@ -7,7 +7,6 @@ time, and its model differs from that of one uninterrupted run.
 The patch sets a number of epochs at which the training loop is not entered.
 """
 
-import functools
 import logging
 from typing import Any, Callable, Tuple
 
@@ -24,7 +23,6 @@ def apply() -> None:
 
 
 def _ending(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
         extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
         limits, updates = trainer.cfg.optimization, trainer.get_num_updates()

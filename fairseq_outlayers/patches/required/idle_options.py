@@ -6,7 +6,6 @@ Such options of output layers, samplers, compositions and source embeddings are 
 these options to their defaults.
 """
 
-import functools
 from typing import Any, Callable, Dict
 
 from fairseq import checkpoint_utils
@@ -20,7 +19,6 @@ def apply() -> None:
 
 
 def _reset_idle_options(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def _upgrade_state_dict(state: Dict[str, Any]) -> Dict[str, Any]:
         # Imported here, because patches are applied before other parts are imported.
         from fairseq_outlayers.options import reset_idle_options

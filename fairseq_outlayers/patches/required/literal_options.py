@@ -13,7 +13,6 @@ refused.
 Modules of a ``--user-dir``, such as fairseq's ``examples/``, are not changed.
 """
 
-import functools
 import itertools
 import shlex
 import sys
@@ -71,7 +70,6 @@ def _source_of(text: Any) -> str:
 
 
 def _with_a_plain_path(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def build_index(self: Any, path: str) -> Any:
         if shlex.quote(str(path)) != str(path):
             raise UserError(

@@ -9,7 +9,6 @@ At exit, the patch stops the thread after its current batch and waits for it.
 """
 
 import atexit
-import functools
 import queue
 import time
 import weakref
@@ -30,7 +29,6 @@ def apply() -> None:
 
 
 def _remembered(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def _create_consumer(self: Any) -> None:
         stock(self)
         if not _consumers:

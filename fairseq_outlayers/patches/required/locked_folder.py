@@ -10,7 +10,6 @@ earlier one, if only ``checkpoint_last.pt`` is missing (``load_checkpoint`` in
 fairseq/checkpoint_utils.py). The patch refuses that.
 """
 
-import functools
 import os
 from typing import Any, Callable, List
 
@@ -32,7 +31,6 @@ def apply() -> None:
 
 
 def _with_lock(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
         if _saves_locally(cfg.checkpoint) and utils.is_master(cfg.distributed_training):
             folder_lock.acquire(cfg.checkpoint.save_dir)
@@ -52,7 +50,6 @@ def _saves_locally(options: Any) -> bool:
 
 
 def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
         if _saves_locally(cfg) and cfg.restore_file == LAST:
             suffix = trainer.checkpoint_suffix

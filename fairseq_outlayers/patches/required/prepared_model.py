@@ -13,7 +13,6 @@ fairseq does not tell a criterion which update a batch belongs to. ``follow_upda
 the criterion, if it exists, receives the trainer's function for that.
 """
 
-import functools
 from typing import Any, Callable
 
 from fairseq.optim import OPTIMIZER_REGISTRY
@@ -28,7 +27,6 @@ def apply() -> None:
 
 
 def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def __init__(self: Any, cfg: Any, task: Any, model: Any, *others: Any, **named: Any) -> None:
         if hasattr(model, "prepare_training"):
             model.prepare_training(cfg)

@@ -14,7 +14,6 @@ replaces it.
 """
 
 import atexit
-import functools
 import os
 import re
 import socket
@@ -159,7 +158,6 @@ def lost_rank(error: BaseException) -> Optional[str]:
 
 
 def _watched(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
         _start(cfg.distributed_training)
         stock(self, cfg, *others, **named)
@@ -181,7 +179,6 @@ def _start(options: Any) -> None:
 
 
 def _without_timer(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock, updated=())
     def wrapper(module: Any, timeout: int, *_: Any, **__: Any) -> Any:
         return module
 

@@ -10,7 +10,6 @@ the placeholder, which contains a number, while fairseq receives. So processes e
 checkpoint may contain (see ``safe_checkpoints``).
 """
 
-import functools
 from typing import Any, Callable
 
 import torch
@@ -27,7 +26,6 @@ def apply() -> None:
 
 
 def _with_plain_options(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def split_tensors_from_obj(obj: Any, tensors: Any) -> Any:
         if OmegaConf.is_config(obj):
             obj = OmegaConf.to_container(obj)
@@ -37,7 +35,6 @@ def _with_plain_options(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_placeholder_allowed(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def broadcast_object_slow(*args: Any, **kwargs: Any) -> Any:
         with torch.serialization.safe_globals([utils._TensorPlaceholder]):
             return stock(*args, **kwargs)

@@ -12,7 +12,6 @@ fairseq rebuilds in every epoch (``--update-epoch-batch-itr``, sharded data, cha
 resume correctly without it.
 """
 
-import functools
 import inspect
 from typing import Any, Callable
 
@@ -29,7 +28,6 @@ def apply() -> None:
 def _as_in_the_first_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(stock)
 
-    @functools.wraps(stock)
     def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         call = signature.bind(self, dataset, *args, **kwargs)
         call.apply_defaults()

@@ -8,7 +8,6 @@ learning rate is not halved, for example, as it would be in an uninterrupted run
 The patch passes the loss in the checkpoint to the schedule, with the number of its epoch.
 """
 
-import functools
 from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
@@ -22,7 +21,6 @@ def apply() -> None:
 
 
 def _with_step(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
         extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
         loss = None if extra_state is None else extra_state.get("val_loss")

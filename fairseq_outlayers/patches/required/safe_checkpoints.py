@@ -18,7 +18,6 @@ named in a warning. To load a trusted file with other types, allow only these, w
 """
 
 import argparse
-import functools
 import logging
 import os
 import pickle
@@ -60,7 +59,6 @@ def safe_globals() -> List[Any]:
 
 
 def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
         _warn_if_told_to_run_code(path)
         try:

@@ -7,7 +7,6 @@ sentences are silently left out in that epoch, and others repeated. The patch sa
 the batches and compares it.
 """
 
-import functools
 import zlib
 from typing import Any, Callable, Dict, Optional
 
@@ -28,7 +27,6 @@ def apply() -> None:
 
 
 def _with_checksum(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def state_dict(self: Any) -> Dict[str, Any]:
         state = stock(self)
         if state["iterations_in_epoch"] > 0:
@@ -40,7 +38,6 @@ def _with_checksum(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_state_dict(self: Any, state_dict: Dict[str, Any]) -> None:
         known, done = state_dict.get(KEY), state_dict.get("iterations_in_epoch", 0)
         if known is not None and done > 0:

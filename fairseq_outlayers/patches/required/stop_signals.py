@@ -14,7 +14,6 @@ several GPUs without torchrun, signal the processes, not the command that spawne
 """
 
 import copy
-import functools
 import sys
 from typing import Any, Callable, NoReturn
 
@@ -41,7 +40,6 @@ def apply() -> None:
 
 
 def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
         signals.listen(several_processes=self.data_parallel_world_size > 1)
         iterator = stock(self, *args, **kwargs)
@@ -52,7 +50,6 @@ def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_votes(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def aggregate(self: Any, outputs: Any, *sums: Any, ignore: bool = False) -> Any:
         vote = signals.received() or 0  # the sum over processes tells whether any received one
         outputs, sums = stock(self, outputs, *sums, float(vote), ignore=ignore)
@@ -63,7 +60,6 @@ def _with_votes(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
         earlier = getattr(self, VOTES, 0)
         result = stock(self, *args, **kwargs)
@@ -84,7 +80,6 @@ def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _saving_first(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def valid_step(self: Any, *args: Any, **kwargs: Any) -> Any:
         iterator, updates = getattr(self, ITERATOR, None), self.get_num_updates()
         # Other processes may not have received the signal, and sharded states need all of them.
@@ -112,7 +107,6 @@ def _fairseq_acts_now(trainer: Any) -> bool:
 
 
 def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any) -> Any:
         if not getattr(trainer, LEAVING, False):
             return stock(cfg, trainer, epoch_itr, val_loss)

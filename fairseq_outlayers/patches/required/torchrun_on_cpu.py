@@ -13,7 +13,6 @@ device for a model on a CPU. It patches ``call_main``, which runs after ``--user
 imports ``common.user_dir`` later, too late for the first part.
 """
 
-import functools
 import importlib.util
 import os
 from typing import Any, Callable
@@ -37,7 +36,6 @@ def apply() -> None:
 
 
 def _with_processes_joined(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def call_main(cfg: Any, main: Any, **kwargs: Any) -> Any:
         _require_fairscale(cfg.distributed_training.ddp_backend)
         on_cpu = cfg.common.cpu or not torch.cuda.is_available()
@@ -102,7 +100,6 @@ def _require_somebody_to_start(options: Any) -> None:
 
 
 def _without_device_on_cpu(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock, updated=())
     def wrap(module: Any, *args: Any, **kwargs: Any) -> Any:
         if all(parameter.device.type == "cpu" for parameter in module.parameters()):
             kwargs.update(device_ids=None, output_device=None)

@@ -6,7 +6,6 @@ verifies them before ``load_checkpoint_to_cpu`` and ``load_ema_from_checkpoint``
 (fairseq/checkpoint_utils.py) read a file.
 """
 
-import functools
 import os
 from typing import Any, Callable
 
@@ -23,7 +22,6 @@ def apply() -> None:
 
 
 def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock)
     def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
         if os.path.isfile(path):  # otherwise it is remote, or stock reports that it is missing
             require_whole(path)
