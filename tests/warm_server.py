@@ -111,6 +111,9 @@ def serve(path: str) -> None:
         logging.root.removeHandler(handler)
     logging.root.setLevel(logging.WARNING)
     assert "fairseq_outlayers" not in sys.modules
+    if sys.dont_write_bytecode:  # every fork would compile this package
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.path.dirname(path)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
