@@ -7,8 +7,8 @@ commands print them; no model sees them.
 """
 
 import logging
-import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
@@ -16,6 +16,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, refuse_idle
+from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,6 @@ def lower_case(word: str, translations: Mapping[str, str]) -> str:
     return dictionary(word, translations) if word[:1].islower() else word
 
 
-MAKE_THE_TABLE = "make it with data_prep/build_lexicon.py"
 GIVE_THE_TEXT = "give the text that was binarized"
 
 HEURISTICS: Dict[str, Callable[[str, Mapping[str, str]], str]] = {
@@ -204,23 +204,14 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
     Raises:
         UserError: if a line is not ``SOURCE TARGET LN(P)``.
     """
-    best: Dict[str, tuple[float, str]] = {}
-    for number, columns in enumerate(lines(path) if path else [], start=1):
-        try:
-            source, target, logarithm = columns
-            score = float(logarithm)
-            if not -math.inf < score <= 0:
-                raise ValueError(logarithm)
-        except ValueError:
-            raise UserError(
-                f"--unk-dictionary {path}:{number}: {' '.join(columns)!r} is not SOURCE TARGET "
-                f"LN(P), the logarithm of a probability: {MAKE_THE_TABLE}"
-            ) from None
-        if source not in best or score > best[source][0]:
-            best[source] = score, target
-    if path and not best:
-        raise UserError(f"--unk-dictionary {path}: no entries: {MAKE_THE_TABLE}")
-    return {source: target for source, (_, target) in best.items()}
+    if not path:
+        return {}
+    try:
+        best = read_table(Path(path), "fast_align").best(1)
+    except UserError as error:
+        raise UserError(f"--unk-dictionary {error} (made by data_prep/build_lexicon.py)") from None
+    pairs = zip(best.sources.tolist(), best.targets.tolist(), strict=True)
+    return {best.source_words[source]: best.target_words[target] for source, target in pairs}
 
 
 def encode_new_words(dictionary: Any, line: str) -> Tensor:

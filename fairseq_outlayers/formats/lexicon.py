@@ -83,6 +83,8 @@ def read_table(path: Path, table_format: str) -> Lexicon:
 
 def _fast_align(columns: list[str]) -> tuple[str, str, float]:
     source, target, logarithm = columns
+    if not math.isfinite(float(logarithm)):
+        raise ValueError(logarithm)
     return source, target, math.exp(float(logarithm))
 
 

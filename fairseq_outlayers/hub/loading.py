@@ -116,7 +116,7 @@ def load(
         )
     check_dictionaries(paths[0], config, is_translation)
     if candidates is not None:
-        options = {"candidate_frequent": FREQUENT, "candidates": str(candidates), **options}
+        options = {"candidates": str(candidates), "candidate_frequent": FREQUENT, **options}
     if is_translation:
         _set_decoding(config, options)
     elif options:
@@ -196,8 +196,7 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
                 if not is_dataclass(value) and not str(value).startswith("${"):
                     config.task[option.name] = value
         config.task._name = "translation_outlayers"
-        # No validation and no partitions here.
-        config.task.eval_bleu = False
+        config.task.eval_bleu = False  # of validation: it would need a generator of its own
         for name in known:
             config.task[name] = options.get(name, getattr(defaults, name))
 

@@ -66,10 +66,11 @@ def test_draws_repeat_with_their_seed_and_leave_the_generator_alone(language_che
     assert any(other != first for other in others)
 
 
-def test_options_of_translation_are_refused(tmp_path):
+@pytest.mark.parametrize("option", [{"unk_replacement": "copy"}, {"candidates": "lists.npz"}])
+def test_options_of_translation_are_refused_by_their_name(option, tmp_path):
     path = save_checkpoint(tmp_path, "subword_lm")
-    with pytest.raises(UserError, match=r"unk_replacement: .*--task subword_language_modeling"):
-        load(path, unk_replacement="copy")
+    with pytest.raises(UserError, match=f"^{next(iter(option))}: .*--task subword_language_model"):
+        load(path, **option)
 
 
 def test_nothing_to_add_is_refused(tmp_path):
