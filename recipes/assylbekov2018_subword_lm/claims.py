@@ -168,8 +168,10 @@ def against_words(runs: Runs) -> Iterator[Compared]:
         if found:
             ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
             saved = Estimate(*ends, found.seeds)
+            values, _ = runs.perplexities([arm, f"{data}.word_re"])
             yield Compared(f"{figures.language(data)}: {figures.plain(model)}", "Word (RE)",
-                           "% of the perplexity saved", saved, margin=1.0, form="+.1f")  # fmt: skip
+                           "% of the perplexity saved", saved, margin=1.0, form="+.1f",
+                           values=(values[0][0].item(), values[1][0].item()))  # fmt: skip
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:

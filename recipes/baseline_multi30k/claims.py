@@ -59,10 +59,9 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
     rows = sorted(chart_parts.bleu_rows(view, LABELS), key=lambda row: -row.value)
     title = f"Best: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
     below = chart_parts.note(view, list(LABELS))
-    compared = []
-    for one, other in PAIRS:
-        if one in view and other in view and (found := view.difference({one: 1, other: -1})):
-            compared.append(Compared(LABELS[one], LABELS[other], "BLEU", found))
+    pairs = [(one, other) for one, other in PAIRS if one in view and other in view]
+    found = [Compared.in_bleu(view, *pair, (LABELS[pair[0]], LABELS[pair[1]])) for pair in pairs]
+    compared = [one for one in found if one]
     return Findings(
         recipe.title,
         claims_of(view),

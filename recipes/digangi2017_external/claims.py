@@ -141,10 +141,9 @@ def against_baseline(arms: Arms) -> Iterator[Compared]:
     for size in arms.sizes:
         name, base = arms.name("mix_sum", size), arms.name("baseline", size)
         if name in arms.runs and base in arms.runs:
-            found = arms.runs.difference({name: 1, base: -1})
-            if found:
-                words = f"{figures.in_words('mix_sum')}, {size} pairs"
-                yield Compared(words, figures.in_words("baseline"), "BLEU", found)
+            words = f"{figures.in_words('mix_sum')}, {size} pairs", figures.in_words("baseline")
+            if found := Compared.in_bleu(arms.runs, name, base, words):
+                yield found
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

@@ -166,9 +166,9 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
 def against_trained(runs: Runs) -> Iterator[Compared]:
     """Frozen models compared with the trained one."""
     for arm in LEARNED[:2]:
-        found = runs.difference({arm: 1, "rnmt_plus": -1})
-        if found:
-            yield Compared(figures.PLAIN[arm], "the same layers trained", "BLEU", found)
+        words = figures.PLAIN[arm], "the same layers trained"
+        if found := Compared.in_bleu(runs, arm, "rnmt_plus", words):
+            yield found
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:

@@ -218,16 +218,17 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
 def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     """All words against the short list, as used in practice; then ways to train on all words."""
     base = "shortlist.unk2" if "shortlist.unk2" in runs else "shortlist"
+    pairs = []
     for model in ("lv_corrected", "lv_reshuffle", "lv", "full"):
-        name = next((n for n in (f"{model}.{chosen}.unk2", f"{model}.{chosen}") if n in runs), "")
-        found = runs.difference({name: 1, base: -1}) if name else None
-        if found:
-            yield Compared(figures.plain(name), figures.plain(base), "BLEU", found)
-    pairs = [("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
+        names = (f"{model}.{chosen}.unk2", f"{model}.{chosen}")
+        pairs += [(name, base) for name in names if name in runs][:1]
+    pairs += [("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
     pairs += [(model, "full") for model in ("lv_corrected", "sampled_log_uniform")]
     for one, other in pairs:
-        if one in runs and other in runs and (found := runs.difference({one: 1, other: -1})):
-            yield Compared(figures.plain(one), figures.plain(other), "BLEU", found)
+        if one in runs and other in runs:
+            words = figures.plain(one), figures.plain(other)
+            if found := Compared.in_bleu(runs, one, other, words):
+                yield found
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

@@ -248,13 +248,14 @@ def against_free_vectors(arms: Arms) -> Iterator[Compared]:
     for direction in arms.directions:
         base = arms.name("nmt", direction)
         for name in (arms.chosen_joint(direction), arms.name("tied", direction)):
-            found = arms.runs.difference({name: 1, base: -1}) if name in arms.runs else None
-            if found and base in arms.runs:
+            if name in arms.runs and base in arms.runs:
                 words = f"{figures.in_words(direction)}: {figures.plain(name.split('.')[2])}"
                 part = at_least(arms.runs, name, base)
                 _, _, more = part.numbers.partition("; ")
-                yield Compared(words, figures.plain("nmt"), "BLEU", found, judged=part.verdict,
-                               more=f"; {more}" if more else "")  # fmt: skip
+                facts = {"judged": part.verdict, "more": f"; {more}" if more else ""}
+                names = words, figures.plain("nmt")
+                if found := Compared.in_bleu(arms.runs, name, base, names, **facts):
+                    yield found
 
 
 def advice(arms: Arms) -> list[str]:

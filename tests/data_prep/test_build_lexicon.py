@@ -96,7 +96,9 @@ def test_tables_of_fast_align_and_moses_hold_the_same_without_the_empty_word(tmp
     assert lex == {("a", "x"): 0.75, ("a", "y"): 0.25}
 
 
-@pytest.mark.parametrize("line", ["a x", "a x 1.5", "a x 900", "a x nan", "a x -inf", "a b c d", ""])
+@pytest.mark.parametrize(
+    "line", ["a x", "a x 1.5", "a x 900", "a x nan", "a x -inf", "a b c d", ""]
+)
 def test_a_line_that_is_no_entry_is_refused(line, tmp_path):
     (tmp_path / "table").write_text(f"a\ty\t-1\n{line}\n")
     with pytest.raises(UserError, match=r"table:2: .* not a line of a fast_align table"):

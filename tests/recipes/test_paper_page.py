@@ -19,7 +19,9 @@ CLAIMS = [
                                  Part("a ≥ c", NOT_RUN, "missing: c, d.k1")]),
     Claim(2, "nobody has run this", [Part("x", NOT_RUN, "missing: y")] * 10),
 ]  # fmt: skip
-BETTER = summary.Compared("joint", "free vectors", "BLEU", Estimate(1.5, 1.0, 2.0, 3))
+BETTER = summary.Compared(
+    "joint", "free vectors", "BLEU", Estimate(1.5, 1.0, 2.0, 3), values=(41.5, 40.0)
+)
 ONE_SEED = summary.Compared("tied", "free vectors", "BLEU", Estimate(9.0, 8.0, 9.5, 1))
 FOUND = Findings(
     "Claims of a paper", CLAIMS, paper="It says so.", why=["Small data."],
@@ -108,15 +110,17 @@ def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
         text.partition(summary.begin(part))[2].partition(summary.end(part))[0]
         for part in ("summary", "main table")
     )
-    row = "| Paper one | joint | free vectors | +1.50 [+1.00, +2.00] BLEU | 3 | better |"
-    assert row in whole
-    assert row in main
-    assert whole.count("| Paper ") == 3
-    assert main.count("| Paper ") == 2  # the main row of each
-    assert "- **Paper two**: Use it." in text
+    row = "| joint: 41.5 | free vectors: 40.0 | +1.50 [+1.00, +2.00] BLEU | 3 | better |"
+    assert f"| [Paper one](one/README.md) {row}" in whole
+    assert f"| [Paper one](one/README.md) {row}" in main
+    assert "| [Paper two](two/README.md) | tied | free vectors | +9.00" in main  # of unknown values
+    assert whole.count("| [Paper ") == 3
+    assert main.count("| [Paper ") == 2  # the main row of each
+    assert "- **[Paper two](two/README.md)**: Use it." in text
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
+    main = main.replace("](", "](results/")  # links from there
     assert (tmp_path / "README.md").read_text() == (
         f"a\n{summary.begin('main table')}{main}{summary.end('main table')}\nb\n"
     )

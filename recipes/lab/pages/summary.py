@@ -10,6 +10,7 @@ from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
 from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate
 
@@ -25,6 +26,7 @@ class Compared:
     Attributes:
         measure: unit of the difference, such as "BLEU".
         found: the difference; larger is better.
+        values: what the method and the baseline reach, if known.
         judged: the verdict of `claims`, if it depends on more than this difference.
         more: further numbers of that verdict.
     """
@@ -37,6 +39,26 @@ class Compared:
     form: str = "+.2f"
     judged: str = ""
     more: str = ""
+    values: tuple[float, float] | None = None
+
+    @classmethod
+    def in_bleu(
+        cls, runs: Runs, one: str, other: str, words: tuple[str, str], **more: str
+    ) -> "Compared | None":
+        """Two arms by BLEU; None without seeds of one schedule that both have.
+
+        Args:
+            words: what the arms are called.
+            more: ``judged`` and ``more``.
+        """
+        found = runs.difference({one: 1, other: -1})
+        if found is None:
+            return None
+        first = runs.estimate([one, other], lambda score: score(one))
+        second = runs.estimate([one, other], lambda score: score(other))
+        assert first
+        assert second
+        return cls(*words, "BLEU", found, values=(first.value, second.value), **more)
 
     @property
     def verdict(self) -> str:
@@ -52,8 +74,10 @@ class Compared:
 
     def cells(self, paper: str) -> tuple[str, ...]:
         """One row of the table."""
-        seeds = str(self.found.seeds)
-        return paper, self.method, self.against, self.numbers, seeds, self.verdict
+        names = [self.method, self.against]
+        if self.values:
+            names = [f"{name}: {value:.1f}" for name, value in zip(names, self.values, strict=True)]
+        return paper, *names, self.numbers, str(self.found.seeds), self.verdict
 
     def sentence(self) -> str:
         """The same as a sentence."""
@@ -73,21 +97,27 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
     scoring.write_json(folder / FILE, facts)
     for above in (folder.parent, folder.parent.parent):  # results/ and the checkout
         if (above / "README.md").exists():
-            renew(above / "README.md", tables(folder.parent))
+            renew(above / "README.md", tables(folder.parent, above))
     return folder / FILE
 
 
-def tables(results: Path) -> dict[str, list[str]]:
-    """Generated parts by name, from all summaries."""
-    papers = [json.loads(path.read_text(encoding="utf-8")) for path in _summaries(results)]
+def tables(results: Path, page: Path) -> dict[str, list[str]]:
+    """Generated parts by name, from all summaries, with links for a page in a folder."""
+    papers = [_linked(path, page) for path in sorted(results.glob(f"*/{FILE}"))]
     rows = [row["cells"] for paper in papers for row in paper["rows"]]
     first = [paper["rows"][0]["cells"] for paper in papers if paper["rows"]]
     advice = [f"- **{paper['paper']}**: {line}" for paper in papers for line in paper["advice"]]
     return {"summary": _table(rows), "main table": _table(first), "advice": advice}
 
 
-def _summaries(results: Path) -> list[Path]:
-    return sorted(results.glob(f"*/{FILE}"))
+def _linked(path: Path, page: Path) -> dict:
+    """A summary whose paper is a link to its page."""
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    address = path.with_name("README.md").relative_to(page).as_posix()
+    facts["paper"] = f"[{facts['paper']}]({address})"
+    for row in facts["rows"]:
+        row["cells"][0] = facts["paper"]
+    return facts
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -138,7 +138,9 @@ def test_options_that_do_not_fit_are_refused(options, message, make_task):
 
 def test_a_dictionary_that_is_no_table_is_named_with_its_line(tmp_path):
     (tmp_path / "table").write_text("a b -1\nhaus house\n")
-    with pytest.raises(UserError, match="table:2: 'haus house' is not a line of a fast_align table"):
+    with pytest.raises(
+        UserError, match="table:2: 'haus house' is not a line of a fast_align table"
+    ):
         read_translations(str(tmp_path / "table"))
 
 
@@ -190,7 +192,9 @@ def test_a_byte_order_mark_belongs_to_no_word(dictionaries, tmp_path):
 @pytest.mark.parametrize("logarithm", ["nan", "inf", "-inf", "0.1"])
 def test_what_is_no_logarithm_of_a_probability_is_refused(logarithm, tmp_path):
     (tmp_path / "table").write_text(f"a b -1\nhaus house {logarithm}\n")
-    with pytest.raises(UserError, match=f"table:2: 'haus house {logarithm}' is not a line of a fast_align table"):
+    with pytest.raises(
+        UserError, match=f"table:2: 'haus house {logarithm}' is not a line of a fast_align table"
+    ):
         read_translations(str(tmp_path / "table"))
 
 
