@@ -65,7 +65,7 @@ class DiGangi2017(Recipe):
         "MAX_TOKENS": ("", "tokens per batch (1000)"),
         "DIM": ("", "width of the models (128)"),
         "DROPOUT": ("", "(0.3)"),
-        "LR": ("", "learning rate of all arms; chosen for the baseline by 05_tune.sh"),
+        "LR": ("", "learning rate of all arms (default: by arm and size, chosen by 05_tune.sh)"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "CLIP": ("1", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
