@@ -135,6 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     inputs = [options.source, options.target, options.alignments, options.table]
     given = [path for path in inputs if path is not None]
     lexicon = build(options).best(options.per_word)
+    if not lexicon.probabilities.any():
+        raise UserError("no source word has a translation: are the texts empty?")
     with write_together([options.output], given) as outputs:
         lexicon.write(outputs[0])
     print(

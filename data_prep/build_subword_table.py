@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from lib.common import CommandParser, positive_int, progress, run
+from lib.common import CommandParser, positive_int, progress, refuse_idle, run
 from lib.word_units import UNITS, Cutter
 
 from fairseq_outlayers.errors import UserError
@@ -107,6 +107,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--seed", type=positive_int, default=1, metavar="N", help="seed of Morfessor (default: 1)"
     )
     options = parser.parse_args(arguments)
+    refuse_idle(options, options.units == "syllables", "unless --units syllables", "language")
     if options.segmentations and options.units != "morphs":
         parser.error(f"--segmentations needs --units morphs, not {options.units}")
     return options

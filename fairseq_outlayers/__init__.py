@@ -2,8 +2,8 @@
 
 Importing the package registers all its parts and patches fairseq (``patches/``). Without fairseq,
 ``losses``, ``samplers``, ``output_layers``, ``compositions``, ``source_embeddings``, ``tables`` and
-``optim.row_adam`` can still be imported (docs/without_fairseq.md). The scripts of ``data_prep/`` import ``formats`` only, and
-register nothing: they need neither fairseq nor PyTorch.
+``optim.row_adam`` can still be imported (docs/without_fairseq.md). The scripts of ``data_prep/``
+import ``formats`` only, and register nothing: they need neither fairseq nor PyTorch.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Arguments, one-line errors and progress of the commands."""
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -30,6 +31,9 @@ def run(main: Callable[[], None]) -> None:
     SIGTERM becomes ``SystemExit``, so that temporary files are removed as after other errors.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # words that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         main()
         return

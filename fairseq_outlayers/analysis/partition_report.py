@@ -1,6 +1,8 @@
 """How a corpus is divided into partitions, before training."""
 
+import os
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,22 +63,23 @@ def _row(title: str, numbers: np.ndarray) -> str:
 
 def _load(options: Any) -> Any:
     """The binarized training data and its dictionaries."""
+    folder = Path(str(options.data).split(os.pathsep)[0])  # as fairseq's first epoch
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
-        source, target = data_utils.infer_language_pair(str(options.data))
+        source, target = data_utils.infer_language_pair(str(folder))
     if source is None or target is None:
         raise UserError(
-            f"{options.data}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "
+            f"{folder}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "
             "languages by --source-lang and --target-lang"
         )
     pairs, dictionaries = SimpleNamespace(), {}
     sides = {"source": (source, "src"), "target": (target, "tgt")}
     for side, (language, short) in sides.items():
-        path = options.data / f"dict.{language}.txt"
+        path = folder / f"dict.{language}.txt"
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         dictionaries[side] = Dictionary.load(str(path))
-        prefix = options.data / f"train.{source}-{target}.{language}"
+        prefix = folder / f"train.{source}-{target}.{language}"
         text = data_utils.load_indexed_dataset(str(prefix), dictionaries[side])
         if text is None:
             raise UserError(f"{prefix}: no binarized text")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.free_space import leaves
-from fairseq_outlayers.checkpoints.integrity import require_whole
+from fairseq_outlayers.checkpoints.integrity import require_file, require_whole
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
 
@@ -43,8 +43,7 @@ def checkpoint_report(path: Path) -> str:
 
 
 def _load(path: Path) -> Dict[str, Any]:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
+    require_file(path)
     require_whole(str(path))
     try:
         checkpoint = torch.load(path, map_location="cpu")

@@ -10,6 +10,7 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.integrity import require_file
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import is_padding_word
@@ -69,8 +70,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     Raises:
         UserError: if either is missing, or the model is not of this package.
     """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such checkpoint")
+    require_file(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
     folder = str(task_options(state)["data"]).split(os.pathsep)[0]
     if not any(Path(folder).glob("dict*.txt")):

@@ -41,17 +41,23 @@ def add_words(
         vectors: a row of input embeddings for each word, ``(number of words, d)``.
         bias: of the new classes; by default the mean of the known words' biases.
     Raises:
-        UserError: if the output layer has other parameters for each class, a word is known, or the
-            bias is not a finite number of the model's precision.
+        UserError: if the output layer has other parameters for each class, a word is known or not
+            one word, or a vector or the bias is not finite in the model's precision.
     """
     layer, embedding = extensible(trained), trained.input_embeddings
     dictionary = trained.task.target_dictionary
+    if isinstance(words, str):
+        raise UserError(f"words={words!r}: must be a list of words")
     for number, word in enumerate(words):
+        if word.split() != [word]:
+            raise UserError(f"{word!r} is not one word")
         if word in dictionary or word in words[:number]:
             raise UserError(f"{word!r} is in the target dictionary already, or given twice")
     expected = (len(words), embedding.embedding_dim)
     if tuple(vectors.shape) != expected:
         raise ValueError(f"vectors of shape {tuple(vectors.shape)}; expected {expected}")
+    if not vectors.isfinite().all():
+        raise UserError("the vectors of the new words must be finite")
     biases = layer.class_bias(real_words(dictionary))
     if biases is not None:
         known = biases.mean() if bias is None else torch.tensor(bias, dtype=biases.dtype)

@@ -1,9 +1,8 @@
 """Print the effective capacity and the parameters of output layers."""
 
 import argparse
-from typing import Callable
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, between
 from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.ranges import DEEPEST, WIDEST
 
@@ -11,19 +10,8 @@ FEWEST_CLASSES = 5  # fairseq's four special symbols and a word
 MOST_CLASSES = 10_000_000
 
 
-def _between(smallest: int, largest: int) -> Callable[[str], int]:
-    def whole_number(text: str) -> int:
-        if not text.isdecimal() or len(text) > 20 or int(text) < smallest:
-            raise argparse.ArgumentTypeError(f"{text}: must be a whole number, {smallest} or more")
-        if int(text) > largest:
-            raise argparse.ArgumentTypeError(f"{text}: must be at most {largest:,}")
-        return int(text)
-
-    return whole_number
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    classes, size = _between(FEWEST_CLASSES, MOST_CLASSES), _between(1, WIDEST)
+    classes, size = between(FEWEST_CLASSES, MOST_CLASSES), between(1, WIDEST)
     parser.add_argument(
         "--num-classes",
         type=classes,
@@ -45,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layers",
-        type=_between(1, DEEPEST),
+        type=between(1, DEEPEST),
         default=2,
         metavar="L",
         help="layers of luong_lstm's encoder, and of its decoder (default: 2)",

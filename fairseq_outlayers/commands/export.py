@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.errors import UserError
 
 TARGETS = ("fairseq", "ctranslate2")
 
@@ -31,6 +32,8 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
     from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 
+    if options.output.exists():
+        raise UserError(f"{options.output} exists: name another --output, or remove it")
     if options.to == "ctranslate2":
         exported = export_ctranslate2(options.checkpoint, options.output, options.data)
         loader = "ctranslate2.Translator"
@@ -39,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
         made = options.output / "model.pt"
         exported = export_checkpoint(options.checkpoint, made, options.data)
         plugin = "--user-dir fairseq_outlayers" if exported.needs_plugin else "no --user-dir"
-        loader = f"fairseq-generate {exported.data} --path {made}, {plugin}"
+        loader = f"{exported.program} {exported.data} --path {made}, {plugin}"
     print(f"{made}: {exported.arch}, scores differ by at most {exported.difference:.1e}")
     print(f"load it with {loader}")
 

@@ -3,10 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, between
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines, parallel_lines
+from fairseq_outlayers.ranges import WIDEST
 
 if TYPE_CHECKING:
     from fairseq_outlayers.analysis.external_words import SourceWords
@@ -41,7 +42,13 @@ def report(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dictionary", required=True, metavar="FILE", help="dict.SOURCE.txt")
-    parser.add_argument("--internal-vocabulary", required=True, type=int, metavar="N")
+    parser.add_argument(
+        "--internal-vocabulary",
+        type=between(0, WIDEST),
+        default=0,
+        metavar="N",
+        help="as in training (default: 0, all training words)",
+    )
     parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
     parser.add_argument(
@@ -51,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         help="translations to show, may include the reference",
     )
-    parser.add_argument("--examples", type=int, default=5, metavar="N", help="of each kind")
+    parser.add_argument(
+        "--examples", type=between(0, WIDEST), default=5, metavar="N", help="of each kind"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -59,6 +68,7 @@ def run(options: argparse.Namespace) -> None:
     from fairseq.data import Dictionary
 
     from fairseq_outlayers.analysis.external_words import SourceWords
+    from fairseq_outlayers.source_embeddings import internal_vocabulary_size
     from fairseq_outlayers.tables.external_table import ExternalTable
 
     dictionary = Dictionary.load(options.dictionary)
@@ -70,7 +80,8 @@ def run(options: argparse.Namespace) -> None:
         if not separator:
             raise UserError(f"--translations {pair}: must be NAME=FILE")
         translations[name] = parallel_lines(options.source, path)
-    words = SourceWords(dictionary, options.internal_vocabulary, table)
+    size = internal_vocabulary_size(options, dictionary)
+    words = SourceWords(dictionary, size, table)
     print("\n".join(report(source, words, translations, options.examples)))
 
 

@@ -167,8 +167,13 @@ def _check(options: argparse.Namespace) -> None:
             flag = name.replace("_", "-")
             raise UserError(f"--{flag} {getattr(options, name)}: must be at least {least}")
     known = sorted(BLEU.TOKENIZERS)
-    if options.bleu_tokenizer not in (None, *known):
-        raise UserError(f"--bleu-tokenizer {options.bleu_tokenizer}: known are {', '.join(known)}")
+    name = options.bleu_tokenizer
+    if name not in (None, *known):
+        raise UserError(f"--bleu-tokenizer {name}: known are {', '.join(known)}")
+    try:
+        BLEU(tokenize=name)
+    except Exception as error:  # a package or a download is missing
+        raise UserError(f"--bleu-tokenizer {name}: {' '.join(str(error).split())}") from error
 
 
 def _names(options: argparse.Namespace) -> List[str]:

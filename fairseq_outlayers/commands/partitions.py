@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, between
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition-mode", choices=["paper", "authors"], default="paper")
     parser.add_argument("--source-partition-size", type=int, default=0)
     parser.add_argument("--reshuffle-partitions", action="store_true", help="as in epoch 1")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=between(0, 2**32 - 1), default=1)
     parser.add_argument("--source-lang")
     parser.add_argument("--target-lang")
 

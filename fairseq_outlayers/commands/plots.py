@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Sequence
 
 from fairseq_outlayers.errors import UserError
@@ -10,10 +11,23 @@ from fairseq_outlayers.errors import UserError
 if TYPE_CHECKING:
     from fairseq_outlayers.analysis.neighbours import WordMap
 
+FORMATS = (".svg", ".png", ".pdf")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add ``--plot``, for :func:`draw` and :func:`draw_maps`."""
-    parser.add_argument("--plot", metavar="FILE", help="also draw a plot: FILE.svg, .png or .pdf")
+    parser.add_argument(
+        "--plot", type=_figure, metavar="FILE", help="also draw a plot: FILE.svg, .png or .pdf"
+    )
+
+
+def _figure(text: str) -> str:
+    """The path of a figure to be written."""
+    if Path(text).suffix not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(FORMATS)}")
+    if not Path(text).parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no folder {Path(text).parent}; create it first")
+    return text
 
 
 def draw(curves: List[Any], labels: Sequence[str], path: str) -> None:

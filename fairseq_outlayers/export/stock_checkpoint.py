@@ -12,9 +12,11 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.integrity import require_file
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
+from fairseq_outlayers.output_layers import OutputLayer
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -31,12 +33,14 @@ class Exported(NamedTuple):
         needs_plugin: whether the architecture is one of this package.
         difference: maximal change of log-probabilities on random input.
         data: folder of the dictionaries.
+        program: of fairseq, which evaluates the model.
     """
 
     arch: str
     needs_plugin: bool
     difference: float
     data: str
+    program: str = "fairseq-generate"
 
 
 def export_checkpoint(
@@ -54,13 +58,17 @@ def export_checkpoint(
     Raises:
         UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such checkpoint")
+    require_file(path)
     if output.exists():
         raise UserError(f"{output} exists: name another --output, or remove it")
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     model.eval()
+    if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
+        raise UserError(
+            f"{path}: its output layer is fairseq's own, so there is nothing to bake; for "
+            "CTranslate2 use ct2-fairseq-converter --user_dir fairseq_outlayers (docs/export.md)"
+        )
     arch = _arch(config)
     options, is_stock = _stock_options(config, arch)
     target = build_model(argparse.Namespace(**options), task)
@@ -80,7 +88,8 @@ def export_checkpoint(
     checkpoint = _checkpoint(config, task, options, {**kept, **versions}, state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
     torch.save(checkpoint, output)
-    return Exported(options["_name"], not is_stock, difference, str(config.task.data))
+    program = "fairseq-generate" if hasattr(model, "encoder") else "fairseq-eval-lm"
+    return Exported(options["_name"], not is_stock, difference, str(config.task.data), program)
 
 
 def _arch(config: Any) -> str:

@@ -48,8 +48,9 @@ def open_table(
 
 
 def override(option: str) -> str:
-    """The fairseq option that sets the path of a model's table."""
-    return f"--model-overrides \"{{'{option}': 'FILE.npy'}}\""
+    """The options of fairseq's commands that set the path of a model's table."""
+    in_training = f"--{option.replace('_', '-')} FILE.npy"
+    return f"{in_training} (fairseq-train) or --model-overrides \"{{'{option}': 'FILE.npy'}}\""
 
 
 def file_checksum(path: Path) -> int:
@@ -67,8 +68,8 @@ def _read_facts(path: Path, option: str) -> Dict[str, Any]:
     for needed in (path, sidecar):
         if not needed.is_file():
             raise UserError(
-                f"{needed}: no such file; {MAKER} writes PREFIX.npy and PREFIX.npy.json. To "
-                f"translate with a model whose table has moved, pass {override(option)}"
+                f"{needed}: no such file; {MAKER} writes PREFIX.npy and PREFIX.npy.json. If "
+                f"it has moved, pass {override(option)}"
             )
     try:
         facts = json.loads(sidecar.read_text(encoding="utf-8"))

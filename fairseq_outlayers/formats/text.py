@@ -25,6 +25,8 @@ def read_lines(path: Union[str, Path]) -> Iterator[str]:
         raise UserError(f"{path}: no such file; check the path")
     if path.is_dir():
         raise UserError(f"{path}: is a directory, but a text file is needed")
+    if path.is_fifo():  # some files are read twice
+        raise UserError(f"{path}: is a pipe; write it to a file first")
     try:
         with open(path, "rb") as file:
             for number, raw in enumerate(file, start=1):

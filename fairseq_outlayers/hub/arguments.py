@@ -4,7 +4,9 @@ import numbers
 from dataclasses import fields
 from enum import EnumMeta
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Tuple, get_args
+from typing import Any, Dict, Iterable, Iterator, Sequence, Tuple, get_args
+
+import numpy as np
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.ranges import WIDEST, Range, ranges_of
@@ -101,7 +103,8 @@ def check_pairs(pairs: Any) -> Iterator[Tuple[str, str]]:
     """The pairs of texts, or a :class:`UserError` for what is no pair."""
     what = "pairs (source, translation)"
     for number, pair in enumerate(check_iterable("pairs", pairs, what)):
-        pair = tuple(check_iterable(f"pairs[{number}]", pair, "a pair (source, translation)"))
+        if not isinstance(pair, (Sequence, np.ndarray)) or isinstance(pair, (str, bytes)):
+            raise UserError(f"pairs[{number}]={pair!r:.80}: must be a pair (source, translation)")
         if len(pair) != 2:
             raise UserError(f"pairs[{number}]: has {len(pair)} texts; must be source, translation")
-        yield pair
+        yield pair[0], pair[1]

@@ -1,6 +1,7 @@
 """Base class of translation and language models in Python."""
 
 import copy
+import threading
 from typing import Any, Collection, Dict, List, Mapping
 
 import torch
@@ -26,6 +27,13 @@ class TrainedModels:
 
     def __init__(self, models: List[Any], task: Any, config: Any, text: TextProcessor):
         self.models, self.task, self.config, self.text = models, task, config, text
+        # A search replaces parts of the models and adds words to the dictionaries.
+        self.lock = threading.RLock()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled; call load(...) in every process"
+        )
 
     @property
     def device(self) -> torch.device:
@@ -73,8 +81,16 @@ class TrainedModels:
     def _ids(self, name: str, text: str, dictionary: Any, limit: float) -> Tensor:
         """Ids of a text that has a place for each, ``(T,)``."""
         ids = self.text.ids(check_text(name, text), dictionary)
+        check_symbols(name, ids, dictionary)
         check_length(name, len(ids), limit)
         return ids
+
+
+def check_symbols(name: str, ids: Tensor, dictionary: Any) -> None:
+    """Raise a :class:`UserError` if a text has ``</s>`` or padding before its end, ``(T,)``."""
+    for symbol in (dictionary.eos(), dictionary.pad()):
+        if symbol in ids[:-1]:
+            raise UserError(f"{name}: has {dictionary[symbol]}, which no text may have; remove it")
 
 
 def symbols(dictionary: Any, ids: Tensor) -> List[str]:

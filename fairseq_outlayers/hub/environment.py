@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, List
 
 import torch
+from fairseq.data import Dictionary
 from fairseq.data.data_utils import infer_language_pair
 
 from fairseq_outlayers.errors import UserError
@@ -48,6 +49,28 @@ def check_dictionaries(path: str, config: Any, is_translation: bool) -> None:
     ]
     if missing:
         raise UserError(f"{folder}, the data of {path}, has no {', '.join(missing)}: {remedy}")
+
+
+def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
+    """Raise a :class:`UserError` if another model of an ensemble has other dictionaries.
+
+    Args:
+        path: of its checkpoint.
+        config: its options. They name its data folder; one that is gone is not compared.
+        task: of the first model.
+    """
+    folder = Path(str(config.task.data).split(os.pathsep)[0])
+    names = [f"dict.{config.task.get(side)}.txt" for side in ("source_lang", "target_lang")]
+    dictionaries = [task.source_dictionary, task.target_dictionary]
+    if "source_lang" not in config.task:
+        names, dictionaries = ["dict.txt"], dictionaries[:1]
+    for name, dictionary in zip(names, dictionaries, strict=True):
+        file = folder / name
+        if file.is_file() and Dictionary.load(str(file)).symbols != dictionary.symbols:
+            raise UserError(
+                f"{path}: its dictionary {file} is not that of the first model; the models of an "
+                "ensemble must have equal dictionaries"
+            )
 
 
 def _needed(folder: Path, config: Any, is_translation: bool) -> List[str]:

@@ -1,14 +1,14 @@
 """Language models in Python."""
 
 import math
-from typing import Iterable, List, NamedTuple, Tuple, Union, Unpack, overload
+from typing import Iterable, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
 
 import torch
 from fairseq import utils
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.arguments import check_iterable, check_text, check_whole
+from fairseq_outlayers.hub.arguments import check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.lengths import learned_positions
 from fairseq_outlayers.hub.typed_options import SearchOptions
@@ -91,7 +91,8 @@ class LanguageModel(TrainedModels):
             rows = encoded[start : start + batch_size]
             # Causal models: padding after a text does not change its scores.
             targets = torch.nn.utils.rnn.pad_sequence(rows, True, dictionary.pad()).to(self.device)
-            scores = self._log_probabilities(targets).cpu()
+            with self.lock:
+                scores = self._log_probabilities(targets).cpu()
             for ids, row in zip(rows, scores, strict=True):
                 tokens = row[: len(ids)].tolist()
                 results.append(TextScore(sum(tokens), tokens, symbols(dictionary, ids)))
@@ -103,7 +104,7 @@ class LanguageModel(TrainedModels):
         max_units: int = 20,
         beam: int = 5,
         sampling: bool = False,
-        seed: int = 1,
+        seed: Optional[int] = None,
         **generation: Unpack[SearchOptions],
     ) -> Continuation:
         """Generate a continuation.
@@ -113,7 +114,7 @@ class LanguageModel(TrainedModels):
             max_units: maximal number of units to add; fewer where the model's positions end.
             beam: number of hypotheses, or of samples.
             sampling: sample units instead of searching for the best.
-            seed: for sampling.
+            seed: of the samples, 1 by default.
             generation: any other search option of ``fairseq-interactive``: ``temperature=0.8``,
                 ``sampling_topk=10``.
         Raises:
@@ -122,7 +123,9 @@ class LanguageModel(TrainedModels):
         dictionary = self.task.target_dictionary
         check_whole("max_units", max_units)
         prefix = self._prompt(text)
-        check_whole("seed", seed, 0, 2**32 - 1)
+        first = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
+        if seed is not None and not sampling:
+            raise UserError(f"seed={seed} has no effect without sampling=True")
         options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
         options["max_len_b"] = len(prefix) + max_units
         shortest = check_whole("min_len", generation.get("min_len", 1), 0)
@@ -137,8 +140,8 @@ class LanguageModel(TrainedModels):
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
         }
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
-        with torch.random.fork_rng(devices=_cuda_devices(self.device)):
-            torch.manual_seed(seed)
+        with self.lock, torch.random.fork_rng(devices=_cuda_devices(self.device)):
+            torch.manual_seed(first)
             best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]
@@ -150,13 +153,7 @@ class LanguageModel(TrainedModels):
         """Ids of a prompt that leaves a position for a unit and for ``</s>``."""
         dictionary = self.task.target_dictionary
         limit = min(model.max_decoder_positions() for model in self.models)
-        prefix = self.text.ids(check_text("text", text), dictionary)[:-1]
-        for ending in (dictionary.eos(), dictionary.pad()):
-            if ending in prefix:
-                raise UserError(
-                    f"text={text!r:.80}: has {dictionary[ending]}, after which nothing follows; "
-                    "leave it out"
-                )
+        prefix = self._ids("text", text, dictionary, math.inf)[:-1]
         if len(prefix) > limit - 2:
             raise UserError(
                 f"text: a prompt of {len(prefix)} units, but with the model's {limit} positions it "

@@ -21,10 +21,16 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
+from fairseq_outlayers.checkpoints.integrity import require_file
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
-from fairseq_outlayers.hub.environment import check_device, check_dictionaries, check_dtype
+from fairseq_outlayers.hub.environment import (
+    check_device,
+    check_dictionaries,
+    check_dtype,
+    check_equal_dictionaries,
+)
 from fairseq_outlayers.hub.language_model import LanguageModel
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
@@ -157,10 +163,7 @@ def _checked_paths(checkpoint: Any) -> List[str]:
         raise UserError(f"checkpoint={checkpoint}: must have at least one path")
     paths = [_converted_path(path) for path in given]
     for path in paths:
-        if Path(path).is_dir():
-            raise UserError(f"{path}: a folder; give a checkpoint in it, checkpoint_best.pt say")
-        if not Path(path).is_file():
-            raise UserError(f"{path}: no such checkpoint")
+        require_file(path)
     return paths
 
 
@@ -207,12 +210,14 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
     models = [model]
     for path in paths[1:]:
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
-        other = str(_config(state).task._name)
-        if _is_translation(path, other) != (config.task._name in TRANSLATION):
+        other = _config(state)
+        name = str(other.task._name)
+        if _is_translation(path, name) != (config.task._name in TRANSLATION):
             raise UserError(
-                f"{path}: --task {other}, but {paths[0]} has --task {config.task._name}: the "
+                f"{path}: --task {name}, but {paths[0]} has --task {config.task._name}: the "
                 "models of an ensemble must have the same task"
             )
+        check_equal_dictionaries(path, other, task)
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more
     return models, task

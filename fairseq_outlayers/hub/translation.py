@@ -5,6 +5,8 @@ from typing import Iterable, List, NamedTuple, Optional
 
 from torch import Tensor
 
+from fairseq_outlayers.hub.arguments import check_iterable
+
 
 class Translation(NamedTuple):
     """The best hypothesis for a sentence.
@@ -32,7 +34,12 @@ class Translation(NamedTuple):
     replaced: List[int]
 
     def misses(self, reference: Iterable[str]) -> List[str]:
-        """The units of a reference that the search could not choose."""
+        """The units of a reference that the search could not choose.
+
+        Raises:
+            UserError: if the reference is a text instead of its units.
+        """
+        check_iterable("reference", reference, "the units of a reference (a list of str)")
         if self.candidates is None:
             return []
         known = set(self.candidates)

@@ -9,6 +9,7 @@ from typing import (
     List,
     Optional,
     Sequence,
+    Sized,
     Tuple,
     Union,
     Unpack,
@@ -28,7 +29,7 @@ from fairseq_outlayers.hub.arguments import (
     check_text,
     check_whole,
 )
-from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.base import TrainedModels, check_symbols, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.lengths import check_length, learned_positions
 from fairseq_outlayers.hub.translation import PairScore, Translation
@@ -80,7 +81,8 @@ class Translator(TrainedModels):
         """Translate plain text.
 
         Args:
-            texts: a sentence, a list of sentences, or an iterator, which is read lazily.
+            texts: a sentence, a list of sentences, or an iterator, which is read lazily. A line end
+                within a text counts as a space.
             beam: number of hypotheses.
             batch_size: sentences per batch.
             max_len_a, max_len_b: translations have at most ``a * source length + b`` units.
@@ -97,15 +99,16 @@ class Translator(TrainedModels):
         check_whole("batch_size", batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
         options["lenpen"] = check_real("length_penalty", length_penalty)
-        generator = self.build_search(options, generation, SEARCH_OPTIONS)
+        with self.lock:
+            generator = self.build_search(options, generation, SEARCH_OPTIONS)
         if isinstance(texts, str):
             return next(self._translate(iter([texts]), generator, 1))
         check_iterable("texts", texts, "a text, a list of texts or an iterator over texts")
         found = self._translate(iter(texts), generator, batch_size)
-        total = len(texts) if isinstance(texts, Sequence) else None
+        total = len(texts) if isinstance(texts, Sized) else None
         if progress:
             found = iter(tqdm(found, total=total, unit="sentence"))
-        return found if total is None else list(found)
+        return found if isinstance(texts, Iterator) else list(found)
 
     def score(self, pairs: Iterable[Tuple[str, str]], batch_size: int = 32) -> List[PairScore]:
         """Score given translations over all words.
@@ -130,7 +133,8 @@ class Translator(TrainedModels):
         for numbers in batches(lengths, batch_size):
             batch = self._batch([encoded[number] for number in numbers])
             # Not inference_step, which would search and replace <unk>.
-            found = generator.generate(self.models, batch)
+            with self.lock:
+                found = generator.generate(self.models, batch)
             for number, (hypothesis, *_) in zip(numbers, found, strict=True):
                 tokens = hypothesis["positional_scores"].tolist()
                 units = symbols(target, encoded[number][1])
@@ -140,19 +144,30 @@ class Translator(TrainedModels):
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int
     ) -> Iterator[Translation]:
-        limit, numbered = self._positions()[0], enumerate(texts)
+        numbered = enumerate(texts)
         while sentences := list(itertools.islice(numbered, batch_size * READ_AHEAD)):
-            ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
-            results: Dict[int, Translation] = {
-                number: self._without_words(each, generator)
-                for number, each in enumerate(ids)
-                if len(each) == 1  # </s> alone
-            }
-            lengths = {n: len(each) for n, each in enumerate(ids) if n not in results}
-            for numbers in batches(lengths, batch_size):
-                found = self._search([ids[n] for n in numbers], generator)
-                results |= zip(numbers, found, strict=True)
-            yield from (results[number] for number in range(len(ids)))
+            with self.lock:
+                found = self._translated(sentences, generator, batch_size)
+            yield from found
+
+    def _translated(
+        self, sentences: Sequence[Tuple[int, str]], generator: Any, batch_size: int
+    ) -> List[Translation]:
+        """Translations of numbered sentences, which are sorted by length into batches."""
+        limit = self._positions()[0]
+        ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
+        results: Dict[int, Translation] = {
+            number: self._without_words(each, generator)
+            for number, each in enumerate(ids)
+            if len(each) == 1  # </s> alone
+        }
+        lengths = {n: len(each) for n, each in enumerate(ids) if n not in results}
+        for numbers in batches(lengths, batch_size):
+            found = self._search([ids[n] for n in numbers], generator)
+            results |= zip(numbers, found, strict=True)
+        if self.task.unk_replacement is not None:
+            self.task.unk_replacement.forget_new_words()
+        return [results[number] for number in range(len(ids))]
 
     def _positions(self) -> Tuple[float, float]:
         """The numbers of positions of sources and of translations."""
@@ -166,6 +181,7 @@ class Translator(TrainedModels):
         if self.task.unk_replacement is None:
             return self._ids(name, text, dictionary, limit)
         ids = encode_new_words(dictionary, self.text.encode(check_text(name, text)))
+        check_symbols(name, ids, dictionary)
         check_length(name, len(ids), limit)
         return ids
 

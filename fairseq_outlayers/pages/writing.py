@@ -20,6 +20,8 @@ def check_output(path: Path) -> None:
         raise UserError(f"--output {path}: no folder {path.parent}; create it first")
     if path.is_dir():
         raise UserError(f"--output {path}: is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise UserError(f"--output {path}: is not a regular file; name another")
     if path.exists():
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -38,6 +40,7 @@ def write_page(path: Path, page: str) -> int:
         UserError: as :func:`check_output`.
     """
     check_output(path)
+    path = path.resolve()  # a link stays a link
     # Lone surrogates become question marks instead of errors.
     data = page.encode("utf-8", errors="replace")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")

@@ -70,6 +70,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     ) -> Any:
         """fairseq's generator, or ours for a single model or if one of our options needs it.
 
+        Removes words that replacements of an earlier search have added to the dictionaries.
+
         Raises:
             UserError: if search options contradict each other, or candidates are combined with an
                 option that needs the full vocabulary.
@@ -77,10 +79,12 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
+        if self.unk_replacement is not None:  # a search is over the model's own words
+            self.unk_replacement.forget_new_words()
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary), extra.get("lm_model"))
-        if self.candidate_lists is None:  # once, because replacements extend the dictionaries
+        if self.candidate_lists is None:  # read once
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
             )

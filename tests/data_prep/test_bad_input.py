@@ -132,6 +132,11 @@ BAD_ARGUMENTS = {
     "build_lexicon --output new": "--source and --target are needed",
     "build_lexicon --table in.en --output new": "in.en:1: 'one two' is not a line of a fast_align",
     "build_lexicon --source in.en --target in.de --output in.de": "in.de: is also an input",
+    "build_lexicon --source in.en --target pipe --output new": "is a pipe; write it to a file",
+    "build_lexicon --source blank --target blank --output in.de": "are the texts empty?",
+    "build_subword_table in.en --units morphs --language de_DE": (
+        "--language de_DE has no effect unless --units syllables"
+    ),
     "train_embeddings --input in.en --output new.vec --buckets 9": (
         "--buckets 9 has no effect without --method fasttext"
     ),
@@ -145,6 +150,8 @@ BAD_ARGUMENTS = {
 def test_bad_arguments_are_explained_and_nothing_changes(
     line, inputs, command, contents, one_error_line
 ):
+    (inputs / "blank").write_text("\n\n")
+    os.mkfifo(inputs / "pipe")
     before = contents()
     assert BAD_ARGUMENTS[line] in one_error_line(command(*line.split()))
     assert contents() == before

@@ -192,6 +192,21 @@ def test_a_known_word_is_refused_and_nothing_is_changed(words, task):
     assert trained.output_layer.num_classes == trained.input_embeddings.num_embeddings == 21
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("Impf", "words='Impf': must be a list of words"),
+        (["x y"], "'x y' is not one word"),
+        ([""], "'' is not one word"),
+        (["x"], "vectors of the new words must be finite"),
+    ],
+)
+def test_what_is_no_word_or_has_no_vector_is_refused(words, message, task):
+    trained = make_trained(task)
+    with pytest.raises(UserError, match=message):
+        add_words(trained, words, torch.full((len(words), 8), torch.nan))
+
+
 def test_vectors_of_another_size_are_refused(task):
     with pytest.raises(ValueError, match=r"\(1, 7\); expected \(1, 8\)"):
         add_words(make_trained(task), ["yak"], torch.randn(1, 7))

@@ -68,7 +68,7 @@ def test_a_model_without_frozen_weights_has_nothing_regenerated(tmp_path):
 
 
 def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"none.pt: no such file"):
+    with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
         checkpoint_report(tmp_path / "none.pt")
     path = tmp_path / "other.pt"
     torch.save({"weights": 1}, path)

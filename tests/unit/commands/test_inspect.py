@@ -1,5 +1,7 @@
 """``python -m fairseq_outlayers inspect`` from its options to the page."""
 
+import sys
+
 import pytest
 
 from fairseq_outlayers.__main__ import main
@@ -53,13 +55,15 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
         (["--names", "one"], "--names: 1 for 2 checkpoints"),
         (["--number", "0"], "--number 0: must be at least 1"),
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
+        (["--bleu-tokenizer", "ja-mecab"], "--bleu-tokenizer ja-mecab: Japanese .*pip install"),
         (["--bleu-tokenizer", "14a"], "--bleu-tokenizer 14a: known are .*13a"),
         (["--output", "/nowhere/page.html"], "no folder /nowhere"),
         (["--candidate-copies"], "--candidate-copies has no effect without --candidate-frequent"),
         (["--unk-dictionary", "x"], "--unk-dictionary x has no effect without --unk-replacement"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message):
+def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message, monkeypatch):
+    monkeypatch.setitem(sys.modules, "MeCab", None)  # not installed
     with pytest.raises(UserError, match=message):
         main(command(tmp_path, *more))
     assert not (tmp_path / "page.html").exists()

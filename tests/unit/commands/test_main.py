@@ -13,6 +13,7 @@ import fairseq_outlayers
 from fairseq_outlayers.__main__ import COMMANDS, LISTED, main
 from fairseq_outlayers.analysis import echo_gains as analysis
 from fairseq_outlayers.commands import echo_gains
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.options import ECHO_STARTS
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
@@ -25,6 +26,23 @@ def test_the_help_has_an_example_on_one_line(name, capsys):
     assert stopped.value.code == 0
     line = f"\nexample:\n  python -m fairseq_outlayers {name} {COMMANDS[name].example}\n"
     assert line in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("neighbours a.pt --words dog --plot map", "'map' must end in .svg, .png, .pdf"),
+        ("neighbours a.pt --words dog --plot x.jpeg2", "'x.jpeg2' must end in .svg, .png, .pdf"),
+        ("neighbours a.pt --words dog --plot no/map.svg", "no/map.svg: no folder no; create it"),
+        ("partitions bin --partition-size 5 --seed -1", "-1: must be a whole number, 0 or more"),
+        ("external-words --examples -1", "-1: must be a whole number, 0 or more"),
+        ("checkpoint tests", "tests: a folder; give a checkpoint in it"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(arguments, message, capsys):
+    with pytest.raises((SystemExit, UserError)) as stopped:
+        main(arguments.split())
+    assert message in f"{capsys.readouterr().err} {stopped.value}"
 
 
 @each_command

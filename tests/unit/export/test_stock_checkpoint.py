@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairseq_outlayers import load
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -115,6 +116,35 @@ def test_a_nonlinear_layer_with_options_of_its_own_is_refused_for_what_it_is(tmp
     path = save_checkpoint(tmp_path, "luong_lstm", output_layer="joint", joint_dim=7)
     with pytest.raises(UserError, match="maps contexts nonlinearly"):
         export_checkpoint(path, tmp_path / "out" / "model.pt")
+
+
+@pytest.mark.parametrize("arch", ["transformer", "lstm"])
+def test_fairseqs_own_layer_is_not_exported_but_converted(arch, tmp_path):
+    path = save_checkpoint(tmp_path, arch)
+    with pytest.raises(UserError, match=r"fairseq's own.*ct2-fairseq-converter --user_dir"):
+        export_checkpoint(path, tmp_path / "out" / "model.pt")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_exists_is_left_alone(tmp_path, capsys):
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    (tmp_path / "old").mkdir()
+    with pytest.raises(UserError, match="old exists: name another --output"):
+        main(["export", path, "--to", "fairseq", "--output", str(tmp_path / "old")])
+    assert list((tmp_path / "old").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arch", "program"),
+    [
+        ("transformer_outlayers", "fairseq-generate"),
+        ("transformer_lm_outlayers", "fairseq-eval-lm"),
+    ],
+)
+def test_the_command_says_what_evaluates_the_model(arch, program, tmp_path, capsys):
+    path = save_checkpoint(tmp_path, arch)
+    main(["export", path, "--to", "fairseq", "--output", str(tmp_path / "out")])
+    assert f"load it with {program} {tmp_path} --path" in capsys.readouterr().out
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):

@@ -66,7 +66,7 @@ def test_a_continuation_ends_where_the_positions_end(language_model):
 
 @pytest.mark.parametrize("prompt", ["w1 </s> w2", "</s>", "w1 <pad>"])
 def test_nothing_follows_an_ending(language_model, prompt):
-    with pytest.raises(UserError, match="after which nothing follows"):
+    with pytest.raises(UserError, match="which no text may have"):
         language_model.continue_(prompt)
 
 

@@ -1,9 +1,14 @@
 """Translation models from Python do what fairseq's commands do."""
 
+import copy
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
+from fairseq.hub_utils import GeneratorHubInterface
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
@@ -174,6 +179,90 @@ def test_words_that_no_dictionary_has_are_copied_and_their_places_told(tmp_path)
     (score,), (same,) = model.score([("unseen", "w2 unseen")]), load(path).score([("x", "w2 x")])
     assert score.tokens == same.tokens
     assert score.target == same.target == ["w2", "<unk>"]
+
+
+def test_a_search_after_words_were_copied_is_the_first_again(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    model, limits = load(path, unk_replacement="copy"), {"max_len_a": 0, "max_len_b": 3}
+    dictionaries = model.task.source_dictionary, model.task.target_dictionary
+    sizes = [len(dictionary) for dictionary in dictionaries]
+    first = model.translate("w1 unseen", **limits)
+    for _ in range(3):
+        assert model.translate("w1 unseen", **limits).target == first.target
+        assert [len(dictionary) for dictionary in dictionaries] == sizes
+
+
+def test_fairseqs_own_interface_searches_again_after_words_were_copied(tmp_path):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    (tmp_path / "table").write_text("w1\tnew\t-1\nw2\tother\t-1\n")
+    table = str(tmp_path / "table")
+    model = load(path, unk_replacement="dictionary", unk_dictionary=table)
+    hub = GeneratorHubInterface(model.config, model.task, model.models)
+    for text, words in (("w1", "new new"), ("w2", "other other")):
+        ids = model.task.source_dictionary.encode_line(text, append_eos=True).long()
+        found = hub.generate(ids, beam=2, max_len_a=0, max_len_b=2)
+        assert hub.decode(found[0]["tokens"]) == words
+
+
+def test_threads_take_turns(tmp_path):
+    model = load(always_unknown(save_checkpoint(tmp_path, "luong_lstm")), unk_replacement="copy",
+                 candidate_frequent=9)  # fmt: skip
+    texts = [f"w{number} other{number} w{number + 1}" for number in range(8)]
+    alone = [model.translate(text).text for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda text: model.translate(text).text, texts * 4)) == alone * 4
+
+
+@pytest.mark.parametrize("symbol", ["<pad>", "</s>"])
+@pytest.mark.parametrize("replacement", ["none", "copy"])
+def test_symbols_that_end_a_sentence_are_refused_within_one(symbol, replacement, tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), unk_replacement=replacement)
+    with pytest.raises(UserError, match=rf"texts\[1\]: has {symbol}, which no text may have"):
+        model.translate(["w1", f"w1 {symbol} w2"])
+    with pytest.raises(UserError, match=rf"pairs\[0\]\[1\]: has {symbol}"):
+        model.score([("w1", f"w1 {symbol}")])
+
+
+def test_other_dictionaries_in_an_ensemble_are_refused(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    # fairseq's own model, which stores no fingerprint of its dictionaries.
+    paths = [save_checkpoint(folder, "transformer") for folder in (first, second)]
+    load(paths)
+    words = (second / "dict.tgt.txt").read_text().replace("w1 ", "x1 ")
+    (second / "dict.tgt.txt").write_text(words)
+    with pytest.raises(UserError, match=r"second/dict.tgt.txt is not that of the first model"):
+        load(paths)
+
+
+def test_only_an_iterator_is_read_lazily(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    expected = [translation.text for translation in model.translate(SENTENCES)]
+    for texts in (np.array(SENTENCES), dict.fromkeys(SENTENCES)):
+        assert [translation.text for translation in model.translate(texts)] == expected
+        assert isinstance(model.translate(texts), list)
+    assert [found.text for found in model.translate(iter(SENTENCES))] == expected
+
+
+def test_a_loaded_model_is_not_copied(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    for attempt in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a Translator cannot be copied or pickled"):
+            attempt(model)
+
+
+@pytest.mark.parametrize("pair", [{"source": "w1", "target": "w2"}, {"w1", "w2"}, "w1", None])
+def test_pairs_have_an_order(pair, tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    with pytest.raises(UserError, match=r"pairs\[0\]=.*must be a pair \(source, translation\)"):
+        model.score([pair])
+
+
+def test_misses_are_units_of_a_list(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=7)
+    with pytest.raises(UserError, match="reference='w2 w9': must be the units"):
+        model.translate("w1").misses("w2 w9")
 
 
 def test_no_place_is_told_without_replacement(tmp_path):

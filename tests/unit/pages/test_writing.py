@@ -1,5 +1,7 @@
 """A page is written whole, and in the place of nothing else."""
 
+import os
+
 import pytest
 
 from fairseq_outlayers.errors import UserError
@@ -24,6 +26,21 @@ def test_another_file_is_not_overwritten(tmp_path):
     with pytest.raises(UserError, match=r"thesis.html: exists and is not a page of this command"):
         write_page(path, PAGE)
     assert path.read_text() == "<html>years of work</html>"
+
+
+def test_what_is_no_regular_file_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="pipe: is not a regular file"):
+        write_page(tmp_path / "pipe", PAGE)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    for title in ("one", "two"):
+        write_page(tmp_path / "link.html", PAGE.replace("title", title))
+        assert f"<h1>{title}</h1>" in (tmp_path / "page.html").read_text()
+    assert (tmp_path / "link.html").is_symlink()
 
 
 @pytest.mark.parametrize(
