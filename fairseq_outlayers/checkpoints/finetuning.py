@@ -21,6 +21,7 @@ from fairseq_outlayers.tables.table import declared_tables
 
 OUTPUT, SOURCE = "decoder.output_projection.", "encoder.embed_tokens."
 TIED_TO = "decoder.embed_tokens.weight"
+BIAS = f"{OUTPUT}bias"
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
 FINGERPRINT = "_dictionary_version"
 SIDES = {"encoder": "source", "decoder": "target"}
@@ -37,6 +38,7 @@ class Adapted:
         new: names of parameters that keep the model's initialization.
         unused: names in the checkpoint that nothing uses, with their sizes.
         lost: number of the checkpoint's words that the model's dictionary lacks, by side.
+        new_biases: which class biases are not from the checkpoint, ``(V,)``; None without biases.
     """
 
     state: Dict[str, Tensor]
@@ -45,6 +47,7 @@ class Adapted:
     new: List[str] = field(default_factory=list)
     unused: List[str] = field(default_factory=list)
     lost: Dict[str, int] = field(default_factory=dict)
+    new_biases: Optional[Tensor] = None
 
     def lines(self, path: str, arch: str) -> List[str]:
         """A report to print."""
@@ -96,19 +99,27 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
 def _load(
     done: Adapted, name: str, start: Tensor, given: Optional[Tensor], rows: Optional[WordRows]
 ) -> None:
-    """Copy one parameter from the checkpoint, map it by word, or keep its initialization."""
+    """Copy one parameter from the checkpoint, map it by word, or keep its initialization.
+
+    A class bias that the checkpoint lacks is zero, so that scores stay as they were.
+    """
+    is_bias, is_new = name == BIAS, torch.zeros(len(start) if start.dim() else 1, dtype=torch.bool)
     is_version = name.endswith("_version") and name.startswith((OUTPUT, SOURCE))
     if name.endswith(FINGERPRINT) or is_version:
         done.state[name] = start
     elif given is not None and rows is not None and given.shape[1:] == start.shape[1:]:
         done.state[name] = start.clone()
-        done.mapped.append((name, rows.fill(done.state[name], given), len(start)))
+        is_new = ~rows.fill(done.state[name], given)
+        done.mapped.append((name, int((~is_new).sum()), len(start)))
     elif given is not None and rows is None and given.shape == start.shape:
         done.state[name] = given
         done.loaded.append(name)
     else:
-        done.state[name] = start
+        done.state[name] = torch.zeros_like(start) if is_bias else start
+        is_new = ~is_new
         done.new.append(name)
+    if is_bias:
+        done.new_biases = is_new
 
 
 def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
@@ -121,7 +132,7 @@ def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
 def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
     """Initialize an untied output layer from the tied embeddings of the checkpoint."""
     name = f"{OUTPUT}weight"
-    is_tied = all(n == f"{OUTPUT}bias" for n in given if n.startswith(OUTPUT))
+    is_tied = all(n == BIAS for n in given if n.startswith(OUTPUT))
     if is_tied and name in own and TIED_TO in given:
         fits = own[name].shape[1:] == given[TIED_TO].shape[1:]
         given.update({name: given[TIED_TO]} if fits else {})

@@ -30,16 +30,20 @@ class WordRows(NamedTuple):
         rows = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2)
         return cls(rows[:, 0], rows[:, 1], len(words) - len(pairs))
 
-    def fill(self, table: Tensor, trained: Tensor) -> int:
-        """Copy the rows of common words into a table, in place, and return their number.
+    def fill(self, table: Tensor, trained: Tensor) -> Tensor:
+        """Copy the rows of common words into a table, in place.
 
         Args:
             table: ``(V, ...)``, initialized.
             trained: ``(V', ...)``, of the checkpoint.
+        Returns:
+            Which rows of the table were filled, ``(V,)``.
         """
         known = (self.old < len(trained)) & (self.new < len(table))
         table[self.new[known]] = trained[self.old[known]].to(table)
-        return int(known.sum())
+        filled = torch.zeros(len(table), dtype=torch.bool)
+        filled[self.new[known]] = True
+        return filled
 
 
 def rows_of_sides(path: str, state: Dict[str, Any], model: Any, task: Any) -> Dict[str, Any]:

@@ -134,8 +134,10 @@ class CandidateGenerator(SequenceGenerator):
                 hypotheses = super()._generate(sample, prefix)
             finally:
                 self.vocab_size, self.token_indices_to_suppress = before
-        for hypothesis in (hypothesis for found in hypotheses for hypothesis in found):
-            hypothesis["tokens"] = candidates.ids[hypothesis["tokens"]]
+        for row, found in enumerate(hypotheses):
+            for hypothesis in found:
+                hypothesis["tokens"] = candidates.ids[hypothesis["tokens"]]
+                hypothesis["candidates"] = candidates, row
         return hypotheses
 
 

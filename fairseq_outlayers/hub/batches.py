@@ -55,10 +55,8 @@ def as_sample(
     return sample
 
 
-def allowed_ids(candidates: Any, row: int) -> Optional[Tensor]:
+def allowed_ids(candidates: Any, row: int) -> Tensor:
     """The candidate ids of one sentence."""
-    if candidates is None:
-        return None
     chosen = torch.ones(len(candidates.ids), dtype=torch.bool)
     if candidates.allowed is not None:
         chosen = candidates.allowed[row].cpu().clone()

@@ -51,6 +51,7 @@ class Translator(TrainedModels):
         # Replacements of <unk> and copied source words are added to the dictionaries later.
         self.num_source = len(self.task.source_dictionary)
         self.num_target = len(self.task.target_dictionary)
+        self.left = bool(getattr(self.task.cfg, "left_pad_source", True))  # side of the padding
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
@@ -157,7 +158,7 @@ class Translator(TrainedModels):
         limit = self._positions()[0]
         ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
         results: Dict[int, Translation] = {
-            number: self._without_words(each, generator)
+            number: self._without_words(generator)
             for number, each in enumerate(ids)
             if len(each) == 1  # </s> alone
         }
@@ -189,32 +190,26 @@ class Translator(TrainedModels):
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
         batch = self._batch([(ids, None) for ids in sentences])
         found = self._found(generator, batch)
-        lists = self._candidates(batch["net_input"]["src_tokens"], generator)
-        return [
-            self._translation(ids, hypotheses[0], allowed_ids(lists, row))
-            for row, (ids, hypotheses) in enumerate(zip(sentences, found, strict=True))
-        ]
+        pairs = zip(sentences, found, strict=True)
+        return [self._translation(ids, hypotheses[0]) for ids, hypotheses in pairs]
 
-    def _candidates(self, source_tokens: Tensor, generator: Any) -> Any:
-        """The ``BatchCandidates`` of a search over candidates, else None."""
-        lists, source = getattr(generator, "candidates", None), self.task.source_dictionary
-        return None if lists is None else lists.of(known(source_tokens, self.num_source, source))
-
-    def _without_words(self, ids: Tensor, generator: Any) -> Translation:
+    def _without_words(self, generator: Any) -> Translation:
         """The empty translation of ``</s>`` alone."""
-        found = allowed_ids(self._candidates(ids.to(self.device).unsqueeze(0), generator), 0)
-        candidates = None if found is None else symbols(self.task.target_dictionary, found)
+        lists, candidates = getattr(generator, "candidates", None), None
+        if lists is not None:
+            frequent = lists.most_frequent(lists.frequent).nonzero().flatten()
+            candidates = symbols(self.task.target_dictionary, frequent)
         return Translation("", 0.0, [], [], [], None, candidates, [])
 
-    def _translation(
-        self, ids: Tensor, hypothesis: Dict[str, Any], allowed: Optional[Tensor]
-    ) -> Translation:
+    def _translation(self, ids: Tensor, hypothesis: Dict[str, Any]) -> Translation:
         source, target = self.task.source_dictionary, self.task.target_dictionary
         tokens, attention = hypothesis["tokens"].cpu(), hypothesis.get("attention")
+        searched = hypothesis.get("candidates")
         words = symbols(target, tokens)
         alignment: List[int] = []
         if attention is not None and attention.numel():
-            attention = attention.float().cpu()[-len(ids) :]  # without padding on the left
+            attention = attention.float().cpu()
+            attention = attention[-len(ids) :] if self.left else attention[: len(ids)]
             is_word = ids.ne(source.eos())
             alignment = attended_words(attention, is_word)[: len(words)] if is_word.any() else []
         else:
@@ -226,11 +221,10 @@ class Translator(TrainedModels):
             target=words,
             alignment=alignment,
             attention=attention,
-            candidates=None if allowed is None else symbols(target, allowed),
+            candidates=symbols(target, allowed_ids(*searched)) if searched else None,
             replaced=hypothesis["replaced"].tolist() if "replaced" in hypothesis else [],
         )
 
     def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
-        left = bool(getattr(self.task.cfg, "left_pad_source", True))
-        batch = as_sample(pairs, self.task.source_dictionary, left)
+        batch = as_sample(pairs, self.task.source_dictionary, self.left)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)

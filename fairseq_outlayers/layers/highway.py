@@ -26,7 +26,8 @@ class Highway(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(..., size) -> (..., size)``."""
         gate, candidate = self._gate_and_candidate(x)
-        return torch.lerp(x, candidate, gate)
+        # Under autocast the product has a lower precision than x, which stays as it is.
+        return torch.lerp(x, candidate.to(x.dtype), gate.to(x.dtype))
 
     def transform_gate(self, x: Tensor) -> Tensor:
         """``t``, the share of the candidate in each output, ``(..., size)``."""

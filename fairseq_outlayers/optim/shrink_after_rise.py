@@ -1,5 +1,6 @@
-"""A learning rate that shrinks every epoch once the validation loss has risen."""
+"""A learning rate that shrinks after every validation once the validation loss has risen."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
@@ -15,7 +16,7 @@ from fairseq_outlayers.ranges import check_ranges, ranged
 class ShrinkAfterRiseConfig(FairseqDataclass):
     lr_shrink: float = ranged(
         0.5,
-        "factor of the learning rate after every epoch, once the loss has risen",
+        "factor of the learning rate after every epoch with a validation, once the loss has risen",
         at_least=0,
         at_most=1,
     )
@@ -25,7 +26,7 @@ class ShrinkAfterRiseConfig(FairseqDataclass):
 
 @register_lr_scheduler("shrink_after_rise", dataclass=ShrinkAfterRiseConfig)
 class ShrinkAfterRise(FairseqLRScheduler):
-    """Constant until the validation loss first rises, then shrinks after every epoch.
+    """Constant until the validation loss first rises, then shrinks after every epoch with one.
 
     The rule of OpenNMT and of Pappas et al. (2018), who halve. fairseq's ``reduce_lr_on_plateau``
     shrinks only after epochs without improvement.
@@ -55,7 +56,8 @@ class ShrinkAfterRise(FairseqLRScheduler):
         """Update the learning rate by an epoch's validation loss, if there is one."""
         if val_loss is not None:
             self.has_risen |= self._is_worse(val_loss)
-            self.previous = val_loss
+            if math.isfinite(val_loss):
+                self.previous = val_loss
             if self.has_risen:
                 self.optimizer.set_lr(self.optimizer.get_lr() * self.cfg.lr_shrink)
         return self.optimizer.get_lr()

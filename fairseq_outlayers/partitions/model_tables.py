@@ -58,4 +58,10 @@ def _check_plain(embedding: Any, num_words: int, side: str) -> None:
 def _named(model: nn.Module, tables: List[Table]) -> Named:
     by_parameter = {id(table.parameter): table for table in tables}
     parameters = model.named_parameters()
-    return {name: by_parameter[id(p)] for name, p in parameters if id(p) in by_parameter}
+    found = {name: by_parameter[id(p)] for name, p in parameters if id(p) in by_parameter}
+    if len(found) < len(by_parameter):
+        raise UserError(
+            "--partition-size and --freeze-embeddings need trained tables of words, but this model "
+            "regenerates its embeddings from a seed: use --release embeddings or attention"
+        )
+    return found

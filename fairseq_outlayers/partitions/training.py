@@ -34,7 +34,10 @@ class PartitionedTraining(FairseqTask):
     _batches: Optional[PartitionedBatches] = None
     _moments: Any = None
     _corrected = False
+    _save_moments = True
+    _load_moments = True
     _log_shares: Any = None
+    _new_biases: Any = None
     _log_shares_in_use: Any = None
     _update_freq: List[int] = [1]  # noqa: RUF012 - never changed
 
@@ -68,6 +71,7 @@ class PartitionedTraining(FairseqTask):
         self._corrected = is_corrected(cfg.criterion, self.cfg)
         self._update_freq = list(cfg.optimization.update_freq)
         self._save_moments = not cfg.checkpoint.no_save_optimizer_state
+        self._load_moments = not cfg.checkpoint.reset_optimizer
         self._working_set = WorkingSet(model, limits["target"], limits.get("source"), device)
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -102,7 +106,15 @@ class PartitionedTraining(FairseqTask):
             f"words, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
         )
         if is_start:
-            self._working_set.start_class_bias(self._log_shares)
+            self._working_set.start_class_bias(self._log_shares, self._new_biases)
+
+    def start_classes(self, new_biases: Optional[torch.Tensor]) -> None:
+        """Let some classes of a model that is fine-tuned start as those of a new model.
+
+        Args:
+            new_biases: which class biases were not loaded, ``(V,)``; None without biases.
+        """
+        self._new_biases = new_biases
 
     def partitions_of(
         self, dataset: Any, limits: Dict[str, int], options: Dict[str, Any]
@@ -214,7 +226,7 @@ class PartitionedTraining(FairseqTask):
 
     def set_checkpoint_dict(self, saved: Dict[str, Any]) -> None:
         """Load the result of :meth:`get_checkpoint_dict`."""
-        self._moments = saved.get("moments")
+        self._moments = saved.get("moments") if self._load_moments else None
 
 
 # Positional arguments of fairseq's ``get_batch_iterator``, and those that its iterator takes.

@@ -97,13 +97,19 @@ class WorkingSet:
             yield from tables.values()
 
     @torch.no_grad()
-    def start_class_bias(self, values: Tensor) -> None:
-        """Add ``values``, ``(V,)``, to initial (not loaded) class biases, if there are any."""
+    def start_class_bias(self, values: Tensor, new: Optional[Tensor] = None) -> None:
+        """Add values to initial (not loaded) class biases, if there are any.
+
+        Args:
+            values: ``(V,)``.
+            new: which of the loaded biases are initial nevertheless, ``(V,)``; None for none.
+        """
         bias = self.output_layer.bias
-        if bias is None or self._is_loaded:
-            return
-        (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
-        table.table.add_(values.to(table.table))
+        if self._is_loaded:
+            values = values * (0.0 if new is None else new)
+        if bias is not None:
+            (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
+            table.table.add_(values.to(table.table))
 
     def activate(self, words: Dict[str, np.ndarray], optimizer: Any, key: Any = None) -> None:
         """Switch to other words.

@@ -300,6 +300,14 @@ def test_layers_that_look_at_the_words_are_refused(task, monkeypatch):
         WorkingSet(model, 10, 10)
 
 
+@pytest.mark.parametrize("arch", ["esnmt", "esnmt_lstm"])
+def test_embeddings_that_are_regenerated_are_refused(arch, task):
+    with pytest.raises(UserError, match="regenerates its embeddings from a seed: use --release"):
+        WorkingSet(make_model(arch, task, output_layer="linear", release="softmax"), 14, None)
+    trained = make_model(arch, task, output_layer="linear", release="embeddings")
+    assert len(WorkingSet(trained, 14, None).tables["target"]) == 3
+
+
 def test_a_negative_size_is_named(task):
     task.cfg = SimpleNamespace(partition_size=-1)
     with pytest.raises(UserError, match="--partition-size -1: must be at least 0"):

@@ -52,6 +52,20 @@ def test_training_that_is_resumed_within_an_epoch_ends_bit_for_bit_like_unbroken
             assert torch.equal(value, moments(broken)[name][key]), (name, key)
 
 
+def test_sums_of_adagrad_start_again_where_the_optimizer_is_reset(data, tmp_path):
+    adagrad = ["--optimizer", "adagrad", "--dropout", 0]
+    train(data, tmp_path / "first", *adagrad, "--max-update", 3)
+    found = {}
+    for name, reset in (("resumed", ()), ("reset", ("--reset-optimizer",))):
+        shutil.copytree(tmp_path / "first", tmp_path / name)
+        train(data, tmp_path / name, *adagrad, *reset, "--max-update", 1 if reset else 4)
+        found[name] = moments(saved(tmp_path / name))
+    for name, before in moments(saved(tmp_path / "first")).items():
+        assert before["sum"].any(), name
+        both = before["sum"] + found["reset"][name]["sum"]
+        torch.testing.assert_close(found["resumed"][name]["sum"], both)
+
+
 def test_batches_are_scored_on_their_partition_and_validated_on_all_words(data, tmp_path):
     result = train(data, tmp_path / "run", "--max-epoch", 6)
     shares = logged(result, "sampled_share")

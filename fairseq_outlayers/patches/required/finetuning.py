@@ -68,6 +68,8 @@ def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
         for line in adapted.lines(path, arch_of(state)):
             logger.info(line)
         state["model"] = adapted.state
+        if hasattr(trainer.task, "start_classes"):
+            trainer.task.start_classes(adapted.new_biases)
         extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
         if trainer.cfg.ema.store_ema:  # the moving average starts at the model
             extra["ema"] = dict(adapted.state)

@@ -10,6 +10,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_REGISTRY
 from fairseq_outlayers.checkpoints.finetuning import adapt
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import make_batch, make_dictionary, make_model, make_task, small_sizes
 
 LENGTHS = [(6, 5), (4, 3), (2, 2)]
@@ -164,6 +165,40 @@ def test_a_short_list_grows_into_a_larger_vocabulary_of_ours(tmp_path):
     torch.testing.assert_close(scores, trained(**batch)[0])
     assert done.new == done.unused == []
     assert ("decoder.output_projection.bias", 13, 21) in done.mapped
+
+
+@pytest.mark.parametrize("layer", ["linear", "joint"])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_biases_of_new_classes_start_at_the_correction_of_their_partitions(
+    tmp_path, layer, has_bias
+):
+    old = as_task(words_of("a"), words_of("x", "y"))
+    new = as_task(words_of("a"), words_of("fresh", "y", "more", "x"))
+    old.source_dictionary.save(str(tmp_path / "dict.src.txt"))
+    old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    trained = make_model("luong_lstm", old, output_layer="linear", no_class_bias=not has_bias)
+    model = make_model("luong_lstm", new, seed=2, output_layer=layer)
+    working_set = WorkingSet(model, 6, None)
+    name = "decoder.output_projection.bias"
+    start = model.state_dict()[name].clone()
+    done = finetune(model, checkpoint(trained, tmp_path, "luong_lstm"), new)
+    log_shares = torch.linspace(-3, -1, len(start), dtype=start.dtype)
+    working_set.start_class_bias(log_shares, done.new_biases)
+    for row, word in enumerate(new.target_dictionary.symbols):
+        if has_bias and word in old.target_dictionary.indices:
+            expected = trained.state_dict()[name][old.target_dictionary.index(word)]
+        else:
+            expected = (start[row] if has_bias else 0) + log_shares[row]
+        torch.testing.assert_close(model.state_dict()[name][row], expected, msg=word)
+
+
+def test_a_tied_model_without_biases_scores_as_before(tmp_path):
+    task = own_task()
+    trained = make_model("luong_lstm", task, output_layer="tied", no_class_bias=True).eval()
+    model = make_model("luong_lstm", task, seed=2, output_layer="linear").eval()
+    finetune(model, checkpoint(trained, tmp_path, "luong_lstm"), task)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    torch.testing.assert_close(model(**batch)[0], trained(**batch)[0])
 
 
 def test_a_dictionary_beside_the_checkpoint_is_found_first(tmp_path):

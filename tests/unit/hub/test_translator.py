@@ -265,6 +265,34 @@ def test_misses_are_units_of_a_list(tmp_path):
         model.translate("w1").misses("w2 w9")
 
 
+@pytest.mark.parametrize("left", [True, False])
+def test_attention_is_that_of_the_sentence_on_either_side_of_the_padding(left, tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    model.left = model.task.cfg.left_pad_source = left
+    for sentence, together in zip(SENTENCES, model.translate(SENTENCES), strict=True):
+        alone = model.translate(sentence)
+        assert alone.alignment == together.alignment
+        torch.testing.assert_close(alone.attention, together.attention)
+        torch.testing.assert_close(
+            together.attention.sum(0), torch.ones(together.attention.shape[1])
+        )
+
+
+def test_the_candidates_of_a_common_list_are_those_that_were_searched(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=8,
+                 candidate_copies=True, candidate_scope="common")  # fmt: skip
+    lists = []
+    for turn in range(4):
+        texts = [f"w{5 + turn + n} w1" for n in range(3)]
+        found = model.translate(texts, beam=1, batch_size=3, max_len_a=0, max_len_b=3)
+        lists.append(model.task.candidate_lists.sentences)
+        for text, translation in zip(texts, found, strict=True):
+            assert text.split()[0] in translation.candidates
+            assert set(translation.target) <= set(translation.candidates)
+    assert lists[0] == 3  # counted once
+    assert model.translate("").candidates == ["<unk>", "w0", "w1", "w2", "w3", "w4", "w5"]
+
+
 def test_no_place_is_told_without_replacement(tmp_path):
     path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
     found = load(path).translate("w1 unseen", max_len_a=0, max_len_b=3)

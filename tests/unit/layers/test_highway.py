@@ -31,6 +31,15 @@ def test_a_highway_layer_is_its_equation(layer):
         torch.testing.assert_close(layer.transform_gate(row), t)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_leaves_the_input_in_its_precision(dtype, layer):
+    layer, x = layer.float(), inputs().float()
+    with torch.autocast("cpu", dtype):
+        output = layer(x)
+    assert output.dtype == torch.float32
+    torch.testing.assert_close(output, layer(x), rtol=0, atol=3e-2)
+
+
 def test_a_closed_gate_is_the_identity_and_an_open_one_the_rectified_map(layer):
     x = inputs()
     with torch.no_grad():

@@ -1,5 +1,6 @@
 """The learning rate halves after every epoch from the first rise of the validation loss on."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +49,10 @@ def test_a_rise_is_measured_from_the_epoch_before():
 
 def test_a_metric_to_maximise_gets_worse_by_falling():
     assert rates(schedule(maximize=True), [10, 20, 19, 30]) == [1, 1, 0.5, 0.25]
+
+
+def test_a_loss_that_is_no_number_is_not_compared_with():
+    assert rates(schedule(), [3, math.nan, 4, 5]) == [1, 1, 0.5, 0.25]
 
 
 def test_epochs_without_validation_change_nothing():
