@@ -74,11 +74,12 @@ texts_of() {
 # units_of FOLDER DATA PATTERNS: tables of morphs and syllables beside the dictionary.
 units_of() {
   local folder=$1 kind
+  local -A language=([morphs]="" [syllables]="--language=$3")
   for kind in morphs syllables; do
     if newer "$folder/$kind.txt" "$folder/dict.txt"; then continue; fi
     step "$kind of $2"
     "$PYTHON" data_prep/build_subword_table.py "$folder/dict.txt" --units "$kind" \
-      --language "$3"
+      ${language[$kind]:+"${language[$kind]}"}
   done
 }
 

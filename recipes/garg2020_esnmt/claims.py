@@ -173,14 +173,15 @@ def against_trained(runs: Runs) -> Iterator[Compared]:
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
-    lines = []
-    for row in compared:
-        if row.verdict == "worse":
-            lines.append(f"Train the recurrent layers: {row.method} cost {-row.found.value:.1f}"
-                         " BLEU, and save what the chart of training time shows.")  # fmt: skip
-        elif row.verdict in ("better", "no difference"):
-            lines.append(f"{row.method}: as good as trained ones here, for fewer parameters.")
+    worse = [f"{row.method} cost {-row.found.value:.1f}" for row in compared
+             if row.verdict == "worse"]  # fmt: skip
+    lines = [f"{row.method}: as good as trained ones here, for fewer parameters."
+             for row in compared if row.verdict in ("better", "no difference")]  # fmt: skip
     shares = [share_of_parameters(runs, arm) for arm in LEARNED[:2]]
+    if worse:
+        stored = "".join(filter(None, shares[:1]))
+        lines.append(f"Train the recurrent layers, unless the size of the checkpoint counts{stored}"
+                     f": {' and '.join(worse)} BLEU.")  # fmt: skip
     if not lines:
         lines.append("Undecided so far: train the recurrent layers unless the size of the "
                      "checkpoint counts" + "".join(filter(None, shares[:1])) + ".")  # fmt: skip
