@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
         if not separator:
             raise UserError(f"--translations {pair}: must be NAME=FILE")
         translations[name] = parallel_lines(options.source, path)
-    size = internal_vocabulary_size(options, dictionary)
+    size = options.internal_vocabulary or internal_vocabulary_size(options, dictionary)
     words = SourceWords(dictionary, size, table)
     print("\n".join(report(source, words, translations, options.examples)))
 
