@@ -128,6 +128,9 @@ REMEDIES_IN = {
         "--best-checkpoint-metric {0}: validation has no such metric: use one of those in its line "
         "of the log (loss, nll_loss, ppl, ...)"
     ),
+    ("get_tpu_device", AttributeError): (
+        "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"
+    ),
     ("init_constraints", TypeError): (
         "--constraints works only with fairseq-interactive, which reads them behind each sentence "
         "and a tab: leave it out"

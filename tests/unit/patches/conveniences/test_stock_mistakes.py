@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fairseq import checkpoint_utils, options, tasks
+from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.sequence_generator import SequenceGenerator
@@ -47,6 +47,12 @@ def test_no_batch_size():
         parsed(options.get_training_parser(), "data-bin", "--arch", "luong_lstm")
     )
     assert line_of(train.main, cfg) == ("no batch size: give --max-tokens or --batch-size")
+
+
+def test_no_tpu():
+    assert line_of(utils.get_tpu_device) == (
+        "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"
+    )
 
 
 def test_a_sentence_that_fits_into_no_batch():
