@@ -22,7 +22,8 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
     candidate lists, which request the classes they need. An output layer has parameters and never
     sees targets; samplers choose classes, criterions compute losses.
 
-    Sizes: ``V`` classes, ``H`` the decoder's hidden size, ``D`` the size of the joint space.
+    Sizes: ``V`` classes, ``H`` the decoder's hidden size, ``D`` the size of class embeddings and of
+    projected contexts.
 
     Args:
         num_classes: ``V``.
