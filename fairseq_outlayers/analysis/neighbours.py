@@ -43,29 +43,12 @@ def spaces(trained: loading.Trained) -> Dict[str, Tensor]:
     return {"input": trained.input_vectors(), "output": trained.output_vectors()}
 
 
-def nearest(vectors: Tensor, query: int, among: Tensor, number: int) -> List[Tuple[int, float]]:
-    """The ids with the highest cosine, without the query, and their cosines.
+def nearest(vectors: Tensor, queries: Tensor, among: Tensor, number: int) -> Tuple[Tensor, Tensor]:
+    """The ids with the highest cosines with each query, without the query itself.
 
     Args:
         vectors: ``(V, D)``.
-        query: an id.
-        among: ids to choose from.
-        number: at most this many.
-    """
-    others = among[among != query]
-    cosines = F.cosine_similarity(vectors[others].float(), vectors[query].float(), dim=-1)
-    best = cosines.topk(min(number, len(others)))
-    return list(zip(others[best.indices].tolist(), best.values.tolist(), strict=True))
-
-
-def nearest_of_each(
-    vectors: Tensor, queries: Tensor, among: Tensor, number: int
-) -> Tuple[Tensor, Tensor]:
-    """:func:`nearest` for many queries at once.
-
-    Args:
-        vectors: ``(V, D)``.
-        queries: ids, ``(Q,)``.
+        queries: ids, ``(Q,)``, which are among those to choose from.
         among: ids to choose from.
         number: at most this many.
     Returns:
@@ -98,12 +81,19 @@ def neighbours(
             f"--words {' '.join(unknown)}: not in the target dictionary. Spell them as there, "
             "segmented and lower-cased like the training text"
         )
-    both = spaces(trained).values()
-    found = {}
-    for word in words:
-        lists = [nearest(vectors, dictionary.index(word), among, number) for vectors in both]
-        found[word] = Neighbours(*([(dictionary[k], cos) for k, cos in ids] for ids in lists))
-    return found
+    queries = torch.tensor([dictionary.index(word) for word in words])
+    both = [nearest(vectors, queries, among, number) for vectors in spaces(trained).values()]
+
+    def listed(ids: Tensor, cosines: Tensor) -> List[Neighbour]:
+        return [
+            (dictionary[k], cosine)
+            for k, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)
+        ]
+
+    return {
+        word: Neighbours(*(listed(ids[row], cosines[row]) for ids, cosines in both))
+        for row, word in enumerate(words)
+    }
 
 
 def plane(vectors: Tensor) -> Tensor:

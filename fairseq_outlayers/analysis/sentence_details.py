@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.analysis.neighbours import nearest_of_each
+from fairseq_outlayers.analysis.neighbours import nearest
 from fairseq_outlayers.checkpoints.loading import is_word
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.hub.translation import Translation
@@ -124,7 +124,7 @@ def neighbour_data(
         return None
     queries = torch.tensor(kept)
     tied = spaces[0] is spaces[1] or torch.equal(*spaces)
-    found = [nearest_of_each(v, queries, among, number) for v in spaces[: 1 if tied else 2]]
+    found = [nearest(v, queries, among, number) for v in spaces[: 1 if tied else 2]]
     table = {}
     for row, query in enumerate(kept):
         table[str(vocabulary.number(dictionary[query]))] = [

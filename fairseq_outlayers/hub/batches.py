@@ -3,6 +3,7 @@
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
+from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
 
@@ -16,15 +17,6 @@ def batches(lengths: Dict[int, int], batch_size: int) -> Iterator[List[int]]:
 def known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
     """Ids with later additions to the dictionary replaced by ``<unk>``."""
     return ids.masked_fill(ids >= size, dictionary.unk())
-
-
-def padded(rows: List[Tensor], pad: int, left: bool) -> Tensor:
-    """Pad rows of different lengths to ``(N, T)``."""
-    width = max(map(len, rows))
-    padded = torch.full((len(rows), width), pad)
-    for row, ids in enumerate(rows):
-        padded[row, width - len(ids) if left else 0 :][: len(ids)] = ids
-    return padded
 
 
 def as_sample(
@@ -43,15 +35,16 @@ def as_sample(
         "id": torch.arange(len(pairs)),
         "nsentences": len(pairs),
         "net_input": {
-            "src_tokens": padded(sources, pad, left),
+            "src_tokens": collate_tokens(sources, pad, left_pad=left),
             "src_lengths": torch.tensor([len(source) for source in sources]),
         },
     }
     targets = [target for _, target in pairs if target is not None]
     if targets:
-        before = [torch.cat([ids.new_tensor([eos]), ids[:-1]]) for ids in targets]
-        sample["target"] = padded(targets, pad, False)
-        sample["net_input"]["prev_output_tokens"] = padded(before, pad, False)
+        sample["target"] = collate_tokens(targets, pad)
+        sample["net_input"]["prev_output_tokens"] = collate_tokens(
+            targets, pad, eos, move_eos_to_beginning=True
+        )
     return sample
 
 

@@ -5,6 +5,7 @@ from typing import Iterable, List, NamedTuple, Optional, Tuple, Union, Unpack, o
 
 import torch
 from fairseq import utils
+from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
@@ -90,7 +91,7 @@ class LanguageModel(TrainedModels):
         for start in range(0, len(encoded), batch_size):
             rows = encoded[start : start + batch_size]
             # Causal models: padding after a text does not change its scores.
-            targets = torch.nn.utils.rnn.pad_sequence(rows, True, dictionary.pad()).to(self.device)
+            targets = collate_tokens(rows, dictionary.pad()).to(self.device)
             with self.lock:
                 scores = self._log_probabilities(targets).cpu()
             for ids, row in zip(rows, scores, strict=True):

@@ -59,15 +59,15 @@ class Terms(NamedTuple):
         A hit is a sampled class that is the position's target.
         """
         num_sampled = len(self.sampled_offset)
-        product = self.context @ self.embeddings[:num_sampled].t()
-        sampled = at_least_float32(product) + self.sampled_offset
+        scores = self.context @ self.embeddings[:num_sampled].t()
+        sampled = at_least_float32(scores) + self.sampled_offset
         if num_sampled > 0:  # does not synchronize to count hits
             column = self.target_rows.clamp(max=num_sampled - 1).unsqueeze(1)
             is_hit = (self.target_rows < num_sampled).unsqueeze(1)
             own = sampled.gather(1, column).masked_fill(is_hit, float("-inf"))
             sampled.scatter_(1, column, own)
-        product = (self.context * self.target_embeddings()).sum(-1)
-        return sampled, at_least_float32(product) + self.target_offset
+        own_scores = (self.context * self.target_embeddings()).sum(-1)
+        return sampled, at_least_float32(own_scores) + self.target_offset
 
 
 def parts(num_positions: int, chunk_size: int) -> List[slice]:

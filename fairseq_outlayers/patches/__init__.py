@@ -55,9 +55,9 @@ from fairseq_outlayers.patches.required import (
 
 CONVENIENCES_VARIABLE = "OUTLAYERS_CONVENIENCES"
 
-# The later a patch, the further out it wraps a function that others wrap, too: a checkpoint is checked
-# before its options are read, and finetuning adapts one that has passed. Conveniences come last, to
-# word the errors of all others.
+# The later a patch, the further out it wraps a function that others wrap, too: a checkpoint is
+# checked before its options are read, and finetuning adapts one that has passed. Conveniences come
+# last, to word the errors of all others.
 REQUIRED = (
     safe_checkpoints,
     whole_checkpoints,

@@ -78,7 +78,6 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         """
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
-        average, share = str(self.cfg.ensemble_average), self.cfg.min_len_a
         if self.unk_replacement is not None:  # a search is over the model's own words
             self.unk_replacement.forget_new_words()
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
@@ -89,26 +88,38 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
                 self.cfg, self.source_dictionary, self.target_dictionary
             )
         lists = self.candidate_lists
-        # With --max-len-a, fairseq's own search makes hypotheses depend on the batch.
-        in_int8 = self.cfg.int8_projection
-        stock_does = average == "probabilities" and share == 0 and not in_int8
-        # Our step is faster for a single model.
-        stock_does = stock_does and not (isinstance(models, (list, tuple)) and len(models) == 1)
-        if lists is None and stock_does and getattr(args, "max_len_a", 0) == 0:
+        if lists is None and not self._needs_ours(models, args):
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
-            if in_int8:
+            if self.cfg.int8_projection:
                 raise UserError(
                     "--int8-projection scores the whole vocabulary: leave it out, or leave out "
                     "--candidates and --candidate-frequent"
                 )
-        extra.update(candidates=lists, average=average, min_share=share, in_int8=in_int8)
+        extra.update(
+            candidates=lists,
+            average=str(self.cfg.ensemble_average),
+            min_share=self.cfg.min_len_a,
+            in_int8=self.cfg.int8_projection,
+        )
         generator = CandidateGenerator
         if getattr(args, "print_alignment", None):
             generator = CandidateGeneratorWithAlignment
             extra["print_alignment"] = args.print_alignment
         return stock(models, args, generator, extra, prefix_allowed_tokens_fn)
+
+    def _needs_ours(self, models: Any, args: Any) -> bool:
+        """Whether a search over all words is ours, not fairseq's."""
+        return (
+            str(self.cfg.ensemble_average) != "probabilities"
+            or self.cfg.min_len_a > 0
+            or self.cfg.int8_projection
+            # A step of ours is faster for a single model.
+            or (isinstance(models, (list, tuple)) and len(models) == 1)
+            # fairseq's limit would depend on the batch.
+            or getattr(args, "max_len_a", 0) != 0
+        )
 
     def inference_step(
         self,
