@@ -63,7 +63,8 @@ class TrainedModels:
         with open_dict(arguments):
             arguments.update(options)
         try:
-            return self.task.build_generator(self.models, arguments)
+            with self.lock:
+                return self.task.build_generator(self.models, arguments)
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
 

@@ -100,8 +100,7 @@ class Translator(TrainedModels):
         check_whole("batch_size", batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
         options["lenpen"] = check_real("length_penalty", length_penalty)
-        with self.lock:
-            generator = self.build_search(options, generation, SEARCH_OPTIONS)
+        generator = self.build_search(options, generation, SEARCH_OPTIONS)
         if isinstance(texts, str):
             return next(self._translate(iter([texts]), generator, 1))
         check_iterable("texts", texts, "a text, a list of texts or an iterator over texts")

@@ -209,8 +209,10 @@ def test_threads_take_turns(tmp_path):
                  candidate_frequent=9)  # fmt: skip
     texts = [f"w{number} other{number} w{number + 1}" for number in range(8)]
     alone = [model.translate(text).text for text in texts]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(5) as pool:
+        scored = pool.submit(lambda: [model.score([("w1", "w2")]) for _ in range(40)])
         assert list(pool.map(lambda text: model.translate(text).text, texts * 4)) == alone * 4
+        assert all(score == scored.result()[0] for score in scored.result())
 
 
 @pytest.mark.parametrize("symbol", ["<pad>", "</s>"])
