@@ -9,7 +9,6 @@ OPTION  medium: the paper's medium size; sampled: 20% of the classes in training
 """
 
 import re
-from dataclasses import replace
 
 from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
 from recipes.lab.settings import UserError
@@ -147,11 +146,7 @@ class Assylbekov2018(Recipe):
     def tuning_arm(self, name: str) -> Arm:
         """tune-ARM-RATE: a run that the learning rate is chosen by."""
         _, name_of_arm, rate = [*name.split("-"), "", ""][:3]
-        arm = self.arm(name_of_arm)
-        description = f"{arm.description}, learning rate {rate}"
-        return replace(
-            arm, name=name, description=description, train=(*arm.train, "--lr", rate), tuning=True
-        )
+        return self.arm(name_of_arm).tuned(name, rate)
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):

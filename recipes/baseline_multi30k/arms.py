@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recipes.lab.arms import Arm, Recipe, TranslationTest
+from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest
 
 WORDS = {
     "stock_lstm": "fairseq's own LSTM with attention, without this package",
@@ -61,8 +61,7 @@ class Baseline(Recipe):
         if name not in WORDS:
             raise self.unknown(name)
         s = self.settings
-        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
-        generate = f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
+        generate = f"--beam {s.BEAM} {LIMITED}"
         if s.SEGMENTATION == "bpe":
             generate += " --post-process subword_nmt"
         test = TranslationTest(

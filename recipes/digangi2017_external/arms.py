@@ -1,9 +1,8 @@
 """The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, e.g. mix_sum.1000.captions."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
+from recipes.lab.arms import LIMITED, Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
 # Learning rates with the lowest validation perplexity (05_tune.sh): of 1,000 pairs, where the best
@@ -196,11 +195,7 @@ class DiGangi2017(Recipe):
     def tuning_arm(self, name: str) -> Arm:
         """tune-ARM-SIZE-RATE: a run for choosing the learning rate."""
         _, mix, size, rate = [*name.split("-"), "", "", ""][:4]
-        arm = self.arm_with_rate(f"{mix}.{size}", RATE)
-        description = f"{arm.description}, learning rate {rate}"
-        return replace(
-            arm, name=name, description=description, train=(*arm.train, "--lr", rate), tuning=True
-        )
+        return self.arm_with_rate(f"{mix}.{size}", RATE).tuned(name, rate)
 
     def test(self) -> TranslationTest:
         """How every arm is scored; only Multi30k has plain text."""
@@ -208,9 +203,7 @@ class DiGangi2017(Recipe):
         segmented = s.TARGET_SEGMENTATION == "bpe"
         plain = s.SETTING == "multi30k"
         return TranslationTest(
-            # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
-            f"--beam {s.BEAM} --max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
-            + (" --post-process subword_nmt" if segmented else ""),
+            f"--beam {s.BEAM} {LIMITED}" + (" --post-process subword_nmt" if segmented else ""),
             reference=f"{self.tokenized}/test.{s.TARGET}",
             raw_reference=f"{self.raw}/test_2016_flickr.{s.TARGET}" if plain else "",
             language=s.TARGET,

@@ -6,7 +6,7 @@ A tuning run (05_tune.sh) is tune-MODEL-LR-RANGE[-GAMMA-RADIUS].
 import itertools
 import math
 
-from recipes.lab.arms import Arm, Recipe, TranslationTest, names
+from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest, names
 from recipes.lab.settings import UserError
 
 # By name, or by prefix for arms that end in a value: description, basic model, and more options
@@ -141,10 +141,8 @@ class Garg2020(Recipe):
     def test(self) -> TranslationTest:
         """How every arm is scored."""
         s = self.settings
-        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
-        limit = "--max-len-a 1.2 --max-len-b 5"
         return TranslationTest(
-            f"--beam {s.BEAM} --max-tokens 4000 {limit} --post-process subword_nmt",
+            f"--beam {s.BEAM} {LIMITED} --post-process subword_nmt",
             reference=f"{self.tokenized}/test.{s.TARGET}",
             raw_reference=f"{self.raw}/test_2016_flickr.{s.TARGET}",
             language=s.TARGET,

@@ -8,12 +8,15 @@ import difflib
 import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from recipes.lab.scores import schedules
 from recipes.lab.settings import SHARED, Declared, Settings, UserError
+
+# Of fairseq-generate: without a limit, weak models repeat themselves up to fairseq's 200 tokens.
+LIMITED = "--max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,16 @@ class Arm:
     stock: bool = False
     goes_on_from: str = ""
     tuning: bool = False
+
+    def tuned(self, name: str, rate: str) -> "Arm":
+        """A run of this arm that a learning rate is chosen by."""
+        return replace(
+            self,
+            name=name,
+            description=f"{self.description}, learning rate {rate}",
+            train=(*self.train, "--lr", rate),
+            tuning=True,
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ trained on 25% of the classes.
 import re
 from collections.abc import Callable
 
-from recipes.lab.arms import Arm, Recipe, Table, TranslationTest
+from recipes.lab.arms import LIMITED, Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 from recipes.pappas2018_joint.models import layer_of, options_of
 
@@ -254,9 +254,7 @@ class Pappas2018(Recipe):
         """Scoring of translations into a language."""
         s, words = self.settings, self.text_folder(pair, "words")
         self.text_folder(pair, vocabulary)  # raises for an invalid vocabulary
-        # Without a limit, weak models repeat themselves up to fairseq's 200 tokens.
-        generate = f"--beam {s.BEAM} --nbest {s.BEAM} --max-tokens 4000"
-        generate += " --max-len-a 1.2 --max-len-b 5"
+        generate = f"--beam {s.BEAM} --nbest {s.BEAM} {LIMITED}"
         if vocabulary != "words":
             generate += " --post-process subword_nmt"
         return TranslationTest(
