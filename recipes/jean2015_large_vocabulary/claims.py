@@ -44,8 +44,9 @@ PAPER = (
 WHY = (
     "29 thousand captions and 19 thousand German words, where the paper has WMT and 500 thousand:"
     " the short list of 4,000 words covers 94% of the test set's words here.",
-    "Among all words a partitioned model scores rare ones too high, for it has contrasted them with"
-    " few others; candidate lists leave most of these out. Claim 9 is about a correction.",
+    "Over all words, a model trained by partitions scores rare words too high, because few"
+    " partitions have them as negatives; candidate lists exclude most of them. Claim 9 is about a"
+    " correction.",
     "An exact softmax over all words (`full`) is as far below the short list as corrected"
     " partitions and samples are: on so little text, 15 thousand more words cost BLEU, not"
     " partitions (claim 10).",
