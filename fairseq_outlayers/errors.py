@@ -1,6 +1,7 @@
 """The exception for users' mistakes."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Union
 
 
 class UserError(ValueError):
@@ -9,6 +10,14 @@ class UserError(ValueError):
     fairseq's command lines show it without a traceback
     (``patches/conveniences/clear_errors.py``).
     """
+
+
+def require_checkpoint(path: Union[str, Path]) -> None:
+    """Raise a :class:`UserError` if there is no such checkpoint, or it is a folder."""
+    if Path(path).is_dir():
+        raise UserError(f"{path}: a folder; give a checkpoint in it, checkpoint_best.pt say")
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such checkpoint")
 
 
 def as_flag(option: str, value: Any = True) -> str:

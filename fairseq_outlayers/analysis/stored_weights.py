@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.free_space import leaves
-from fairseq_outlayers.checkpoints.integrity import require_file, require_whole
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.checkpoints.integrity import require_whole
+from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
 
 WEIGHT_BYTES = 4  # that saving a regenerated weight would take
@@ -43,7 +43,7 @@ def checkpoint_report(path: Path) -> str:
 
 
 def _load(path: Path) -> Dict[str, Any]:
-    require_file(path)
+    require_checkpoint(path)
     require_whole(str(path))
     try:
         checkpoint = torch.load(path, map_location="cpu")

@@ -7,20 +7,12 @@ compare: a flipped bit or a zeroed block silently changes weights. Files in torc
 
 import zipfile
 from pathlib import Path
-from typing import List, Optional, Union
+from typing import List, Optional
 
 from fairseq_outlayers.checkpoints.names import shard_of
 from fairseq_outlayers.errors import UserError
 
 CHUNK = 1 << 20  # bytes
-
-
-def require_file(path: Union[str, Path]) -> None:
-    """Raise a :class:`UserError` if there is no such checkpoint, or it is a folder."""
-    if Path(path).is_dir():
-        raise UserError(f"{path}: a folder; give a checkpoint in it, checkpoint_best.pt say")
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such checkpoint")
 
 
 def require_whole(path: str) -> None:

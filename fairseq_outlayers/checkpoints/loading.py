@@ -10,9 +10,8 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_outlayers.checkpoints.integrity import require_file
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
@@ -70,7 +69,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     Raises:
         UserError: if either is missing, or the model is not of this package.
     """
-    require_file(path)
+    require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
     folder = str(task_options(state)["data"]).split(os.pathsep)[0]
     if not any(Path(folder).glob("dict*.txt")):

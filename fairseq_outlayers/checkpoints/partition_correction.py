@@ -14,8 +14,8 @@ import torch
 from fairseq import checkpoint_utils, utils
 
 from fairseq_outlayers.checkpoints import loading
-from fairseq_outlayers.checkpoints.integrity import require_file, require_whole
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.checkpoints.integrity import require_whole
+from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
 
@@ -41,7 +41,7 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
         raise UserError(f"--output {output}: already exists; name a new file")
     if not output.parent.is_dir():
         raise UserError(f"--output {output}: no folder {output.parent}; create it first")
-    require_file(path)
+    require_checkpoint(path)
     require_whole(path)
     state = torch.load(path, map_location="cpu")
     _check(state, path)

@@ -140,6 +140,10 @@ class UnkReplacement:
     def forget_new_words(self) -> None:
         """Remove added words from the dictionaries once they are printed."""
         shorten(self.source, self.num_source_words)
+        self.forget_replacements()
+
+    def forget_replacements(self) -> None:
+        """Remove the words of earlier replacements from the target dictionary."""
         shorten(self.target, self.num_target_words)
 
     def _replace(

@@ -12,8 +12,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from fairseq_outlayers.checkpoints.integrity import require_file
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
@@ -58,7 +57,7 @@ def export_checkpoint(
     Raises:
         UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
-    require_file(path)
+    require_checkpoint(path)
     if output.exists():
         raise UserError(f"{output} exists: name another --output, or remove it")
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})

@@ -21,8 +21,7 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
-from fairseq_outlayers.checkpoints.integrity import require_file
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
 from fairseq_outlayers.hub.environment import (
@@ -163,7 +162,7 @@ def _checked_paths(checkpoint: Any) -> List[str]:
         raise UserError(f"checkpoint={checkpoint}: must have at least one path")
     paths = [_converted_path(path) for path in given]
     for path in paths:
-        require_file(path)
+        require_checkpoint(path)
     return paths
 
 

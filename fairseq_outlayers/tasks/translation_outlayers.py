@@ -70,7 +70,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
     ) -> Any:
         """fairseq's generator, or ours for a single model or if one of our options needs it.
 
-        Removes words that replacements of an earlier search have added to the dictionaries.
+        Removes words that replacements of an earlier search have added to the target dictionary.
 
         Raises:
             UserError: if search options contradict each other, or candidates are combined with an
@@ -79,7 +79,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         if self.unk_replacement is not None:  # a search is over the model's own words
-            self.unk_replacement.forget_new_words()
+            self.unk_replacement.forget_replacements()
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary), extra.get("lm_model"))
