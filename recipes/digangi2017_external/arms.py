@@ -5,9 +5,14 @@ from pathlib import Path
 from recipes.lab.arms import LIMITED, Arm, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
-# Learning rates with the lowest validation perplexity (05_tune.sh): of 1,000 pairs, where the best
-# rate of the baseline is four times that of mix_sum, and RATE, the baseline's at 10,000.
-CHOSEN = {"baseline.1000": "0.008", "mix_sum.1000": "0.002"}
+# Learning rates with the lowest validation perplexity (05_tune.sh): of 1,000 pairs, where that of
+# the baseline is eight times that of only_external, and RATE, the baseline's at 10,000.
+CHOSEN = {
+    "baseline.1000": "0.008",
+    "mix_sum.1000": "0.002",
+    "mix_gate.1000": "0.005",
+    "only_external.1000": "0.001",
+}
 RATE = "0.003"
 GRID = ("0.001", "0.002", "0.003", "0.005", "0.008")
 # Description and architecture of each setting.
