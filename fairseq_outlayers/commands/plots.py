@@ -17,11 +17,11 @@ FORMATS = (".svg", ".png", ".pdf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add ``--plot``, for :func:`draw` and :func:`draw_maps`."""
     parser.add_argument(
-        "--plot", type=_figure, metavar="FILE", help="also draw a plot: FILE.svg, .png or .pdf"
+        "--plot", type=figure_path, metavar="FILE", help="also draw a plot: FILE.svg, .png or .pdf"
     )
 
 
-def _figure(text: str) -> str:
+def figure_path(text: str) -> str:
     """The path of a figure to be written."""
     if Path(text).suffix not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(FORMATS)}")

@@ -16,6 +16,7 @@ from tests.faults.warm import DATA_PREP
 OF_TRANSFORMER = world.TRAIN.replace(
     "--arch luong_lstm --embed-dim 8 --hidden-size 8", f"--arch transformer {TRANSFORMER}"
 )
+PATHS = {"Path", "figure_path"}  # types of options that are no numbers
 # The command in which an option is walked; fairseq-train of an LSTM unless it is named here.
 STOCK_COMMANDS = {
     "": world.TRAIN,
@@ -99,7 +100,7 @@ def _numbers(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [
         action
         for action in parser._actions
-        if action.option_strings and action.type is not None and action.type.__name__ != "Path"  # type: ignore[union-attr]
+        if action.option_strings and getattr(action.type, "__name__", "Path") not in PATHS
     ]
 
 
