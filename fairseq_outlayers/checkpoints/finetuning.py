@@ -38,7 +38,7 @@ class Adapted:
         new: names of parameters that keep the model's initialization.
         unused: names in the checkpoint that nothing uses, with their sizes.
         lost: number of the checkpoint's words that the model's dictionary lacks, by side.
-        new_biases: which class biases are not from the checkpoint, ``(V,)``; None without biases.
+        new_biases: which class biases are not from the checkpoint, ``(V,)``; None for none.
     """
 
     state: Dict[str, Tensor]
@@ -103,23 +103,24 @@ def _load(
 
     A class bias that the checkpoint lacks is zero, so that scores stay as they were.
     """
-    is_bias, is_new = name == BIAS, torch.zeros(len(start) if start.dim() else 1, dtype=torch.bool)
     is_version = name.endswith("_version") and name.startswith((OUTPUT, SOURCE))
     if name.endswith(FINGERPRINT) or is_version:
         done.state[name] = start
     elif given is not None and rows is not None and given.shape[1:] == start.shape[1:]:
         done.state[name] = start.clone()
-        is_new = ~rows.fill(done.state[name], given)
-        done.mapped.append((name, int((~is_new).sum()), len(start)))
+        filled = rows.fill(done.state[name], given)
+        done.mapped.append((name, int(filled.sum()), len(start)))
+        if name == BIAS:
+            done.new_biases = ~filled
     elif given is not None and rows is None and given.shape == start.shape:
         done.state[name] = given
         done.loaded.append(name)
     else:
-        done.state[name] = torch.zeros_like(start) if is_bias else start
-        is_new = ~is_new
+        done.state[name] = start
         done.new.append(name)
-    if is_bias:
-        done.new_biases = is_new
+        if name == BIAS:
+            done.state[name] = torch.zeros_like(start)
+            done.new_biases = torch.ones_like(start, dtype=torch.bool)
 
 
 def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:

@@ -79,19 +79,18 @@ class TrainedModels:
                 f"the options of the search do not fit the text or the model: {error}"
             ) from error
 
-    def _ids(self, name: str, text: str, dictionary: Any, limit: float) -> Tensor:
-        """Ids of a text that has a place for each, ``(T,)``."""
-        ids = self.text.ids(check_text(name, text), dictionary)
-        check_symbols(name, ids, dictionary)
+    def _ids(
+        self, name: str, text: str, dictionary: Any, limit: float, adds_new: bool = False
+    ) -> Tensor:
+        """Ids of a text that has a place for each, ``(T,)``; see :meth:`TextProcessor.ids`."""
+        ids = self.text.ids(check_text(name, text), dictionary, adds_new)
+        for symbol in (dictionary.eos(), dictionary.pad()):
+            if symbol in ids[:-1]:
+                raise UserError(
+                    f"{name}: has {dictionary[symbol]}, which no text may have; remove it"
+                )
         check_length(name, len(ids), limit)
         return ids
-
-
-def check_symbols(name: str, ids: Tensor, dictionary: Any) -> None:
-    """Raise a :class:`UserError` if a text has ``</s>`` or padding before its end, ``(T,)``."""
-    for symbol in (dictionary.eos(), dictionary.pad()):
-        if symbol in ids[:-1]:
-            raise UserError(f"{name}: has {dictionary[symbol]}, which no text may have; remove it")
 
 
 def symbols(dictionary: Any, ids: Tensor) -> List[str]:

@@ -37,7 +37,7 @@ def check_dictionaries(path: str, config: Any, is_translation: bool) -> None:
         config: its options.
         is_translation: whether the model has a pair of languages.
     """
-    folder = Path(str(config.task.data).split(os.pathsep)[0])
+    folder = _data_folder(config)
     remedy = (
         "pass data= (commands: --data) with the folder that the model was trained on, or one with "
         "the same dictionaries"
@@ -59,7 +59,7 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
         config: its options. They name its data folder; one that is gone is not compared.
         task: of the first model.
     """
-    folder = Path(str(config.task.data).split(os.pathsep)[0])
+    folder = _data_folder(config)
     names = [f"dict.{config.task.get(side)}.txt" for side in ("source_lang", "target_lang")]
     dictionaries = [task.source_dictionary, task.target_dictionary]
     if "source_lang" not in config.task:
@@ -71,6 +71,11 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
                 f"{path}: its dictionary {file} is not that of the first model; the models of an "
                 "ensemble must have equal dictionaries"
             )
+
+
+def _data_folder(config: Any) -> Path:
+    """The folder with the dictionaries, the first of several."""
+    return Path(str(config.task.data).split(os.pathsep)[0])
 
 
 def _needed(folder: Path, config: Any, is_translation: bool) -> List[str]:

@@ -75,10 +75,14 @@ class TextProcessor:
         text = text if self.tokenizer is None else self.tokenizer.encode(text)
         return text if self.bpe is None else self.bpe.encode(text)
 
-    def ids(self, text: str, dictionary: Any) -> Tensor:
-        """Ids of a text's units and ``</s>``, ``(T,)``; unknown units are ``<unk>``."""
+    def ids(self, text: str, dictionary: Any, adds_new: bool = False) -> Tensor:
+        """Ids of a text's units and ``</s>``, ``(T,)``.
+
+        Args:
+            adds_new: add unknown units to the dictionary; otherwise they are ``<unk>``.
+        """
         return dictionary.encode_line(
-            self.encode(text), add_if_not_exist=False, append_eos=True
+            self.encode(text), add_if_not_exist=adds_new, append_eos=True
         ).long()
 
     def decode(self, units: str) -> str:

@@ -21,17 +21,16 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
-from fairseq_outlayers.decoding.unk_replacement import attended_words, encode_new_words
+from fairseq_outlayers.decoding.unk_replacement import attended_words
 from fairseq_outlayers.hub.arguments import (
     check_iterable,
     check_pairs,
     check_real,
-    check_text,
     check_whole,
 )
-from fairseq_outlayers.hub.base import TrainedModels, check_symbols, symbols
+from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
-from fairseq_outlayers.hub.lengths import check_length, learned_positions
+from fairseq_outlayers.hub.lengths import learned_positions
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
@@ -51,7 +50,11 @@ class Translator(TrainedModels):
         # Replacements of <unk> and copied source words are added to the dictionaries later.
         self.num_source = len(self.task.source_dictionary)
         self.num_target = len(self.task.target_dictionary)
-        self.left = bool(getattr(self.task.cfg, "left_pad_source", True))  # side of the padding
+
+    @property
+    def _pads_left(self) -> bool:
+        """Whether sources are padded on the left."""
+        return bool(getattr(self.task.cfg, "left_pad_source", True))
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
@@ -177,13 +180,8 @@ class Translator(TrainedModels):
 
     def _source_ids(self, name: str, text: str, limit: float) -> Tensor:
         """``(S,)``; words to be copied need new ids, which no model sees."""
-        dictionary = self.task.source_dictionary
-        if self.task.unk_replacement is None:
-            return self._ids(name, text, dictionary, limit)
-        ids = encode_new_words(dictionary, self.text.encode(check_text(name, text)))
-        check_symbols(name, ids, dictionary)
-        check_length(name, len(ids), limit)
-        return ids
+        adds_new = self.task.unk_replacement is not None
+        return self._ids(name, text, self.task.source_dictionary, limit, adds_new)
 
     @torch.no_grad()
     def _search(self, sentences: List[Tensor], generator: Any) -> List[Translation]:
@@ -208,7 +206,7 @@ class Translator(TrainedModels):
         alignment: List[int] = []
         if attention is not None and attention.numel():
             attention = attention.float().cpu()
-            attention = attention[-len(ids) :] if self.left else attention[: len(ids)]
+            attention = attention[-len(ids) :] if self._pads_left else attention[: len(ids)]
             is_word = ids.ne(source.eos())
             alignment = attended_words(attention, is_word)[: len(words)] if is_word.any() else []
         else:
@@ -225,5 +223,5 @@ class Translator(TrainedModels):
         )
 
     def _batch(self, pairs: Sequence[Tuple[Tensor, Optional[Tensor]]]) -> Dict[str, Any]:
-        batch = as_sample(pairs, self.task.source_dictionary, self.left)
+        batch = as_sample(pairs, self.task.source_dictionary, self._pads_left)
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)

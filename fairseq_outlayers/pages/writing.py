@@ -1,10 +1,9 @@
 """Write a page to a file."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.pages.document import GENERATOR
 
 HEAD_BYTES = 2000  # contain the generator's name
@@ -40,22 +39,8 @@ def write_page(path: Path, page: str) -> int:
         UserError: as :func:`check_output`.
     """
     check_output(path)
-    path = path.resolve()  # a link stays a link
     # Lone surrogates become question marks instead of errors.
     data = page.encode("utf-8", errors="replace")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with write_together([path]) as (output,):
+        output.write(data)
     return len(data)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

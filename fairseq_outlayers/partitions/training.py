@@ -112,7 +112,7 @@ class PartitionedTraining(FairseqTask):
         """Let some classes of a model that is fine-tuned start as those of a new model.
 
         Args:
-            new_biases: which class biases were not loaded, ``(V,)``; None without biases.
+            new_biases: which class biases were not loaded, ``(V,)``; None for none.
         """
         self._new_biases = new_biases
 

@@ -105,11 +105,14 @@ class WorkingSet:
             new: which of the loaded biases are initial nevertheless, ``(V,)``; None for none.
         """
         bias = self.output_layer.bias
+        if bias is None:
+            return
         if self._is_loaded:
-            values = values * (0.0 if new is None else new)
-        if bias is not None:
-            (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
-            table.table.add_(values.to(table.table))
+            if new is None:
+                return
+            values = values * new
+        (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
+        table.table.add_(values.to(table.table))
 
     def activate(self, words: Dict[str, np.ndarray], optimizer: Any, key: Any = None) -> None:
         """Switch to other words.

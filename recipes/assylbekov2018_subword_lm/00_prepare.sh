@@ -73,13 +73,13 @@ texts_of() {
 
 # units_of FOLDER DATA PATTERNS: tables of morphs and syllables beside the dictionary.
 units_of() {
-  local folder=$1 kind
-  local -A language=([morphs]="" [syllables]="--language=$3")
+  local folder=$1 kind options
   for kind in morphs syllables; do
     if newer "$folder/$kind.txt" "$folder/dict.txt"; then continue; fi
     step "$kind of $2"
-    "$PYTHON" data_prep/build_subword_table.py "$folder/dict.txt" --units "$kind" \
-      ${language[$kind]:+"${language[$kind]}"}
+    options=(--units "$kind")
+    if [[ $kind == syllables ]]; then options+=(--language "$3"); fi
+    "$PYTHON" data_prep/build_subword_table.py "$folder/dict.txt" "${options[@]}"
   done
 }
 

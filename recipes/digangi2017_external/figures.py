@@ -23,7 +23,7 @@ def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
 
 def bleu_by_size(arms: "Arms") -> Chart:
     """A curve per setting."""
-    series, last, size_of = [], {}, {}
+    series, last = [], {}
     for label, names in curves(arms):
         found = [(size, chart_parts.bleu_of(arms.runs, name))
                  for size, name in zip(arms.sizes, names, strict=True)]  # fmt: skip
@@ -33,11 +33,12 @@ def bleu_by_size(arms: "Arms") -> Chart:
             words = in_words(label)
             sizes = [f"{int(size):,}" if size.isdigit() else size for size, _ in known]
             series.append(Series(words, sizes, *values))
-            last[words], size_of[words] = known[-1][1].value, sizes[-1]
+            last[words] = known[-1][1].value, sizes[-1]
     title = "BLEU by number of sentence pairs"
     if last:
         best = max(last, key=last.__getitem__)
-        title = f"At {size_of[best]} pairs, best is {best} with {last[best]:.1f} BLEU"
+        value, size = last[best]
+        title = f"At {size} pairs, best is {best} with {value:.1f} BLEU"
     below = chart_parts.note(arms.runs, arms.runs.arms)
     return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
 

@@ -270,7 +270,7 @@ def test_misses_are_units_of_a_list(tmp_path):
 @pytest.mark.parametrize("left", [True, False])
 def test_attention_is_that_of_the_sentence_on_either_side_of_the_padding(left, tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
-    model.left = model.task.cfg.left_pad_source = left
+    model.task.cfg.left_pad_source = left
     for sentence, together in zip(SENTENCES, model.translate(SENTENCES), strict=True):
         alone = model.translate(sentence)
         assert alone.alignment == together.alignment
