@@ -15,8 +15,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 DEFAULT = int(signal.SIGTERM)  # if another process of the run received the signal
 # torchrun forwards a signal that a terminal has already sent to the whole group.
 SAME_SIGNAL_SECONDS = 2.0
-# Data loader workers survive a signal to the group: the last update needs their batches.
-WORKER_SECONDS = 60
+ORPHAN_SECONDS = 5  # how often a forked child looks whether its parent still runs
 
 _received: List[int] = []
 _listening_process: Optional[int] = None
@@ -76,18 +75,30 @@ def _say(line: str) -> None:
 
 
 def _leave_signals_to_the_parent() -> None:
-    """In a forked child: leave the parent's pipe, and stay alive for its last update."""
-    if threading.current_thread() is not threading.main_thread():
-        return
+    """In a forked child: leave the parent's pipe, and stay alive for its last update.
+
+    A signal to the whole group must not end data loader workers: the update under way needs their
+    batches. PyTorch gives its workers a handler of SIGTERM that does end them, so the signal is
+    blocked, which no handler can undo, and a thread waits for the parent's own (``terminate()``).
+    """
     signal.set_wakeup_fd(-1)
     _received.clear()
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            ends = number == signal.SIGTERM
-            signal.signal(number, _end_later if ends else signal.SIG_IGN)
+        if signal.getsignal(number) is signal.SIG_IGN:
+            continue
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
+        elif hasattr(signal, "sigtimedwait"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+            threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        else:  # macOS
+            signal.signal(number, signal.SIG_DFL)
 
 
-def _end_later(number: int, frame: object) -> None:
-    """Delay the first SIGTERM; multiprocessing repeats it to end a worker."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.alarm(WORKER_SECONDS)
+def _end_with(parent: int) -> None:
+    """End this process at a SIGTERM of its parent, or when the parent is gone."""
+    while os.getppid() == parent:
+        sent = signal.sigtimedwait([signal.SIGTERM], ORPHAN_SECONDS)
+        if sent is not None and sent.si_pid == parent:
+            break
+    os._exit(0)

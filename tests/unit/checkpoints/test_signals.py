@@ -1,0 +1,78 @@
+"""Forked children of a process that listens: whose signals end them."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+from tests.system.commands import ROOT
+
+LISTENS = """
+import os, signal, subprocess, time
+import torch
+from fairseq_outlayers.checkpoints import signals
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        time.sleep(0.3)
+        return index
+
+def end_group():
+    group = str(-os.getpgrp())
+    subprocess.run(["kill", "--", group], start_new_session=True, check=True)
+
+def load():
+    batches = iter(torch.utils.data.DataLoader(Slow(), batch_size=1, num_workers=1))
+    print(int(next(batches)))
+    end_group()
+    print(*map(int, batches), signals.received())
+
+def child():
+    number = os.fork()
+    if not number:
+        time.sleep(80)
+    return number
+
+signals.listen()
+"""
+
+
+def said_by(code):
+    """What a process of its own group prints, and its exit code."""
+    process = subprocess.run(
+        [sys.executable, "-c", LISTENS + textwrap.dedent(code)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        timeout=100,
+    )
+    return process.stdout.split(), process.returncode
+
+
+def test_a_signal_to_the_group_leaves_the_loader_its_workers():
+    """It comes from another process, while this one waits for a batch."""
+    assert said_by("load()") == (["0", "1", "2", "3", "15"], 0)
+
+
+def test_a_child_ends_when_its_parent_says_so():
+    said, _ = said_by("""
+        ended = child()
+        end_group()
+        time.sleep(0.3)
+        print(os.waitpid(ended, os.WNOHANG)[0])
+        os.kill(ended, signal.SIGTERM)
+        print(os.waitpid(ended, 0)[1])
+    """)
+    assert said == ["0", "0"]
+
+
+def test_a_child_ends_when_its_parent_is_gone():
+    # It writes into the same pipe, so its end is that of the output.
+    begun = time.monotonic()
+    said_by("child(); os._exit(0)")
+    assert time.monotonic() - begun < 40
