@@ -39,7 +39,9 @@ def weighted(
     if part.verdict == claims.NOT_RUN or (found := at_zero(runs, weights)) is None:
         return part
     other = judge(found, low, high, margin)
-    shown = found.interval() if found.seeds > 1 else f"{found.value:+.2f}"
+    shown = f"{found.value:+.2f}"
+    if found.seeds > 1:  # not in brackets, which stand for an interval over test sentences, too
+        shown += f" ({found.low:+.2f} to {found.high:+.2f} over seeds)"
     return part._replace(
         verdict=part.verdict if other == part.verdict else claims.UNDECIDED,
         numbers=f"{part.numbers}; at length penalty 0: {shown}",
