@@ -95,7 +95,7 @@ def main() -> None:
     def turn(way: Way, name: str, size: int) -> None:
         start = clock()
         found[name, size] = way(size)
-        turns.synchronise()
+        turns.synchronize()
         seconds.setdefault((name, size), []).append(clock() - start)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -136,12 +136,12 @@ class Arm:
 
     def step(self) -> tuple[float, float]:
         """Wall-clock and CPU seconds of one update."""
-        turns.synchronise()
+        turns.synchronize()
         clock, processor = time.perf_counter(), time.process_time()
         self.optimizer.zero_grad()
         self.loss().backward()
         self.optimizer.step()
-        turns.synchronise()
+        turns.synchronize()
         return time.perf_counter() - clock, time.process_time() - processor
 
     def kept_megabytes(self) -> float:

@@ -32,10 +32,10 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
     processor: dict[Any, list[float]] = {name: [] for name in arms}
     memory: dict[Any, float] = dict.fromkeys(arms, 0.0)
     for number, name in in_turns(arms, rounds + 1):
-        synchronise(forget_peak=True)
+        synchronize(forget_peak=True)
         clock, of_processor = time.perf_counter(), time.process_time()
         arms[name]()
-        synchronise()
+        synchronize()
         if number > 0:  # the first round is a warm-up
             times[name].append(time.perf_counter() - clock)
             processor[name].append(time.process_time() - of_processor)
@@ -52,7 +52,7 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
     return times
 
 
-def synchronise(forget_peak: bool = False) -> None:
+def synchronize(forget_peak: bool = False) -> None:
     """Synchronize with a GPU, if one is in use."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()

@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     total = count_parallel_lines(inputs)
     with ordered_map(options.workers) as mapping, write_together(output_paths, inputs) as outputs:
         tokenized = mapping(tokenizer, read_parallel(inputs))
-        dropped = write_kept(progress(tokenized, total, "tokenising"), line_filter, outputs)
+        dropped = write_kept(progress(tokenized, total, "tokenizing"), line_filter, outputs)
         what = "pairs" if len(inputs) > 1 else "lines"
         kept = describe_kept(total, dropped, what)
         if dropped.total() == total:

@@ -72,7 +72,7 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
         f"{score}: renormalised over the list": f"{found['score_renormalised']:.3f}",
         f"{score}: the same ones over all words": f"{found['score_all_words']:.3f}",
         f"{score}: those of the search over all words": f"{found['score_full_search']:.3f}",
-        "BLEU, order of the renormalised scores": f"{found['bleu_renormalised']:.2f}",
+        "BLEU, order of the renormalized scores": f"{found['bleu_renormalised']:.2f}",
         "BLEU, order of the scores over all words": f"{found['bleu_reranked']:.2f}",
         "BLEU, search over all words": f"{found['bleu_full_search']:.2f}",
         "another translation is best over all words": f"{found['share_reranked']:.1%}",
@@ -82,7 +82,7 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
     heading = f"{found['hypotheses']:,} translations of {found['sentences']:,} sentences by"
     lines = ["# Scores over candidates and over all words", ""]
     lines += [f"{heading} `{arm_name}`; the search over all words is that of `{full}`.", ""]
-    lines += ["Scores over candidates are renormalised: they compare with no others.", ""]
+    lines += ["Scores over candidates are renormalized: they compare with no others.", ""]
     return [*lines, "| | |", "|---|---|", *(f"| {k} | {value} |" for k, value in rows.items())]
 
 

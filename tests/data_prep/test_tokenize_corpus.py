@@ -1,4 +1,4 @@
-"""Tokenisation: words stay words, lines stay in step, filters drop pairs together."""
+"""Tokenization: words stay words, lines stay in step, filters drop pairs together."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 
 @pytest.fixture
 def tokenize(tmp_path, monkeypatch, capsys):
-    """Tokenise texts given by language; returns the written texts and the report."""
+    """Tokenize texts given by language; returns the written texts and the report."""
     monkeypatch.chdir(tmp_path)
 
     def run(texts, *options):

@@ -1,4 +1,4 @@
-"""A GPU, whose synchronisations with the host are counted as PyTorch warns of them."""
+"""A GPU, whose synchronizations with the host are counted as PyTorch warns of them."""
 
 import collections
 import warnings
@@ -36,7 +36,7 @@ class GPU:
 
     def _count(self, message: Any, *details: Any, **more: Any) -> None:
         if "synchronizing CUDA operation" in str(message):
-            self.waits["synchronised"] += 1
+            self.waits["synchronized"] += 1
 
     def __exit__(self, *args: Any) -> None:
         torch.cuda.set_sync_debug_mode("default")

@@ -43,8 +43,8 @@ def training() -> Iterator[Case]:
         "one of two subsets that is not there": "--train-subset train,no_such",
         "a padding of a flag": "--left-pad-source maybe",
         "BLEU options that are no JSON": "--eval-bleu --eval-bleu-args {beam:5}",
-        "BLEU with an unknown detokeniser": "--eval-bleu --eval-bleu-detok no_such",
-        "BLEU with detokeniser options that are no JSON": "--eval-bleu --eval-bleu-detok moses "
+        "BLEU with an unknown detokenizer": "--eval-bleu --eval-bleu-detok no_such",
+        "BLEU with detokenizer options that are no JSON": "--eval-bleu --eval-bleu-detok moses "
         "--eval-bleu-detok-args x",
         "a vector file for a table": "--source-embedding mix_sum --external-embeddings words.vec",
         "a table that nothing reads": "--external-embeddings table.npy",
@@ -147,7 +147,7 @@ def decoding() -> Iterator[Case]:
         "a language model that is not there": "--lm-path nowhere.pt",
         "units that are undone by nobody": "--post-process no_such",
         "an unknown score": "--scoring no_such",
-        "an unknown tokeniser": "--tokenizer no_such",
+        "an unknown tokenizer": "--tokenizer no_such",
         "an unknown segmentation": "--bpe no_such",
         "a segmentation without its codes": "--bpe subword_nmt",
         "a segmentation by a folder": "--bpe subword_nmt --bpe-codes bin",

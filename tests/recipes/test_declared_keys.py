@@ -89,14 +89,14 @@ def test_the_keys_of_arms_are_those_of_the_shell_declarations(
         assert found == expected
 
 
-def test_lines_of_the_ledger_are_recognised(monkeypatch, tmp_path):
+def test_lines_of_the_ledger_are_recognized(monkeypatch, tmp_path):
     """Where the settings are still those of the ledger, nothing would be run again."""
     monkeypatch.chdir(tmp_path)
     declared = load("assylbekov2018_subword_lm", {})
-    recognised = 0
+    recognized = 0
     for line in ledger.read(ROOT / declared.ledger):
         data = line["setting"]["data"]
         monkeypatch.setattr(ledger, "fingerprint", lambda paths, data=data: data)
         place = Place(Path(os.devnull), Path("runs"))
-        recognised += Run(declared.arm(line["arm"]), 1, place).key == line["key"]
-    assert recognised >= 30  # of 39; the others were made with other samplers or schedules
+        recognized += Run(declared.arm(line["arm"]), 1, place).key == line["key"]
+    assert recognized >= 30  # of 39; the others were made with other samplers or schedules

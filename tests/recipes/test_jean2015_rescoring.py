@@ -70,7 +70,7 @@ def test_the_speed_is_that_of_the_search_alone(tmp_path, said, expected):
 
 def test_seconds_a_word_are_the_median_of_the_rounds():
     speeds = {"shortlist": [100.0, 50.0, 80.0], "lv": [10.0, 10.0, 8.0]}
-    rows = speed.summarise(speeds, dict.fromkeys(speeds, 1.0))
+    rows = speed.summarize(speeds, dict.fromkeys(speeds, 1.0))
     shortlist, lv = decoding_speed.in_words(rows)
     assert (shortlist["seconds_per_word"], lv["seconds_per_word"]) == (1 / 80, 1 / 10)
     assert lv["ratios"] == [0.1, 0.2, 0.1]
@@ -107,7 +107,7 @@ def test_lists_of_all_words_score_as_all_words_do(tmp_path):
         found[choice] = json.loads((results / "rescoring.json").read_text())
     part, whole = found.values()
     assert part["hypotheses"] == whole["hypotheses"] == 30
-    # The lists have at most every word: fewer words, higher renormalised scores. Scores have four
+    # The lists have at most every word: fewer words, higher renormalized scores. Scores have four
     # digits in the files, so equality is up to those.
     assert part["score_renormalised"] > part["score_all_words"] + 0.1
     assert math.isclose(whole["score_renormalised"], whole["score_all_words"], abs_tol=1e-3)

@@ -121,7 +121,7 @@ def test_hypotheses_and_references_must_be_as_many():
         scoring.score([], [], tokenised=True)
 
 
-def test_detokenising_undoes_tokens():
+def test_detokenizing_undoes_tokens():
     assert scoring.detokenize(["ein mann , der läuft ."], "de") == ["ein mann, der läuft."]
 
 

@@ -43,7 +43,7 @@ def test_figures_of_a_whole_run(tmp_path):
         epoch(3, 2000.5, 30, 14),
         "2026-01-31 10:00:00 | INFO | fairseq_cli.train | done training in 14.5 seconds",
     )
-    assert training_log.summarise(path) == {
+    assert training_log.summarize(path) == {
         "parameters": 1234567,
         "train_tokens_per_second": 2000.5,
         "train_seconds": 28,
@@ -65,7 +65,7 @@ def test_figures_of_a_whole_run(tmp_path):
 def test_the_last_scales_of_frozen_layers_are_kept(tmp_path):
     radii = '{{"epoch": 1, "radius_decoder_0": "{}", "saturation_decoder_0": "0.1"}}'
     path = write(tmp_path, *(line("train_inner", radii.format(r)) for r in (0.9, 0.7)))
-    found = training_log.summarise(path)["echo"]
+    found = training_log.summarize(path)["echo"]
     assert found == {"radius_decoder_0": 0.7, "saturation_decoder_0": 0.1}
 
 
@@ -75,7 +75,7 @@ def test_the_share_of_the_classes_is_the_mean_over_epochs(tmp_path):
         line("train", '{"epoch": 1, "train_sampled_share": "0.25"}'),
         line("train", '{"epoch": 2, "train_sampled_share": "0.35"}'),
     )
-    assert training_log.summarise(path)["sampled_share"] == pytest.approx(0.3)
+    assert training_log.summarize(path)["sampled_share"] == pytest.approx(0.3)
 
 
 def test_an_epoch_repeated_after_an_interruption_counts_once(tmp_path):
@@ -90,7 +90,7 @@ def test_an_epoch_repeated_after_an_interruption_counts_once(tmp_path):
         epoch(3, 300, 30, 17),
         "x | INFO | fairseq_cli.train | done training in 2.0 seconds",
     )
-    figures = training_log.summarise(path)
+    figures = training_log.summarize(path)
     assert figures["train_tokens_per_second"] == 200
     # The second epoch of the first attempt was lost, and so were its 10 seconds.
     assert (figures["train_seconds"], figures["train_seconds_epochs"]) == (5 + 12 + 17, 3)
@@ -106,17 +106,17 @@ def test_a_run_that_was_cut_off_is_not_finished(tmp_path):
         START.format("10"),
         epoch(1, 100, 10, 5),
     )
-    assert not training_log.summarise(path)["finished"]
+    assert not training_log.summarize(path)["finished"]
 
 
 def test_an_empty_log_gives_no_figures(tmp_path):
-    figures = training_log.summarise(write(tmp_path, ""))
+    figures = training_log.summarize(write(tmp_path, ""))
     assert figures["parameters"] is figures["best_valid_ppl"] is figures["updates"] is None
     assert figures["epochs"] == 0
 
 
 def test_a_perplexity_that_is_not_a_number_is_never_the_best(tmp_path):
-    figures = training_log.summarise(
+    figures = training_log.summarize(
         write(tmp_path, valid(1, "nan"), valid(2, 40), valid(3, "inf"))
     )
     assert figures["best_valid_ppl"] == 40
@@ -137,4 +137,4 @@ def test_seconds_are_summed_over_the_epochs_of_all_attempts(tmp_path):
         START.format("10"),
         *(epoch(number, 100, 10 * number, 60 + number) for number in (3, 4, 5)),
     )
-    assert training_log.summarise(path)["train_seconds"] == 61 + 62 + 63 + 64 + 65
+    assert training_log.summarize(path)["train_seconds"] == 61 + 62 + 63 + 64 + 65

@@ -41,7 +41,7 @@ def keep(entries: Sequence[dict], folder: Path, checkouts: Sequence[Path]) -> in
             continue
         logs = (checkout / entry["run"] / "train.log" for checkout in checkouts)
         log = next((log for log in logs if log.exists()), None)
-        if log and (history := training_log.summarise(log).get("history")):
+        if log and (history := training_log.summarize(log).get("history")):
             found[name] = history
             added += 1
     if added:

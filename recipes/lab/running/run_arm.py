@@ -173,7 +173,7 @@ class Run:
         with process.Progress(f"training {self.arm.name}", self._epochs()) as progress:
             usage = process.run(self.train_command, log=log, resume=resume, on_line=progress.feed)
         print(f"  {log}")
-        figures = training_log.summarise(log)
+        figures = training_log.summarize(log)
         if not figures["finished"]:
             raise process.CommandFailed(f"{log} does not end with 'done training'")
         return {

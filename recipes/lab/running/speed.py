@@ -80,10 +80,10 @@ def take_turns(names: Sequence[str], rounds: int, measure: Measure) -> list[dict
         found[name].append(measure(name, number + 1))
     speeds = {name: [speed for speed, _ in values] for name, values in found.items()}
     memory = {name: max(megabytes for _, megabytes in values) for name, values in found.items()}
-    return summarise(speeds, memory)
+    return summarize(speeds, memory)
 
 
-def summarise(speeds: Mapping[str, list[float]], memory: Mapping[str, float]) -> list[dict]:
+def summarize(speeds: Mapping[str, list[float]], memory: Mapping[str, float]) -> list[dict]:
     """Rows from the speeds of all rounds and peak megabytes."""
     first = next(iter(speeds))
     rows = []

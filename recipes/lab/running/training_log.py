@@ -42,7 +42,7 @@ def parse_line(line: str) -> Statistics | None:
     return Statistics(match["tag"], values)
 
 
-def summarise(path: Path) -> dict:
+def summarize(path: Path) -> dict:
     """The figures of a training run.
 
     Returns:

@@ -93,12 +93,12 @@ def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
     """
     kept, references = _kept(entry, HYPOTHESES), find(entry, f"test.{kind}.ref")
     language = _places(entry).get("language")
-    detokenise = kind == "plain" and kept is not None and language is not None
-    path = kept if detokenise else find(entry, f"test.{kind}.hyp")
+    detokenize = kind == "plain" and kept is not None and language is not None
+    path = kept if detokenize else find(entry, f"test.{kind}.hyp")
     if path is None or references is None:
         return None
     hypotheses, expected = scoring.read_lines(path), entry["figures"]["sentences"]
-    texts = scoring.detokenize(hypotheses, language) if detokenise else hypotheses
+    texts = scoring.detokenize(hypotheses, language) if detokenize else hypotheses
     found = texts, scoring.read_lines(references)
     if not len(found[0]) == len(found[1]) == expected:
         raise UserError(

@@ -127,7 +127,7 @@ def test_two_processes_draw_what_one_with_twice_as_many_batches_draws(monkeypatc
 
 
 @pytest.mark.parametrize("asked", [{"sample_share": 0.1}, {"num_sampled": 2}])
-def test_a_sample_smaller_than_the_batch_warns_once_with_the_realised_share(
+def test_a_sample_smaller_than_the_batch_warns_once_with_the_realized_share(
     task, model, asked, caplog
 ):
     batch = make_batch(task, LENGTHS)
@@ -162,7 +162,7 @@ def test_a_sampler_that_draws_more_than_was_asked_for_is_not_warned_of_its_batch
     assert not caplog.records
 
 
-def test_the_realised_share_counts_the_sample_and_the_targets_beside_it(task, model):
+def test_the_realized_share_counts_the_sample_and_the_targets_beside_it(task, model):
     batch = make_batch(task, LENGTHS)
     criterion = sampled_softmax(task, num_sampled=4)
     _, _, logged = loss_at(criterion, model, batch)
@@ -233,7 +233,7 @@ def test_the_loss_approaches_the_exact_one_as_more_classes_are_drawn_if_correcte
 
 
 def test_the_gradients_bias_falls_with_correction_and_stalls_without():
-    """Self-normalised estimates are biased at any size; only corrected ones are consistent."""
+    """Self-normalized estimates are biased at any size; only corrected ones are consistent."""
     generator = np.random.Generator(np.random.Philox(0))
     scores = torch.from_numpy(generator.normal(size=200) * 1.5)
     q = np.exp(generator.normal(size=200))

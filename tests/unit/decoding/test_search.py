@@ -100,7 +100,7 @@ def test_a_thousand_sentences_are_decoded_bit_for_bit_as_by_fairseq(
 
 
 class MaskedEnsemble(EnsembleModel):
-    """The reference: scores of all words, those outside the list taken out and renormalised."""
+    """The reference: scores of all words, those outside the list taken out and renormalized."""
 
     def forward_decoder(self, *arguments):
         scores, attention = super().forward_decoder(*arguments)

@@ -48,7 +48,7 @@ def test_the_end_of_the_source_is_never_attended_to():
         ("lower_case", {"haus": "home", "Bonn": "Bonn", "neu": "neu"}),
     ],
 )
-def test_the_heuristics_on_a_known_a_capitalised_and_an_unknown_word(heuristic, expected, table):
+def test_the_heuristics_on_a_known_a_capitalized_and_an_unknown_word(heuristic, expected, table):
     translations = read_translations(table)
     found = {word: HEURISTICS[heuristic](word, translations) for word in expected}
     assert found == expected

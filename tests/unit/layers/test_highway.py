@@ -50,7 +50,7 @@ def test_a_closed_gate_is_the_identity_and_an_open_one_the_rectified_map(layer):
         torch.testing.assert_close(layer(x), torch.relu(x @ b.t() + bias))
 
 
-def test_at_the_start_little_is_transformed_whatever_initialises_the_parameters(layer):
+def test_at_the_start_little_is_transformed_whatever_initializes_the_parameters(layer):
     for parameter in layer.parameters():
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
     gate = layer.transform_gate(inputs())

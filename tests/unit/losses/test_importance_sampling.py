@@ -1,6 +1,6 @@
 """How far the gradient of a sampled softmax is from the exact one, on average over draws.
 
-A self-normalised estimate is biased at any number of draws (Jean et al. 2015, Sec. 3). Corrected,
+A self-normalized estimate is biased at any number of draws (Jean et al. 2015, Sec. 3). Corrected,
 its bias vanishes as the number grows; uncorrected, it estimates the gradient of another softmax.
 """
 

@@ -47,7 +47,7 @@ def test_a_rise_is_measured_from_the_epoch_before():
     assert rates(schedule(shrink=0.1), [5, 3, 4]) == pytest.approx([1, 1, 0.1])
 
 
-def test_a_metric_to_maximise_gets_worse_by_falling():
+def test_a_metric_to_maximize_gets_worse_by_falling():
     assert rates(schedule(maximize=True), [10, 20, 19, 30]) == [1, 1, 0.5, 0.25]
 
 
