@@ -9,7 +9,8 @@ class BatchRNG:
 
     Micro-batches of an update are numbered in fairseq's order: with ``W`` processes, the ``i``-th
     of process ``r`` has number ``i W + r``. So a resumed run draws the same as an uninterrupted
-    one, and two processes the same as ``--update-freq 2``.
+    one, and two processes the same as ``--update-freq 2``. Batches of an update that AMP skipped
+    count for the next one, which has its number: only a run resumed between the two draws others.
     """
 
     def __init__(self, seed: int):

@@ -126,4 +126,6 @@ def num_to_sample(config: Any, num_classes: int) -> int:
             f"--num-sampled {config.num_sampled}: the target dictionary has only {num_classes} "
             "classes; use --criterion full_softmax to score all of them"
         )
-    return config.num_sampled or max(1, int(config.sample_share * num_classes))
+    # Rounded first: .29 * 100 is 28.999999999999996 in floating point.
+    share = int(round(config.sample_share * num_classes, 6))
+    return config.num_sampled or max(1, share)

@@ -204,3 +204,19 @@ def test_killed_while_writing_keeps_the_old_output(number, workers, tmp_path, co
     assert (tmp_path / "out.en").read_text() == "old output\n"
     if number != signal.SIGKILL:  # which no program can clean up after
         assert not list(tmp_path.glob(".out.en.*"))
+
+
+def test_words_that_the_terminal_cannot_write_end_no_command(tmp_path):
+    """They are escaped on the terminal, not in the file."""
+    (tmp_path / "dict.de.txt").write_text("größe 3\nögrße 2\n", encoding="utf-8")
+    script = str(DATA_PREP / "build_subword_table.py")
+    process = subprocess.run(
+        [sys.executable, script, "dict.de.txt", "--units", "characters"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    assert r"gr\xf6\xdfe and \xf6gr\xdfe" in process.stdout
+    assert "größe" in (tmp_path / "characters.de.txt").read_text(encoding="utf-8")

@@ -11,7 +11,11 @@ import torch
 
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
-from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
+from fairseq_outlayers.criterions.sampled_softmax import (
+    SampledSoftmax,
+    SampledSoftmaxConfig,
+    num_to_sample,
+)
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes
 from fairseq_outlayers.samplers import ClassSample, Sampler
@@ -195,6 +199,7 @@ def test_options_without_meaning_are_refused_by_name(task, options, message):
 def test_a_share_is_of_all_classes(task):
     assert sampled_softmax(task, sample_share=0.5).sampler.num_sampled == 10  # of 21
     assert sampled_softmax(task, sample_share=0.001).sampler.num_sampled == 1
+    assert num_to_sample(SampledSoftmaxConfig(sample_share=0.29), 100) == 29  # .29 * 100 < 29
 
 
 @pytest.mark.parametrize("sampler", ["uniform", "log_uniform", "unigram"])
