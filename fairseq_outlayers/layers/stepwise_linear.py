@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from fairseq_outlayers.layers.autocast import type_of_products
+
 Notes = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
 
 
@@ -26,10 +28,7 @@ class StepwiseLinear:
 
     def __init__(self, weight: Tensor):
         self._notes: Notes = []
-        # Autocast does not apply to custom backward passes: choose the dtype here.
-        device = weight.device.type
-        if torch.is_autocast_enabled(device):
-            weight = weight.to(torch.get_autocast_dtype(device))
+        weight = weight.to(type_of_products(weight))
         self._weight = weight.detach()
         # An input of every step, so its backward runs after all of theirs.
         self._gate = _Gather.apply(weight, self._notes)

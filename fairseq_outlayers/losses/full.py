@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
 from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
     choose_chunk_size,
     in_autocast_type,
-    type_of_products,
 )
 
 _has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13

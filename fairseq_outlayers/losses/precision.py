@@ -5,6 +5,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.layers.autocast import type_of_products
+
 # Chunks whose scores fit into a CPU's cache: of all classes, and of some thousands of sampled ones.
 POSITIONS_ON_CPU = 128
 SAMPLED_POSITIONS_ON_CPU = 512
@@ -37,20 +39,12 @@ def choose_chunk_size(
     return max(MULTIPLE_OF, min(MOST_POSITIONS, fitting // MULTIPLE_OF * MULTIPLE_OF))
 
 
-def type_of_products(tensor: Tensor) -> torch.dtype:
-    """The dtype of matrix products of a tensor: autocast's, or its own."""
-    device = tensor.device.type
-    if torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return tensor.dtype
-
-
 def in_autocast_type(*tensors: Optional[Tensor]) -> Any:
     """Cast tensors as autocast does for a linear layer; it does not for these losses."""
-    device = next(tensor.device.type for tensor in tensors if tensor is not None)
-    if not torch.is_autocast_enabled(device):
+    given = next(tensor for tensor in tensors if tensor is not None)
+    if not torch.is_autocast_enabled(given.device.type):
         return tensors
-    dtype = torch.get_autocast_dtype(device)
+    dtype = type_of_products(given)
     return tuple(None if tensor is None else tensor.to(dtype) for tensor in tensors)
 
 

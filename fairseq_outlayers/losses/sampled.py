@@ -9,11 +9,11 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.precision import (
     SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
     choose_chunk_size,
-    type_of_products,
 )
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 

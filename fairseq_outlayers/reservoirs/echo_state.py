@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
@@ -43,7 +44,7 @@ class EchoStateLayer(FrozenLayer):
         padding: Optional[Tensor] = None,
         reverse: bool = False,
     ) -> Tuple[Tensor, State]:
-        inputs = self.in_autocast_type(inputs)
+        inputs = inputs.to(type_of_products(inputs))
         start = self.start(inputs)[0] if state is None else state[0].to(inputs.dtype)
         matrices = self.reservoir.recurrent, self.reservoir.input
         scales = self.radius.value, self.gamma.value

@@ -2,7 +2,6 @@
 
 from typing import Optional
 
-import torch
 from torch import Tensor
 
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
@@ -28,13 +27,6 @@ class FrozenLayer(RecurrentLayer):
 
     def reset_parameters(self, bound: float) -> None:
         """Do nothing: the scales keep their initial values."""
-
-    def in_autocast_type(self, inputs: Tensor) -> Tensor:
-        """Cast inputs to autocast's dtype; autocast does not apply to custom functions."""
-        device = inputs.device.type
-        if torch.is_autocast_enabled(device):
-            return inputs.to(torch.get_autocast_dtype(device))
-        return inputs
 
     def drive(self, inputs: Tensor) -> "Drive":
         """``gamma Wi x + rho Wr h`` for a sequence, step by step."""

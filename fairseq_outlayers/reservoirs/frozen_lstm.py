@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
@@ -50,7 +51,7 @@ class FrozenLSTM(FrozenLayer):
     ) -> Tuple[Tensor, State]:
         if len(inputs) == 1:  # scaling the weights costs more than the step
             return super().forward(inputs, state, padding, reverse)
-        inputs = self.in_autocast_type(inputs)
+        inputs = inputs.to(type_of_products(inputs))
         start = self.start(inputs) if state is None else state
         matrices = self.reservoir.recurrent, self.reservoir.input
         scales = self.radius.value, self.gamma.value
