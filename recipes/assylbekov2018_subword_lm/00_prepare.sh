@@ -35,9 +35,11 @@ texts_of() {
   local data=$1 language number
   COUNT=1 TRAIN=$2
   case $data in
-    ptb)
+    ptb | ptb42k)
       download ptb "$WORK/raw"
-      first_lines "$WORK/raw/ptb.train.txt" "$SENTENCES" "$TRAIN"
+      number=$SENTENCES
+      if [[ $data == ptb42k ]]; then number=all; fi
+      first_lines "$WORK/raw/ptb.train.txt" "$number" "$TRAIN"
       VALID=$WORK/raw/ptb.valid.txt TEST=$WORK/raw/ptb.test.txt
       ;;
     en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k)

@@ -144,7 +144,10 @@ def language(data: str) -> str:
     """A data set in words: ``de5k`` is German, 5k."""
     names = {"de": "German", "en": "English", "fr": "French"}
     stem, _, ending = data.partition(".")
-    words = f"{names[stem[:2]]} {stem[2:]}" if stem[:2] in names else stem.upper()
+    if stem == "ptb42k":
+        words = "whole PTB"
+    else:
+        words = f"{names[stem[:2]]} {stem[2:]}" if stem[:2] in names else stem.upper()
     return f"{words}, {ending}" if ending else words
 
 
