@@ -22,6 +22,7 @@ class ShrinkAfterRiseConfig(FairseqDataclass):
     )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+    disable_validation: bool = II("dataset.disable_validation")
 
 
 @register_lr_scheduler("shrink_after_rise", dataclass=ShrinkAfterRiseConfig)
@@ -39,9 +40,15 @@ class ShrinkAfterRise(FairseqLRScheduler):
                 f"--lr {','.join(map(str, cfg.lr))}: --lr-scheduler shrink_after_rise takes a "
                 "single learning rate; give one, or use --lr-scheduler fixed"
             )
+        if cfg.disable_validation:
+            raise UserError(
+                "--lr-scheduler shrink_after_rise shrinks by the validation loss, and "
+                "--disable-validation leaves it none; use --lr-scheduler fixed"
+            )
         check_ranges(cfg, ShrinkAfterRiseConfig)
         self.previous: Optional[float] = None
         self.has_risen = False
+        self._begins = True  # at --lr, not where an earlier schedule ended
         self.optimizer.set_lr(cfg.lr[0])
 
     def state_dict(self) -> Dict[str, Any]:
@@ -51,6 +58,14 @@ class ShrinkAfterRise(FairseqLRScheduler):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         self.previous = state_dict["previous"]
         self.has_risen = state_dict["has_risen"]
+        self._begins = False
+
+    def step_update(self, num_updates: int) -> float:
+        """Begin at ``--lr``, also over a loaded optimizer (``--reset-lr-scheduler``)."""
+        if self._begins:
+            self.optimizer.set_lr(self.cfg.lr[0])
+            self._begins = num_updates == 0
+        return self.optimizer.get_lr()
 
     def step(self, epoch: int, val_loss: Optional[float] = None) -> float:
         """Update the learning rate by an epoch's validation loss, if there is one."""

@@ -77,6 +77,7 @@ def training() -> Iterator[Case]:
     validated = train.replace("--disable-validation", "")
     yield Case("train, validation data missing", removed("bin/valid.xx-yy.xx.idx"), validated)
     yield Case("train, validation subset not there", nothing, f"{validated} --valid-subset no_such")
+    yield Case("train, validated on its text", nothing, f"{validated} --valid-subset valid,train")
     yield Case(
         "train, a metric that validation does not compute",
         nothing,

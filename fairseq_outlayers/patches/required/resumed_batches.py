@@ -10,19 +10,39 @@ and as many are repeated.
 The patch builds batches that are cached for all epochs with the seed of epoch 1. Batches that
 fairseq rebuilds in every epoch (``--update-epoch-batch-itr``, sharded data, changing data sets)
 resume correctly without it.
+
+Validation on the training text would take the next epoch of the same iterator: of three epochs one
+was trained. It is refused.
 """
 
 import inspect
 from typing import Any, Callable
 
 from fairseq.tasks import FairseqTask
+from fairseq.trainer import Trainer
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace the method, which tasks inherit."""
+    """Replace the method, which tasks inherit, and the trainer's that calls it for training."""
     replace_once(FairseqTask, "get_batch_iterator", _as_in_the_first_epoch)
+    replace_once(Trainer, "get_train_iterator", _apart_from_validation)
+
+
+def _apart_from_validation(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
+        data = self.cfg.dataset
+        if not data.disable_validation and data.train_subset in data.valid_subset.split(","):
+            raise UserError(
+                f"--valid-subset {data.valid_subset}: validation on the training text would take "
+                f"its epochs from training; validate a checkpoint by fairseq-validate "
+                f"--valid-subset {data.train_subset}, or link the text under another name"
+            )
+        return stock(self, *args, **kwargs)
+
+    return get_train_iterator
 
 
 def _as_in_the_first_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,6 +42,7 @@ def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
         known, done = state_dict.get(KEY), state_dict.get("iterations_in_epoch", 0)
         if known is not None and done > 0:
             self.epoch = state_dict["epoch"]
+            self.shuffle = state_dict.get("shuffle", True)  # partitions order their batches by it
             if checksum(self) not in (known, None):
                 raise UserError(
                     f"the checkpoint has trained on {done} batches of epoch {self.epoch}, but this "

@@ -18,9 +18,12 @@ class Optimizer(FairseqOptimizer):
         self._optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=9.0)
 
 
-def schedule(shrink=0.5, lr=(1.0,), maximize=False):
+def schedule(shrink=0.5, lr=(1.0,), maximize=False, disable_validation=False):
     config = SimpleNamespace(
-        lr=list(lr), lr_shrink=shrink, maximize_best_checkpoint_metric=maximize
+        lr=list(lr),
+        lr_shrink=shrink,
+        maximize_best_checkpoint_metric=maximize,
+        disable_validation=disable_validation,
     )
     return ShrinkAfterRise(config, Optimizer())
 
@@ -68,6 +71,25 @@ def test_a_resumed_schedule_goes_on_as_if_never_stopped(saved_after):
     second.optimizer.set_lr(first.optimizer.get_lr())  # comes with the optimizer's state
     after = rates(second, losses[saved_after:], saved_after + 1)
     assert before + after == rates(schedule(), losses)
+
+
+@pytest.mark.parametrize(("reset", "expected"), [(True, 1.0), (False, 9.0)])
+def test_a_schedule_that_is_reset_begins_at_its_own_rate(reset, expected):
+    """``--reset-lr-scheduler --lr 1`` over the optimizer of a run with 9."""
+    resumed = schedule()
+    resumed.step_update(0)
+    if not reset:
+        resumed.load_state_dict(schedule().state_dict())
+    resumed.optimizer.set_lr(9.0)  # comes with the optimizer's state
+    assert resumed.step_update(70) == expected
+    resumed.step(1, 5.0)
+    resumed.step(2, 6.0)
+    assert resumed.step_update(71) == expected / 2
+
+
+def test_without_validation_it_is_refused():
+    with pytest.raises(UserError, match="--disable-validation leaves it none"):
+        schedule(disable_validation=True)
 
 
 def test_several_learning_rates_are_refused():

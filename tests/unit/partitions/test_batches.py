@@ -43,7 +43,7 @@ def test_no_sentences_make_no_batches():
     assert divide([], 4) == []
 
 
-def batches_of(processes, **options):
+def batches_of(processes, max_sentences=5, **options):
     """The iterator that the task makes of 40 sentence pairs, each side the same."""
     dictionary = make_dictionary(30)
     generator = np.random.default_rng(1)
@@ -56,7 +56,7 @@ def batches_of(processes, **options):
     config.train_subset = "train"
     task = TranslationOutlayersTask(config, dictionary, dictionary)
     task.datasets["train"] = dataset
-    return task.get_batch_iterator(dataset, max_sentences=5, num_shards=processes)
+    return task.get_batch_iterator(dataset, max_sentences=max_sentences, num_shards=processes)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
@@ -88,3 +88,16 @@ def test_a_checkpoint_of_a_run_without_partitions_does_not_go_on():
     del saved["partitions"]
     with pytest.raises(UserError, match="--partition-size not given, but this run has 14"):
         batches_of(1).load_state_dict(saved)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_goes_on_where_it_was_left_shuffled_or_not(shuffle):
+    """Unshuffled: the first epochs of ``--curriculum``."""
+    unbroken = batches_of(1, max_sentences=1)
+    expected = [batch["id"].tolist() for batch in unbroken.next_epoch_itr(shuffle=shuffle)]
+    begun, resumed = batches_of(1, max_sentences=1), batches_of(1, max_sentences=1)
+    left = begun.next_epoch_itr(shuffle=shuffle)
+    done = [next(left)["id"].tolist() for _ in range(3)]
+    resumed.load_state_dict(begun.state_dict())
+    rest = [batch["id"].tolist() for batch in resumed.next_epoch_itr(shuffle=shuffle)]
+    assert done + rest == expected

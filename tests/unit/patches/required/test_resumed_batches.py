@@ -1,12 +1,16 @@
 """Every sentence is trained once in an epoch that a second process goes on with."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from fairseq.data import FairseqDataset
 from fairseq.tasks import FairseqTask
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.required.resumed_batches import _apart_from_validation
 
 LENGTHS = np.random.RandomState(1).randint(2, 6, size=200)  # many ties
 
@@ -83,3 +87,15 @@ def test_batches_made_anew_for_every_epoch_still_are():
         return [tuple(batch) for batch in batches]
 
     assert ordered(2) != ordered(3)
+
+
+@pytest.mark.parametrize("subsets", ["train", "valid,train"])
+def test_validation_on_the_training_text_is_refused(subsets):
+    """It would take epochs from training, whose iterator it gets."""
+    data = SimpleNamespace(train_subset="train", valid_subset=subsets, disable_validation=False)
+    trainer = SimpleNamespace(cfg=SimpleNamespace(dataset=data))
+    get_train_iterator = _apart_from_validation(lambda *_, **__: None)
+    with pytest.raises(UserError, match=f"--valid-subset {subsets}: .* fairseq-validate"):
+        get_train_iterator(trainer, epoch=1)
+    data.disable_validation = True
+    get_train_iterator(trainer, epoch=1)
