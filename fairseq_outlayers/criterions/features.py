@@ -16,7 +16,7 @@ def output_layer_of(model: Any, criterion: str) -> OutputLayer:
         UserError: if the model's output layer is not ours, or the wrapper does not support
             parameters used outside ``forward``.
     """
-    layer = getattr(model.decoder, "output_projection", None)
+    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
     if not isinstance(layer, OutputLayer):
         raise UserError(
             f"--criterion {criterion} needs a model that takes --output-layer "

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fairseq_outlayers.criterions.features import real_positions
+from fairseq_outlayers.criterions.features import output_layer_of, real_positions
+from fairseq_outlayers.errors import UserError
 from tests.devices import DEVICES, device_of_kind
 
 
@@ -25,3 +26,8 @@ def test_real_positions_are_those_of_the_mask_in_order_without_waiting(kind, mas
 def test_a_wrong_number_of_tokens_is_not_believed(number):
     with device_of_kind("pretended") as device, pytest.raises(RuntimeError):
         real_positions(torch.tensor([True, False, True, True]).to(device.device), number)
+
+
+def test_a_model_of_an_encoder_alone_is_refused():
+    with pytest.raises(UserError, match="full_softmax needs a model that takes --output-layer"):
+        output_layer_of(torch.nn.Module(), "full_softmax")
