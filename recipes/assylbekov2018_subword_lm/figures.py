@@ -129,9 +129,8 @@ def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
     pairs = [(x, saved.value) for x, saved in over_all_classes.values()]
     ratios, values = zip(*pairs, strict=True)
     value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
-    title = "What MorphSum (RE+RW) saves against Word (RE) "
-    title += "grows" if value > gain.STRONG else "does not grow"
-    title += f" with the type-token ratio (correlation {value:+.2f})"
+    title = "What MorphSum (RE+RW) saves against Word (RE), by the type-token ratio: correlation "
+    title += f"{value:+.2f}"
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
     seeds = sorted({saved.seeds for _, saved in found.values()})
     words = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))

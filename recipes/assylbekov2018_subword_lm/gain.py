@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Part, smaller_resampled
+from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_resampled
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
@@ -118,10 +118,10 @@ def correlated(points: Sequence[Gain]) -> Part:
     if not scale.all():
         return Part(words, UNDECIDED, "the same in all data sets")
     found = estimate(ratios @ saved / scale, min(point.seeds for point in points))
-    judged = HOLDS if found.low > STRONG else FAILS if found.high <= 0 else UNDECIDED
+    judged = judge(found, STRONG, margin=0)
     numbers = f"{found.interval()}, {len(points)} data sets, {found.seeds} seed"
     numbers += "s" if found.seeds > 1 else ""
-    return Part(words, judged if found.seeds > 1 else UNDECIDED, numbers)
+    return Part(words, judged, numbers)
 
 
 def table_of(found: Mapping[str, Gain]) -> list[str]:

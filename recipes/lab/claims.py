@@ -6,8 +6,8 @@ interval, and it
 - *holds* if the whole interval satisfies it,
 - *fails* if the whole interval violates it,
 - finds *no difference* if the interval contains the limit and lies within a margin of it,
-- is *undecided* otherwise, and always with one seed: before convergence, two seeds of one arm have
-  differed by 13 BLEU.
+- is *undecided* otherwise, and always with fewer than three seeds: before convergence, two seeds of
+  one arm have differed by 13 BLEU.
 """
 
 import math
@@ -21,15 +21,15 @@ from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
+SEEDS_NEEDED = 3
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
-    " seeds as well; figures without stored sentences (gates, components, perplexities of older"
-    " lines) are resampled over seeds alone, and two or three seeds make such an interval too"
-    " narrow rather than too wide.",
-    f"Undecided: one seed, or the interval contains the limit. {SAME.capitalize()}: it does, and"
-    f" lies within {MARGIN} points ({CLOSE:.0%} of other figures) of it. ≈ holds if the interval is"
-    " within that margin.",
+    " seeds as well, widened as Student's t for their number; figures without stored sentences"
+    " (gates, components, perplexities of older lines) are resampled over seeds alone.",
+    f"Undecided: fewer than {SEEDS_NEEDED} seeds, or the interval contains the limit."
+    f" {SAME.capitalize()}: it does, and lies within {MARGIN} points ({CLOSE:.0%} of other figures)"
+    " of it. ≈ holds if the interval is within that margin.",
 )
 
 
@@ -67,7 +67,7 @@ def judge(found: Estimate, low: float = 0.0, high: float = math.inf, margin: flo
     Args:
         margin: distance from a limit that counts as no difference; 0: never.
     """
-    if found.seeds < 2:
+    if found.seeds < SEEDS_NEEDED:
         return UNDECIDED
     if low < found.low and found.high < high:
         return HOLDS

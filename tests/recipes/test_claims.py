@@ -56,7 +56,7 @@ def test_one_seed_decides_nothing_whatever_the_difference(low, high):
     ],
 )
 def test_a_ratio_must_lie_between_two_limits(low, high, verdict):
-    found = Estimate((low + high) / 2, low, high, 2)
+    found = Estimate((low + high) / 2, low, high, 3)
     assert claims.judge(found, low=0.6, high=0.9, margin=0) == verdict
 
 
@@ -72,7 +72,7 @@ def test_a_ratio_must_lie_between_two_limits(low, high, verdict):
     ],
 )
 def test_an_interval_decides_an_equality(low, high, verdict):
-    found = Estimate((low + high) / 2, low, high, 2)
+    found = Estimate((low + high) / 2, low, high, 3)
     assert claims.judge(found, -claims.MARGIN, claims.MARGIN, margin=0) == verdict
 
 
@@ -89,11 +89,12 @@ def test_every_round_must_reach_the_threshold(values, verdict):
     [
         ([100], [110], UNDECIDED),  # one seed, however large the difference
         ([110], [100], UNDECIDED),
-        ([100, 101], [110, 112], HOLDS),
-        ([110, 112], [100, 101], FAILS),
-        ([100, 102], [101, 98], UNDECIDED),  # the seeds disagree, by more than a per cent
-        ([100, 100.4], [100.4, 100.1], SAME),
-        ([100, 100.1], [100.5, 100.4], HOLDS),
+        ([100, 101], [110, 112], UNDECIDED),  # two
+        ([100, 101, 100], [110, 112, 111], HOLDS),
+        ([110, 112, 111], [100, 101, 100], FAILS),
+        ([100, 102, 101], [101, 98, 100], UNDECIDED),  # the seeds disagree, by more than a per cent
+        ([100, 100.2, 100.1], [100.1, 100.1, 100.1], SAME),
+        ([100, 100.1, 100], [100.5, 100.4, 100.5], HOLDS),
         ([100, 90], [110], UNDECIDED),  # a seed that one side lacks is left out
         ([], [1], NOT_RUN),
     ],
@@ -102,18 +103,25 @@ def test_figures_without_sentences_are_compared_seed_by_seed(first, second, expe
     assert claims.smaller("a < b", first, second).verdict == expected
 
 
-def test_the_interval_over_seeds_is_that_of_every_way_to_draw_them():
+def widened(mean, drawn, seeds):
+    """From Student's t with ``seeds - 1`` degrees of freedom, by its table: 12.706 and 4.303."""
+    student = {2: 12.706, 3: 4.303}[seeds]
+    return mean + (drawn - mean) * student / 1.96 * (seeds / (seeds - 1)) ** 0.5
+
+
+def test_the_interval_over_seeds_is_that_of_every_way_to_draw_them_widened():
     """With three seeds there are 27 draws, all as likely: 95% of them leave out next to none."""
     differences = np.array([1.0, 2.0, 6.0])
-    means = sorted(np.mean(drawn) for drawn in itertools.product(differences, repeat=3))
+    draws = itertools.product(differences, repeat=3)
+    means = sorted(widened(3.0, np.mean(drawn), 3) for drawn in draws)
     values = resampling.over_seeds(differences[:, None])
     assert values[0] == pytest.approx(3.0)
     assert {round(value, 9) for value in values[1:]} == {round(mean, 9) for mean in means}
     found = resampling.estimate(values, 3)
     # 1 of 27 draws, 3.7%, is the smallest: more than the fortieth that an end leaves out.
-    assert (found.low, found.high) == (means[0], means[-1])
+    assert (found.low, found.high) == pytest.approx((means[0], means[-1]))
     part = claims.smaller("a < b", [1, 2, 3], [2, 4, 9])
-    assert part.numbers == "2.0, 5.0; difference +3.0 [+1.0, +6.0], 3 seeds"
+    assert part.numbers == "2.0, 5.0; difference +3.0 [-2.4, +11.1], 3 seeds"
 
 
 def test_what_is_counted_is_exact_whatever_the_seeds():
@@ -217,17 +225,17 @@ def test_files_of_runs_are_found_with_every_seed(entry, tmp_path):
     assert runs.file("b", "test.plain.hyp", seed=2) is None
 
 
-def twice(entry, *arms):
-    """Two seeds of each arm, alike."""
-    return Runs([entry(arm, right, seed) for arm, right in arms for seed in (1, 2)])
+def thrice(entry, *arms):
+    """Three seeds of each arm, alike."""
+    return Runs([entry(arm, right, seed) for arm, right in arms for seed in (1, 2, 3)])
 
 
 def test_numbers_say_difference_interval_and_seeds(entry):
-    runs = twice(entry, ("a", 0.9), ("b", 0.4))
+    runs = thrice(entry, ("a", 0.9), ("b", 0.4))
     part = claims.at_least(runs, "a", "b")
     found = runs.difference({"a": 1, "b": -1})
     assert part.verdict == HOLDS
-    assert part.numbers == (f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], 2 seeds")
+    assert part.numbers == (f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], 3 seeds")
     assert claims.at_least(runs, "b", "a").verdict == FAILS
 
 
@@ -239,7 +247,7 @@ def test_one_seed_is_undecided_with_its_numbers(entry):
 
 
 def test_equal_arms_have_no_difference(entry):
-    runs = twice(entry, ("a", 0.5), ("b", 0.5))
+    runs = thrice(entry, ("a", 0.5), ("b", 0.5))
     assert claims.at_least(runs, "a", "b").verdict == SAME
     assert claims.about_equal(runs, "a", "b").verdict == HOLDS
 
@@ -254,14 +262,19 @@ def test_resamples_draw_sentences_and_seeds_together(entry):
     times, seeds = resampling.multiplicities(SENTENCES), resampling.drawn_seeds(2)
     for number in (0, 1, 2, 500, 999):
         sentences = np.repeat(np.arange(SENTENCES), times[number])
-        means = {arm: np.mean([
-            metric.corpus_score(
-                [REFERENCE if n < right[arm, seed + 1] * SENTENCES else "no" for n in sentences],
-                [[REFERENCE] * SENTENCES],
-            ).score
-            for seed in seeds[:, number]
-        ]) for arm in "ab"}  # fmt: skip
-        assert seen[0][1 + number] == pytest.approx(means["a"] - means["b"])
+        scores = {run: metric.corpus_score(
+            [REFERENCE if n < share * SENTENCES else "no" for n in sentences],
+            [[REFERENCE] * SENTENCES],
+        ).score for run, share in right.items()}  # fmt: skip
+        means = {
+            arm: widened(
+                np.mean([scores[arm, 1], scores[arm, 2]]),
+                np.mean([scores[arm, seed + 1] for seed in seeds[:, number]]),
+                2,
+            )
+            for arm in "ab"
+        }
+        assert seen[0][1 + number] == pytest.approx(means["a"] - means["b"], rel=1e-3)
     assert (found.low, found.high) == tuple(np.percentile(seen[0][1:], (2.5, 97.5)))
     assert found == runs.difference({"a": 1, "b": -1})
 

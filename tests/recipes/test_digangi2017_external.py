@@ -41,8 +41,8 @@ def verdict(parts):
 
 def test_an_order_holds_if_every_step_does(path):
     names = [f"{s}.1000{'' if s == 'baseline' else '.captions'}" for s in ORDER]
-    wrong = dict(zip(names, (0.05, 0.3, 0.5, 0.7), strict=True))
-    read = fill(path, {n: [40 - 40 * w] * 2 for n, w in wrong.items()}, wrong)
+    wrong = dict(zip(names, (0.0, 0.2, 0.4, 0.8), strict=True))
+    read = fill(path, {n: [40 - 40 * w] * 3 for n, w in wrong.items()}, wrong)
     assert verdict(claims.ordered(read, "1000", ORDER)) == HOLDS
     assert verdict(claims.ordered(read, "1000", ORDER[::-1])) == FAILS
     assert verdict(claims.ordered(read, "10000", ORDER)) == NOT_RUN
@@ -50,8 +50,8 @@ def test_an_order_holds_if_every_step_does(path):
 
 def test_a_difference_that_the_translations_do_not_confirm_is_none(path):
     wrong = {"baseline.1000": 0.3, "mix_sum.1000.captions": 0.3}
-    read = fill(path, {"baseline.1000": [20, 20], "mix_sum.1000.captions": [25, 25]}, wrong)
-    for seed in (1, 2):
+    read = fill(path, {"baseline.1000": [20] * 3, "mix_sum.1000.captions": [25] * 3}, wrong)
+    for seed in (1, 2, 3):
         text = translations("baseline.1000", seed).read_text()
         translations("mix_sum.1000.captions", seed).write_text(text)
     assert at_least(read.runs, "mix_sum.1000.captions", "baseline.1000").verdict == SAME
@@ -69,21 +69,21 @@ def test_one_seed_decides_nothing(path):
 )
 def test_the_gain_falls_only_if_it_does_from_size_to_size(path, sizes, expected):
     wrong = {}
-    for size, base, mixed in zip(sizes, (0.8, 0.5, 0.3), (0.05, 0.15, 0.25), strict=True):
+    for size, base, mixed in zip(sizes, (0.9, 0.2, 0.0), (0.0, 0.0, 0.0), strict=True):
         wrong |= {f"baseline.{size}": base, f"mix_sum.{size}.captions": mixed}
-    read = fill(path, {name: [1, 1] for name in wrong}, wrong)
+    read = fill(path, {name: [1] * 3 for name in wrong}, wrong)
     assert read.sizes == ["1000", "10000", "29000"]
     parts = claims.gain_falls(read)
     assert [part.verdict for part in parts] == [expected] * 2
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"), [((9, 9), HOLDS), ((0, 0), FAILS), ((9, 0), UNDECIDED)]
+    ("written", "expected"), [((9, 9, 9), HOLDS), ((0, 0, 0), FAILS), ((9, 0, 3), UNDECIDED)]
 )
 def test_unknown_symbols_are_counted_in_the_translations_of_every_seed(path, written, expected):
     """The baseline has four in four sentences; the other so many in as many."""
     wrong = {"baseline.1000": 0.1, "mix_sum.1000.captions": 0.1, "mix_gate.1000.captions": 0.1}
-    read = fill(path, {name: [1, 1] for name in wrong}, wrong)
+    read = fill(path, {name: [1] * 3 for name in wrong}, wrong)
     for seed, count in enumerate(written, start=1):
         for name, number in (("baseline.1000", 4), ("mix_sum.1000.captions", count)):
             file = translations(name, seed)
@@ -93,7 +93,7 @@ def test_unknown_symbols_are_counted_in_the_translations_of_every_seed(path, wri
     part = claims.more_unknown_symbols(read)[0]
     assert part.inequality == "1000 pairs: mix_sum > baseline"
     assert part.verdict == expected
-    assert part.numbers.startswith(f"{sum(written) / 2 - 4:+.0f} [")
+    assert part.numbers.startswith(f"{sum(written) / 3 - 4:+.0f} [")
 
 
 @pytest.mark.parametrize(("both", "expected"), [(3, HOLDS), (6, FAILS)])

@@ -61,7 +61,7 @@ LADDER = "+ attention > + embeddings"
     [(0.95, 0.6, HOLDS), (0.6, 0.95, FAILS), (0.8, 0.8, SAME)],
 )
 def test_a_rung_is_judged_by_the_interval(runs, higher, lower, verdict):
-    found = runs(esnmt_lstm=[higher] * 2, release_embeddings=[lower] * 2)
+    found = runs(esnmt_lstm=[higher] * 3, release_embeddings=[lower] * 3)
     assert part(found, LADDER).verdict == verdict
 
 
@@ -72,13 +72,13 @@ def test_one_seed_decides_nothing(runs):
 
 
 def test_seeds_that_disagree_decide_nothing(runs):
-    found = runs(esnmt_lstm=[0.7, 0.99], release_embeddings=[0.7, 0.7])
+    found = runs(esnmt_lstm=[0.7, 0.99, 0.7], release_embeddings=[0.7] * 3)
     assert part(found, LADDER).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.92, HOLDS), (0.4, FAILS), (1.0, FAILS)])
 def test_a_share_of_the_trained_models_bleu_lies_between_limits(runs, share, verdict):
-    found = runs(rnmt_plus=[1.0, 1.0], esnmt=[share, share])
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[share] * 3)
     bleu = {arm: found.bleu(arm) for arm in found.arms}
     tried = part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus)")
     assert tried.numbers.startswith(f"{bleu['esnmt'] / bleu['rnmt_plus']:.3f} [")
@@ -147,9 +147,10 @@ RISING, FALLING = [0.5, 0.7, 0.9], [0.9, 0.7, 0.6]
     ("seeds", "verdict"),
     [
         ([[RISING] * 3], UNDECIDED),  # one seed
-        ([[RISING] * 3] * 2, HOLDS),
-        ([[FALLING] * 3] * 2, FAILS),
-        ([[RISING] * 3, [FALLING] * 3], UNDECIDED),
+        ([[RISING] * 3] * 2, UNDECIDED),
+        ([[RISING] * 3] * 3, HOLDS),
+        ([[FALLING] * 3] * 3, FAILS),
+        ([[RISING] * 3, [RISING] * 3, [FALLING] * 3], UNDECIDED),
     ],
 )
 def test_radii_are_judged_over_layers_directions_and_seeds(seeds, verdict):

@@ -169,7 +169,7 @@ def results(tmp_path, monkeypatch):
     """A checkout with a small ledger."""
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     path = tmp_path / "results" / "mine" / "ledger.jsonl"
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         add(path, "shortlist", seed, 10.0, wrong=0.5)
         add(path, "lv", seed, 20.0, wrong=0.1)
         add(path, f"lv.{CHOSEN}", seed, 21.0, wrong=0.1, valid_bleu_tokenised=22.5)

@@ -100,7 +100,7 @@ def test_gains_that_do_not_differ_have_no_correlation():
 def decide(tmp_path, monkeypatch):
     """Makes a report of test perplexities by arm, two seeds each; returns the claims by number."""
 
-    def decide(perplexities, texts=(), parameters=100, seeds=(1, 2)):
+    def decide(perplexities, texts=(), parameters=100, seeds=(1, 2, 3)):
         path = tmp_path / "ledger.jsonl"
         for arm, ppl in perplexities.items():
             for seed in seeds:
@@ -136,7 +136,7 @@ def test_claims_are_read_off_the_newest_runs_and_what_was_not_run_is_named(decid
     found = decide({"ptb.word_re": 120.0, "ptb.word_original": 130.0, "ptb.morphsum_re_rw": 90.0})
     (part,) = found[1]["parts"]
     assert (part["numbers"], found[1]["verdict"]) == (
-        "120.0, 130.0; difference +10.0 [+10.0, +10.0], 2 seeds",
+        "120.0, 130.0; difference +10.0 [+10.0, +10.0], 3 seeds",
         "holds",
     )
     assert verdicts(found[4]) == {
@@ -187,7 +187,7 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     share = "share of the perplexity kept: "
     found = {words.removeprefix(share): judged for words, judged in verdicts(claim).items()}
     assert found["correlation of the gain with the type-token ratio > 0.5"] == "holds"
-    assert claim["parts"][0]["numbers"] == "+1.00 [+1.00, +1.00], 5 data sets, 2 seeds"
+    assert claim["parts"][0]["numbers"] == "+1.00 [+1.00, +1.00], 5 data sets, 3 seeds"
     assert {words: judged for words, judged in found.items() if judged != "not run"} == {
         "correlation of the gain with the type-token ratio > 0.5": "holds",
         "de5k < en5k": "holds",
@@ -214,7 +214,7 @@ def test_perplexities_are_resampled_over_the_stored_sentences(decide, tmp_path):
     random = np.random.RandomState(0)
     words = random.randint(5, 20, 300)
     easier = {"ptb.word_original": 5.0, "ptb.word_re": 4.5}  # nats per word
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         noise = random.randn(300)  # of the sentences, the same for both models
         for arm, nats in easier.items():
             rows = zip(nats * words + noise, words, strict=True)
@@ -226,7 +226,7 @@ def test_perplexities_are_resampled_over_the_stored_sentences(decide, tmp_path):
     first, second, difference, low, high, seeds = numbers(part["numbers"])
     assert (first, second) == pytest.approx((math.exp(4.5), math.exp(5)), rel=0.01)
     assert low < difference < high < 1.1 * low
-    assert seeds == 2
+    assert seeds == 3
 
 
 def test_one_seed_of_a_language_model_decides_nothing(decide):
@@ -253,7 +253,7 @@ def test_gates_must_be_less_than_half_as_open(decide, tmp_path):
         "sylconcat": [gate("sylconcat_re_rw", "both", 0.05), gate("sylconcat_EP2", "input", 0.15)],
     }
     for model, found in rows.items():
-        (tmp_path / f"transform_gates.{model}.ptb.json").write_text(json.dumps(found * 2))
+        (tmp_path / f"transform_gates.{model}.ptb.json").write_text(json.dumps(found * 3))
     claim = decide({"ptb.word_re": 120.0})[8]
     assert list(verdicts(claim).values()) == ["holds", "fails", "not run", "not run"]
     assert claim["parts"][0]["numbers"].startswith("0.0200, 0.0250; difference +0.0050 ")
@@ -276,7 +276,7 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
         # The output fits into the states behind its projection, whatever it needs before.
         components("charcnn_none", "output before projection", 40, 150, dimensions=525),
     ]
-    (tmp_path / "principal_components.ptb.json").write_text(json.dumps(rows * 2))
+    (tmp_path / "principal_components.ptb.json").write_text(json.dumps(rows * 3))
     (tmp_path / "principal_components.ptb.txt").write_text("| model | side |\n")
     claim = decide({"ptb.word_re": 120.0})[9]
     assert verdicts(claim) == {
@@ -286,5 +286,5 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
         "ptb.sylconcat_none: fewer components at the output": "not run",
     }
     numbers = claim["parts"][0]["numbers"]
-    assert numbers.startswith("50%: 10, 20; difference +10 [+10, +10], 2 seeds; 90%: 90, 120; ")
+    assert numbers.startswith("50%: 10, 20; difference +10 [+10, +10], 3 seeds; 90%: 90, 120; ")
     assert "\n| model | side |\n" in (tmp_path / "claims.md").read_text()

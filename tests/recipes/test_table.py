@@ -144,22 +144,22 @@ def test_rows_are_tested_against_the_first_with_the_same_seed(results):
 
 
 def test_intervals_of_differences_stand_in_the_table(results, capsys):
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         add(results, "base", seed, 10.0, wrong=0.4)
         add(results, "ours", seed, 20.0, wrong=0.1)
     write(results, arms=["base", "ours"])
     (found,) = [row["difference"] for row in read(results)["rows"] if row["difference"]]
     value, low, high, seeds = found
     assert 0 < low < value < high
-    assert seeds == 2
+    assert seeds == 3
     metric = scoring.bleu_metric(True)
     differences = []
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         references, first = sentences(f"base {seed}", 0.4)
         ours = sentences(f"ours {seed}", 0.1)[1]
         scores = [metric.corpus_score(lines, [references]).score for lines in (first, ours)]
         differences.append(scores[1] - scores[0])
-    assert value == pytest.approx(sum(differences) / 2)  # over both seeds, as are the intervals
+    assert value == pytest.approx(sum(differences) / 3)  # over all seeds, as are the intervals
     assert f"| {value:+.2f} [{low:+.2f}, {high:+.2f}] |" in capsys.readouterr().out
 
 

@@ -1,9 +1,11 @@
 """Bootstrap resampling of test set scores (Koehn 2004).
 
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
-resample draws seeds and sentences.
+resample draws seeds and sentences. Drawing from so few seeds alone would give too small intervals,
+so the deviation of drawn seeds from the mean is widened to that of Student's t (`widening`).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,6 +14,10 @@ import numpy as np
 RESAMPLES = 1000
 SEED = 12345  # of the resamples; sacreBLEU's default
 CONFIDENCE = 95  # percent
+# Their two-sided quantiles: of Student's t by degrees of freedom, from 1, and of the normal
+# distribution.
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+NORMAL = 1.960
 
 
 class Estimate(NamedTuple):
@@ -79,8 +85,20 @@ def drawn_seeds(seeds: int) -> np.ndarray:
     return np.random.RandomState(SEED).randint(seeds, size=(seeds, RESAMPLES))
 
 
+def widening(seeds: int) -> float:
+    """Factor of a drawn mean's deviation, so that its interval is that of Student's t.
+
+    Draws from ``n`` seeds have ``1 - 1/n`` of the variance, and an interval of the normal
+    distribution instead of ``t`` with ``n - 1`` degrees of freedom.
+    """
+    if seeds == 1:
+        return 1.0
+    student = STUDENT[seeds - 2] if seeds - 2 < len(STUDENT) else NORMAL
+    return student / NORMAL * math.sqrt(seeds / (seeds - 1))
+
+
 def over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of all seeds, then of the seeds drawn in each resample.
+    """The mean of all seeds, then of the seeds drawn in each resample, widened.
 
     Args:
         values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
@@ -89,8 +107,9 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
         ``(1 + RESAMPLES,)``
     """
     resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES))
-    means = np.take_along_axis(resampled, drawn_seeds(len(values)), axis=0).mean(axis=0)
-    return np.concatenate([[values[:, 0].mean()], means])
+    drawn = np.take_along_axis(resampled, drawn_seeds(len(values)), axis=0).mean(axis=0)
+    mean = resampled.mean(axis=0)
+    return np.concatenate([[values[:, 0].mean()], mean + widening(len(values)) * (drawn - mean)])
 
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
