@@ -55,7 +55,7 @@ def test_the_second_training_says_what_it_begins_with(followed):
         pattern = re.sub(r"[\d,]*\d", r"[\\d,]+", re.escape(line).replace(r"\ ", " "))
         assert re.search(pattern, printed), line
     sizes = {
-        side: len((folder / "data-bin" / f"dict.{language}.txt").read_text().splitlines()) + 4
+        side: len((folder / "words-bin" / f"dict.{language}.txt").read_text().splitlines()) + 4
         for side, language in (("encoder", "de"), ("decoder", "en"))
     }
     for side, size in sizes.items():
@@ -66,7 +66,7 @@ def test_the_second_training_says_what_it_begins_with(followed):
 def test_the_second_model_has_the_rows_of_all_words_and_a_joint_layer(followed):
     folder, _ = followed
     model = torch.load(folder / "joint" / "checkpoint_last.pt", weights_only=False)["model"]
-    words = len((folder / "data-bin" / "dict.en.txt").read_text().splitlines()) + 4
+    words = len((folder / "words-bin" / "dict.en.txt").read_text().splitlines()) + 4
     assert len(model["decoder.embed_tokens.weight"]) == words > 200
     assert len(model["decoder.output_projection.class_encoder.projections.0.weight"]) == 64
     assert "decoder.output_projection.weight" not in model
