@@ -37,9 +37,7 @@ texts_of() {
   case $data in
     ptb | ptb42k)
       download ptb "$WORK/raw"
-      number=$SENTENCES
-      if [[ $data == ptb42k ]]; then number=all; fi
-      first_lines "$WORK/raw/ptb.train.txt" "$number" "$TRAIN"
+      first_lines "$WORK/raw/ptb.train.txt" "$(ask sentences "$data")" "$TRAIN"
       VALID=$WORK/raw/ptb.valid.txt TEST=$WORK/raw/ptb.test.txt
       ;;
     en5k | en15k | en29k | de5k | de15k | de29k | fr5k | fr15k | fr29k)

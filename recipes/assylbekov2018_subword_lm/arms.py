@@ -107,9 +107,11 @@ class Assylbekov2018(Recipe):
 
     def prepared(self, data: str) -> str:
         """Its name in the folders of 00_prepare.sh."""
-        if data in TREEBANK:
-            return f"ptb.{self.settings.SENTENCES if data == 'ptb' else 'all'}"
-        return data
+        return f"ptb.{self.sentences(data)}" if data in TREEBANK else data
+
+    def sentences(self, data: str) -> str:
+        """The number of sentences of a part of the Treebank, or "all"."""
+        return self.settings.SENTENCES if data == "ptb" else "all"
 
     def training_text(self, data: str) -> str:
         """The training text made by 00_prepare.sh."""

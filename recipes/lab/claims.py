@@ -21,8 +21,8 @@ from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
-SEEDS_NEEDED = 3
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
+SEEDS_NEEDED = 3
 NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
     " seeds as well, widened as Student's t for their number; figures without stored sentences"

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 
 from tests.system.commands import ROOT
 
@@ -34,7 +33,9 @@ def load():
 def child():
     number = os.fork()
     if not number:
-        time.sleep(80)
+        time.sleep(20)
+        print("still here", flush=True)
+        os._exit(0)
     return number
 
 signals.listen()
@@ -73,6 +74,4 @@ def test_a_child_ends_when_its_parent_says_so():
 
 def test_a_child_ends_when_its_parent_is_gone():
     # It writes into the same pipe, so its end is that of the output.
-    begun = time.monotonic()
-    said_by("child(); os._exit(0)")
-    assert time.monotonic() - begun < 40
+    assert said_by("child(); os._exit(0)") == ([], 0)
