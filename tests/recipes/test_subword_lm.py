@@ -98,7 +98,7 @@ def test_gains_that_do_not_differ_have_no_correlation():
 
 @pytest.fixture
 def decide(tmp_path, monkeypatch):
-    """Makes a report of test perplexities by arm, three seeds each; returns the claims by number."""
+    """Makes a report of test perplexities by arm, three seeds each; gives the claims by number."""
 
     def decide(perplexities, texts=(), parameters=100, seeds=(1, 2, 3)):
         path = tmp_path / "ledger.jsonl"
