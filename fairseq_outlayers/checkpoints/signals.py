@@ -19,6 +19,7 @@ ORPHAN_SECONDS = 5  # how often a forked child looks whether its parent still ru
 
 _received: List[int] = []
 _listening_process: Optional[int] = None
+_forking = threading.local()  # the thread's signal mask before it forks
 
 
 def received() -> Optional[int]:
@@ -49,7 +50,9 @@ def listen(several_processes: bool = False) -> None:
     for number in mine:
         signal.signal(number, lambda *_: None)
     if _listening_process is None:
-        os.register_at_fork(after_in_child=_leave_signals_to_the_parent)
+        os.register_at_fork(
+            before=_block, after_in_parent=_unblock, after_in_child=_leave_signals_to_the_parent
+        )
     _listening_process = os.getpid()
     grace = SAME_SIGNAL_SECONDS if several_processes else 0.0
     threading.Thread(target=_watch, args=(reading, mine, grace), daemon=True).start()
@@ -74,25 +77,36 @@ def _say(line: str) -> None:
     os.write(sys.__stderr__.fileno(), f"{line}\n".encode())  # type: ignore[union-attr]
 
 
+def _block() -> None:
+    # A signal between fork and hook would reach the parent's pipe from the child: its second.
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
 def _leave_signals_to_the_parent() -> None:
     """In a forked child: leave the parent's pipe, and stay alive for its last update.
 
     A signal to the whole group must not end data loader workers: the update under way needs their
-    batches. PyTorch gives its workers a handler of SIGTERM that does end them, so the signal is
+    batches. PyTorch gives its workers a handler of SIGTERM that does end them, so the signal stays
     blocked, which no handler can undo, and a thread waits for the parent's own (``terminate()``).
     """
     signal.set_wakeup_fd(-1)
     _received.clear()
+    mask = _forking.mask
     for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             continue
         if number != signal.SIGTERM:
             signal.signal(number, signal.SIG_IGN)
         elif hasattr(signal, "sigtimedwait"):
-            signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+            mask = mask | {number}
             threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         else:  # macOS
             signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _end_with(parent: int) -> None:

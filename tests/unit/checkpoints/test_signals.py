@@ -38,6 +38,8 @@ def child():
         os._exit(0)
     return number
 
+seconds_before_hook = 0
+os.register_at_fork(after_in_child=lambda: time.sleep(seconds_before_hook))
 signals.listen()
 """
 
@@ -70,6 +72,22 @@ def test_a_child_ends_when_its_parent_says_so():
         print(os.waitpid(ended, 0)[1])
     """)
     assert said == ["0", "0"]
+
+
+def test_a_signal_before_the_child_has_left_is_not_the_parents_second():
+    """Until its hook has run, the child holds the parent's handlers and pipe."""
+    said, ended = said_by("""
+        mask = {signal.SIGHUP, signal.SIGUSR1}
+        signal.pthread_sigmask(signal.SIG_BLOCK, mask)
+        seconds_before_hook = 0.5
+        late = child()
+        end_group()
+        time.sleep(1)
+        print(signals.received(), os.waitpid(late, os.WNOHANG)[0])
+        print(signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask)
+        os.kill(late, signal.SIGKILL)
+    """)
+    assert (said, ended) == (["15", "0", "True"], 0)
 
 
 def test_a_child_ends_when_its_parent_is_gone():
