@@ -96,7 +96,8 @@ def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
             found = True
             words = f"{arms[0]} < {arms[1]}"
             if figure == "parameters":  # exact, and the same for every seed
-                first, second = (runs.figure(arm, figure) for arm in arms)
+                view = runs.alike(arms) or runs
+                first, second = (view.figure(arm, figure) for arm in arms)
                 numbers = f"{first:,.0f}, {second:,.0f}"
                 yield exact(f"{words}, parameters", first < second, numbers)
             else:
@@ -180,7 +181,8 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     lines = [f"{row.method} rather than {row.against}: {row.found.interval('+.1f')}% of the"
              " perplexity saved." for row in compared if row.verdict == "better"]  # fmt: skip
     arms = ("ptb.morphsum_re_rw", "ptb.word_re")
-    sizes = [runs.figure(arm, "parameters") for arm in arms]
+    view = runs.alike(arms)
+    sizes = [view.figure(arm, "parameters") for arm in arms] if view else [None]
     if not lines and None not in sizes:
         share = f"{sizes[0] / sizes[1]:.0%}"
         lines = [f"Undecided so far. Where size counts: MorphSum+RE+RW has {share} of Word+RE's"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.assylbekov2018_subword_lm import gain
+from recipes.assylbekov2018_subword_lm import gain, word_vectors
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 from recipes.lab.runs import Runs
@@ -49,15 +49,16 @@ def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> R
 
 
 def perplexities(runs: Runs, data: str = "ptb") -> Chart:
-    """Every model of a data set compared with Word+RE, best first."""
+    """Every model of a data set compared with Word+RE, best first, with the newest schedule."""
     base, rows, sizes = f"{data}.{BASE}", [], {}
-    for arm in runs.arms:
-        one, _, model = arm.partition(".")
-        found = ratio(runs, arm, base) if one == data and "." not in model and arm != base else None
-        if found:
+    arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
+    runs = runs.alike([base, *arms], least=2) or runs
+    for arm in (arm for arm in arms if arm != base):
+        if found := ratio(runs, arm, base):
             change = Estimate(*(100 * (value - 1) for value in found[:3]), found.seeds)
-            rows.append(row_of(plain(model), change))
-            sizes[plain(model)] = runs.figure(arm, "parameters")
+            label = plain(arm.partition(".")[2])
+            rows.append(row_of(label, change))
+            sizes[label] = runs.figure(arm, "parameters")
     rows.sort(key=lambda row: row.value)
     if not rows:
         return Chart("", [])
@@ -95,18 +96,18 @@ def gates(found: Sequence[Sequence[Mapping]]) -> Chart:
 def components(found: Sequence[Sequence[Mapping]]) -> Chart:
     """Principal components for 80% of the variance, at the input and at the output."""
     rows, more = [], 0
-    for one in (row for rows_of in found for row in rows_of):
-        if one["side"] in ("input", "output"):
-            label = plain(one["model"].partition(".")[2])
-            needed = one.get(COMPONENTS)
-            rows += [Row(label, needed, series=f"at the {one['side']}")] if needed else []
+    for model, of_model in word_vectors.by_model(row for one in found for row in one):
+        label, output = plain(model.partition(".")[2]), word_vectors.output_side(of_model)
+        for row in (row for row in of_model if COMPONENTS in row):
+            series = {"input": "at the input", output: "at the output"}.get(row["side"])
+            rows += [Row(label, row[COMPONENTS], series=series)] if series else []
     labels = list(dict.fromkeys(row.label for row in rows))
     for label in labels:
         values = {row.series: row.value for row in rows if row.label == label}
         more += values.get("at the output", 0) > values.get("at the input", 0)
     title = f"{more} of {len(labels)} models need more principal components at the output"
-    return Chart(title, [Rows(f"{COMPONENTS} of the variance", rows, form=".0f")],
-                 "One seed; models that reuse nothing.")  # fmt: skip
+    below = "One seed; models that reuse nothing; output vectors before a projection, if any."
+    return Chart(title, [Rows(f"{COMPONENTS} of the variance", rows, form=".0f")], below)
 
 
 def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:

@@ -1,7 +1,7 @@
 """Claims 8 and 9: transform gates and principal components, from 50_word_vectors.sh."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, smaller
@@ -39,6 +39,21 @@ def data_sets(rows: Rows) -> list[str]:
 def values(rows: Rows, name: str, **wanted: str) -> list[float]:
     """A figure of all rows with given properties."""
     return [row[name] for row in rows if all(row[key] == x for key, x in wanted.items())]
+
+
+def by_model(rows: Iterable[Mapping]) -> Iterator[tuple[str, list[Mapping]]]:
+    """The rows of each model, in the order of their first rows."""
+    found: dict[str, list[Mapping]] = {}
+    for row in rows:
+        found.setdefault(row["model"], []).append(row)
+    yield from found.items()
+
+
+def output_side(rows: Rows) -> str:
+    """The side of a model's output vectors: after a projection they have no more components than
+    the states."""
+    before = "output before projection"
+    return before if any(row["side"] == before for row in rows) else "output"
 
 
 def gate_claim(rows: Rows) -> Claim:
@@ -81,9 +96,7 @@ def component_part(rows: Rows, model: str, fewer: str) -> Part:
 
 
 def _by_share(rows: Rows, fewer: str) -> Iterator[Part]:
-    # After a projection, the output has at most as many components as the states.
-    before = "output before projection"
-    output = before if any(row["side"] == before for row in rows) else "output"
+    output = output_side(rows)
     small, large = ("input", output) if fewer == "input" else (output, "input")
     for heading in [name for name in (rows or [{}])[0] if name.startswith(COMPONENTS)]:
         counts = [values(rows, heading, side=side) for side in (small, large)]

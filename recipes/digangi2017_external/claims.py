@@ -64,6 +64,11 @@ class Arms(NamedTuple):
         vectors = vectors or self.kinds[0]
         return f"{setting}.{size}" + ("" if setting == "baseline" else f".{vectors}")
 
+    def at(self, size: str) -> Runs:
+        """The runs at a size that were trained and decoded alike: the newest of them."""
+        names = [arm for arm in self.runs.arms if arm.split(".")[1] == size]
+        return self.runs.alike(names, least=2) or self.runs
+
 
 def ordered(arms: Arms, size: str, settings: Sequence[str]) -> list[Part]:
     """Whether the settings are ordered like this, best first."""
@@ -164,7 +169,10 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
     cells: dict[str, list[str]] = {"BLEU": []}
     cells |= {f"{size} pairs": [] for size in arms.sizes}
     for label, names in figures.curves(arms):
-        row = [mean_and_deviation(runs.bleu_values(name)) for name in names]
+        row = [
+            mean_and_deviation(arms.at(size).bleu_values(name))
+            for size, name in zip(arms.sizes, names, strict=True)
+        ]
         for column, cell in zip(cells.values(), [label, *row], strict=True):
             column.append(cell)
     compared = list(against_baseline(arms))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 
@@ -25,7 +26,7 @@ def bleu_by_size(arms: "Arms") -> Chart:
     """A curve per setting."""
     series, last = [], {}
     for label, names in curves(arms):
-        found = [(size, chart_parts.bleu_of(arms.runs, name))
+        found = [(size, chart_parts.bleu_of(arms.at(size), name))
                  for size, name in zip(arms.sizes, names, strict=True)]  # fmt: skip
         known = [(size, one) for size, one in found if one]
         if known:
@@ -57,22 +58,21 @@ def in_words(label: str) -> str:
 
 def gains(arms: "Arms") -> Chart:
     """Differences in BLEU from the baseline, by size and setting."""
-    rows = []
+    rows, verdicts = [], []
     for size in arms.sizes:
-        base = arms.name("baseline", size)
+        runs, base = arms.at(size), arms.name("baseline", size)
         for setting in SETTINGS[1:]:
             name = arms.name(setting, size)
-            if name not in arms.runs or base not in arms.runs:
+            if name not in runs or base not in runs:
                 continue
-            if found := arms.runs.difference({name: 1, base: -1}):
+            if found := runs.difference({name: 1, base: -1}):
                 pairs = f"{int(size):,}" if size.isdigit() else size
                 rows.append(Row.of(f"{pairs} pairs", found, in_words(setting)))
+                verdicts.append(judge(found, margin=0))
     if not rows:
         return Chart("", [])
-    better = [row for row in rows if row.low > 0]
-    worse = [row for row in rows if row.high < 0]
-    title = (f"External vectors against the model's own: above in {len(better)} of {len(rows)}"
-             f" cases, below in {len(worse)}, by the interval")  # fmt: skip
+    title = (f"External vectors against the model's own: better in {verdicts.count(HOLDS)} of"
+             f" {len(rows)} cases, worse in {verdicts.count(FAILS)}, others undecided")  # fmt: skip
     x = "difference in BLEU from the model's own vectors"
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")],
                  chart_parts.note(arms.runs, arms.runs.arms))  # fmt: skip

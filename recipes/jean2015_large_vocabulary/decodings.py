@@ -131,10 +131,12 @@ def choice(runs: "Runs", default: str, model: str = "lv") -> str:
     Args:
         default: if there are none, e.g. ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
+    found = lists_of(runs, model)
+    view = runs.alike(list(map(str, found)), least=2) or runs
     scores = {
         lists: score
-        for lists in lists_of(runs, model)
-        if (score := runs.figure(str(lists), "valid_bleu_tokenised")) is not None
+        for lists in found
+        if (score := view.figure(str(lists), "valid_bleu_tokenised")) is not None
     }
     if not scores:
         return default

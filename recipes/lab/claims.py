@@ -97,10 +97,10 @@ def measured(
         return Part(inequality, NOT_RUN, "the same arm on both sides")
     missing = [arm for arm in arms if arm not in runs]
     found = None if missing else runs.estimate(arms, statistic)
+    if found is None and not missing and runs.alike(arms):
+        return Part(inequality, UNDECIDED, "translations were not kept")
     if found is None:
-        lacking = ", ".join(missing)
-        if not lacking:
-            lacking = "translations" if runs.alike(arms) else f"{' and '.join(arms)} trained alike"
+        lacking = ", ".join(missing) or f"{' and '.join(arms)} trained alike"
         return Part(inequality, NOT_RUN, f"missing: {lacking}")
     if math.isnan(found.value + found.low + found.high):
         return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")

@@ -64,9 +64,8 @@ class Arms:
     def chosen_joint(self, direction: str = "") -> str:
         """The joint arm with the best validation perplexity, which determines d_j."""
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
-        perplexities = {
-            name: self.runs.figure(name, "best_valid_ppl") for name in names if name in self.runs
-        }
+        view = self.runs.alike(names, least=2) or self.runs
+        perplexities = {n: view.figure(n, "best_valid_ppl") for n in names if n in view}
         known = {name: ppl for name, ppl in perplexities.items() if ppl is not None}
         return min(known, key=known.__getitem__, default=self.name(self.small, direction))
 

@@ -94,3 +94,17 @@ def test_a_curve_over_candidate_lists_has_points_of_one_schedule(fill):
     assert max(by_k_prime.panels[0].series[0].y) < 90
     assert "at most 15 epochs" in by_k.note
     assert "at most 5 epochs" in by_k_prime.note
+
+
+def test_perplexities_of_different_data_are_not_compared():
+    """Under one name, for example with another number of sentences."""
+
+    def line(arm, data):
+        setting = {"train": SHORT, "evaluate": "--tokens-per-sample 200", "data": data}
+        return {"arm": arm, "seed": 1, "key": ledger.setting_key(setting), "command": SHORT,
+                "setting": setting, "figures": {"test_ppl": 100.0}}  # fmt: skip
+
+    runs = Runs([line("a", "6000 sentences"), line("b", "all")])
+    assert runs.perplexities(["a", "b"]) == ([], 0)
+    runs = Runs([line("a", "all"), line("b", "all")])
+    assert runs.perplexities(["a", "b"])[1] == 1

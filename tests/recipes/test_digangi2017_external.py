@@ -133,3 +133,21 @@ def test_in_domain_vectors_come_first(path):
     assert read.kinds == ["captions", "abc", "ptb"]
     labels = [label for label, _ in figures.curves(read)]
     assert labels[:2] == ["baseline", "only_external, captions"]
+
+
+def test_arms_of_a_size_are_shown_of_one_schedule(path):
+    """Here: decoded with the same length limit."""
+    names = [f"{s}.1000{'' if s == 'baseline' else '.captions'}" for s in ORDER]
+    fill(path, {name: [10.0] for name in names}, dict.fromkeys(names, 0.5))
+    newer = {"key": "new", "setting": {"generate": "--max-len-a 1.2 --max-len-b 5"}}
+    entries = ledger.read(path)
+    entries += [
+        entry | newer | {"figures": entry["figures"] | {"bleu_tokenised": 30.0}}
+        for entry in entries
+        if entry["arm"] in ("baseline.1000", "mix_sum.1000.captions")
+    ]
+    arms = Arms.of(Runs(entries, claims.FORM))
+    assert sorted(arms.at("1000").arms) == ["baseline.1000", "mix_sum.1000.captions"]
+    assert arms.at("1000").bleu_values("baseline.1000") == [30.0]
+    assert [row.series for row in figures.gains(arms).panels[0].rows] == ["own + external vectors"]
+    assert "better in 0 of 1 cases" in figures.gains(arms).title  # one seed

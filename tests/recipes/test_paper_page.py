@@ -37,6 +37,16 @@ ENTRIES = [
 ]  # fmt: skip
 
 
+def test_the_page_names_runs_that_were_repeated_with_another_score():
+    again = [entry | {"figures": entry["figures"] | {"bleu": bleu}}
+             for entry, bleu in zip(ENTRIES, (19.0, 20.01, 20.0), strict=True)]  # fmt: skip
+    assert list(paper_page.repeated([*ENTRIES[:2], *again[:2]])) == [
+        "`a` with seed 1 was run 2 times: BLEU 20.0, 19.0. The last counts."
+    ]
+    assert not list(paper_page.repeated([ENTRIES[0], again[0] | {"kind": "tuning"}]))
+    assert not list(paper_page.repeated([ENTRIES[0], again[0] | {"key": "another setting"}]))
+
+
 @pytest.fixture
 def recipe(tmp_path):
     folder = tmp_path / "results" / "paper"

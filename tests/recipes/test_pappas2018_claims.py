@@ -58,6 +58,9 @@ class Scores(Runs):
     def paired(self, arms, name):
         return [[] for _ in arms]
 
+    def alike(self, arms, least=None):
+        return self
+
     def estimate(self, arms, statistic):
         total = statistic(self.scores.get)
         return Estimate(total, total - self.half, total + self.half, 3)
@@ -98,6 +101,18 @@ def test_the_joint_space_is_chosen_in_validation_and_not_on_the_test_set():
     # Only among those that were run.
     del bleu["de-en.bpe4.joint8"]
     assert arms.chosen_joint() == "de-en.bpe4.joint4"
+
+
+def test_d_j_is_chosen_among_models_of_one_schedule():
+    """A longer training of one model alone says nothing about its d_j."""
+
+    def line(dim, epochs, perplexity):
+        command = f"fairseq-train d --max-epoch {epochs}"
+        return {"arm": f"de-en.bpe4.joint{dim}", "seed": 1, "key": f"{dim} {epochs}", "setting": {},
+                "command": command, "figures": {"best_valid_ppl": perplexity}}  # fmt: skip
+
+    runs = Runs([line(2, 5, 9.0), line(8, 5, 7.0), line(2, 15, 5.0)])
+    assert arms_of(runs).chosen_joint() == "de-en.bpe4.joint8"
 
 
 def test_claim_2_ranks_the_models():

@@ -8,10 +8,11 @@ import re
 import numpy as np
 import pytest
 
-from recipes.assylbekov2018_subword_lm import claims, gain, word_vectors
+from recipes.assylbekov2018_subword_lm import claims, figures, gain, word_vectors
 from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.pages import report
+from recipes.lab.runs import Runs
 from recipes.lab.scores import resampling
 from recipes.lab.settings import UserError
 
@@ -260,6 +261,24 @@ def test_gates_must_be_less_than_half_as_open(decide, tmp_path):
     assert claim["verdict"] == "fails"
 
 
+def test_the_chart_of_perplexities_has_one_schedule():
+    def line(arm, epochs, ppl, parameters):
+        command = f"fairseq-train d --max-epoch {epochs}"
+        return {"arm": f"ptb.{arm}", "seed": 1, "key": f"{arm}{epochs}", "command": command,
+                "setting": {}, "figures": {"test_ppl": ppl, "parameters": parameters}}  # fmt: skip
+
+    short = [line("word_re", 10, 200.0, 100), line("sylconcat_re", 10, 150.0, 90)]
+    long = [line("word_re", 15, 100.0, 50), line("morphsum_re", 15, 90.0, 10)]
+    chart = figures.perplexities(Runs([*short, *long]))
+    (panel,) = chart.panels
+    assert [(row.label, round(row.value)) for row in panel.rows] == [("MorphSum (RE)", -10)]
+    assert chart.title.endswith("with 20% of its parameters")
+    assert "Word (RE), 100," in panel.x
+    chart = figures.perplexities(Runs([*short, long[0]]))
+    assert [round(row.value) for row in chart.panels[0].rows] == [-25]
+    assert "Word (RE), 200," in chart.panels[0].x
+
+
 def components(model, side, *counts, dimensions=200):
     needed = {f"components for {share}%": n for share, n in zip((50, 90), counts, strict=True)}
     return {"model": f"ptb.{model}", "side": side, "dimensions": dimensions, **needed}
@@ -285,6 +304,11 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
         "ptb.charcnn_none: fewer components at the output": "fails",
         "ptb.sylconcat_none: fewer components at the output": "not run",
     }
+    shown = [[row | {"components for 80%": row["components for 90%"]} for row in rows]]
+    chart = figures.components(shown)
+    drawn = {(row.label, row.series): row.value for row in chart.panels[0].rows}
+    assert drawn["CharCNN (nothing reused)", "at the output"] == 150
+    assert chart.title.startswith("2 of 3 models need more")
     numbers = claim["parts"][0]["numbers"]
     assert numbers.startswith("50%: 10, 20; difference +10 [+10, +10], 3 seeds; 90%: 90, 120; ")
     assert "\n| model | side |\n" in (tmp_path / "claims.md").read_text()

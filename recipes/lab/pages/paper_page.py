@@ -3,7 +3,7 @@
 Text below that part is written by hand and preserved.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recipes.lab.pages.report import Findings
 
 NAME = "report"
+SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
 
 def write(
@@ -83,6 +84,22 @@ def counts(claim: Claim) -> str:
     return ", ".join(f"{one} {found.count(one)}" for one in dict.fromkeys(found))
 
 
+def repeated(entries: Sequence[dict]) -> Iterator[str]:
+    """Runs of one arm, setting and seed whose scores differ, for example between machines."""
+    scores: dict[tuple, list[str]] = {}
+    for entry in (entry for entry in entries if kind_of(entry) == ARM):
+        figures = entry["figures"]
+        name = next((name for name in SCORES if name in figures), "")
+        found = scores.setdefault((entry["arm"], entry["seed"], entry["key"], SCORES.get(name)), [])
+        found += [f"{figures[name]:.1f}"] if name else []
+    for (arm, seed, _, name), found in scores.items():
+        if len(set(found)) > 1:
+            yield (
+                f"`{arm}` with seed {seed} was run {len(found)} times: {name} {', '.join(found)}."
+                " The last counts."
+            )
+
+
 def since(entries: Sequence[dict]) -> list[str]:
     """Dates and schedules of the ledger lines."""
     by_schedule: dict[str, list[dict]] = {}
@@ -103,6 +120,7 @@ def since(entries: Sequence[dict]) -> list[str]:
         lines.append(f"{arms}, {seeds}: {words or 'one schedule'}{when}{made}.")
     if len(lines) > 1:
         lines.append("Only arms of one schedule are compared.")
+    lines += repeated(entries)
     if tuning:
         runs = f"{tuning} tuning run" + ("s" if tuning > 1 else "")
         lines.append(f"{runs}, by validation perplexity alone (report.md).")

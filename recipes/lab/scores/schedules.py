@@ -1,6 +1,7 @@
 """Schedules: runs are compared only if training schedule and length limit are equal.
 
-A ledger keeps the lines of all schedules of a recipe.
+Perplexities are compared on equal data alone, which have the same vocabulary. A ledger keeps the
+lines of all schedules of a recipe.
 """
 
 import shlex
@@ -13,12 +14,14 @@ Schedule = tuple[str, ...]
 
 
 def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
-    """The values of the options in a line's training command, and the length limit."""
+    """Of a line: the options in its training command, data (if of perplexity), length limit."""
     words = shlex.split(entry.get("command", ""))
     values = (words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
-    generate = entry.get("setting", {}).get("generate")
+    setting = entry.get("setting", {})
+    generate = setting.get("generate")
     limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
-    return *values, limit
+    data = setting.get("data", "") if "evaluate" in setting else ""
+    return *values, data, limit
 
 
 def in_words(entry: dict) -> str:
