@@ -6,18 +6,21 @@
 Arms, for every size of both vocabularies:
 
     stock        fairseq's `lstm` with `cross_entropy` and Adam
+    adaptive     the same with fairseq's `adaptive_loss` (adaptive softmax, its default cutoffs)
     partitions   `luong_lstm` with `partition_softmax`, both sides limited to --partition-size, Adam
     sampled      `luong_lstm` with `sampled_softmax` (--num-sampled classes) and `lazy_adam`
 
 Words follow Zipf's law. Every round trains each arm for some updates; ratios are to the first arm
 of the round. Memory is the peak of the process; "beyond tables" is without the three word tables
-and a bias (also in stock fairseq) and their two moments. Under partitions, moments of whole tables
-are allocated at the end of the first partition, so none are subtracted for a run that ends before.
-The dictionaries of both sides, which are included, are also measured separately.
+and a bias (also in stock fairseq; of `adaptive` the output's smaller tables) and their two moments.
+Under partitions, moments of whole tables are allocated at the end of the first partition, so none
+are subtracted for a run that ends before. The dictionaries of both sides, which are included, are
+also measured separately.
 """
 
 import argparse
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
@@ -30,6 +33,9 @@ from recipes.lab.running import speed, training_log
 
 SPECIALS = 4
 MOMENTS = 2  # of Adam
+STOCK = ("stock", "adaptive")  # trained without this package
+CUTOFFS = (10_000, 50_000, 200_000)  # fairseq's default
+FACTOR = 4  # each cluster's vectors have so many times fewer dimensions
 
 
 def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> Path:
@@ -57,16 +63,22 @@ def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> 
     return data
 
 
-def options_of(kind: str, settings: argparse.Namespace) -> list[str]:
+def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list[str]:
     """Options of fairseq-train for an arm."""
     size = str(settings.dimensions)
     common = f"--max-tokens {settings.max_tokens} --lr 0.001 --clip-norm 5 --num-workers 0 --cpu"
     ours = f"--arch luong_lstm --embed-dim {size} --hidden-size {size} --encoder-layers 1"
     ours += " --decoder-layers 1"
+    stock = (
+        "--arch lstm --optimizer adam --encoder-layers 1 --decoder-layers 1 "
+        f"--encoder-embed-dim {size} --encoder-hidden-size {size} --decoder-embed-dim {size} "
+        f"--decoder-hidden-size {size} --decoder-out-embed-dim {size}"
+    )
+    cutoffs = ",".join(map(str, cutoffs_of(vocabulary)))
     kinds = {
-        "stock": "--arch lstm --optimizer adam --criterion cross_entropy --encoder-layers 1 "
-        f"--decoder-layers 1 --encoder-embed-dim {size} --encoder-hidden-size {size} "
-        f"--decoder-embed-dim {size} --decoder-hidden-size {size} --decoder-out-embed-dim {size}",
+        "stock": f"{stock} --criterion cross_entropy",
+        "adaptive": f"{stock} --criterion adaptive_loss --adaptive-softmax-cutoff {cutoffs} "
+        "--ddp-backend legacy_ddp",
         "partitions": f"{ours} --optimizer adam --criterion partition_softmax --task "
         f"translation_outlayers --partition-size {settings.partition_size} "
         f"--source-partition-size {settings.partition_size}",
@@ -86,9 +98,27 @@ def classes_scored(logs: list[Path], vocabulary: int) -> float:
     return vocabulary * mean(shares) if shares else vocabulary
 
 
-def table_megabytes(vocabulary: int, dimensions: int, moments: int = MOMENTS) -> float:
-    """Size of embeddings, class vectors and biases with their moments, in float32."""
-    return vocabulary * (3 * dimensions + 1) * 4 * (1 + moments) / 1e6
+def cutoffs_of(vocabulary: int) -> list[int]:
+    """The ends of the clusters of an adaptive softmax, without the last."""
+    return [cutoff for cutoff in CUTOFFS if cutoff < vocabulary]
+
+
+def output_parameters(kind: str, vocabulary: int, dimensions: int) -> int:
+    """Of class vectors and biases, or of an adaptive softmax with its projections."""
+    if kind != "adaptive":
+        return vocabulary * (dimensions + 1)
+    ends = [*cutoffs_of(vocabulary), vocabulary]
+    count = (ends[0] + len(ends) - 1) * dimensions
+    for number, (begin, end) in enumerate(pairwise(ends), start=1):
+        smaller = dimensions // FACTOR**number
+        count += (dimensions + end - begin) * smaller
+    return count
+
+
+def table_megabytes(kind: str, vocabulary: int, dimensions: int, moments: int = MOMENTS) -> float:
+    """Size of embeddings and output parameters with their moments, in float32."""
+    count = 2 * vocabulary * dimensions + output_parameters(kind, vocabulary, dimensions)
+    return count * 4 * (1 + moments) / 1e6
 
 
 def leaves_first_partition(data: Path, settings: argparse.Namespace) -> bool:
@@ -127,10 +157,10 @@ def main() -> None:
 
     def measured(name: str, number: int) -> tuple[float, float]:
         kind, size = arms[name]
-        slow = kind == "stock" and size > settings.slow_above
+        slow = kind in STOCK and size > settings.slow_above
         updates = settings.slow_updates if slow else settings.updates
-        options = {name: options_of(kind, settings)}
-        stock = [name] if kind == "stock" else []
+        options = {name: options_of(kind, size, settings)}
+        stock = [name] if kind in STOCK else []
         return speed.of_training(options, str(data[size]), runs, updates, stock)(name, number)
 
     found = speed.take_turns(list(arms), settings.rounds, measured)
@@ -145,9 +175,10 @@ def main() -> None:
             "speed_by_first": sorted(row_of["ratios"]),
             "peak_mb": row_of["peak_rss_mb"],
             "beyond_tables_mb": row_of["peak_rss_mb"]
-            - table_megabytes(size, settings.dimensions, moments),
+            - table_megabytes(kind, size, settings.dimensions, moments),
             "dictionaries_mb": dictionaries[size],
-            "classes_scored": classes_scored(logs, size),
+            # Of an adaptive softmax, the clusters that a batch needs: not logged.
+            "classes_scored": None if kind == "adaptive" else classes_scored(logs, size),
         }
         rows.append(row)
     print_table(rows)
@@ -167,7 +198,8 @@ def print_table(rows: list[dict]) -> None:
             f"{row['tokens_per_second']:,.0f}",
             turns.spread(row["speed_by_first"]),
         )
-        print("|", " | ".join((*cells, *(f"{number:,.0f}" for number in numbers))), "|")
+        cells += tuple("" if number is None else f"{number:,.0f}" for number in numbers)
+        print("|", " | ".join(cells), "|")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -175,7 +207,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = ["stock", "partitions", "sampled"]
+    kinds = ["stock", "adaptive", "partitions", "sampled"]
     parser.add_argument("--vocabularies", type=int, nargs="+", default=[30_000, 100_000, 500_000])
     parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--partition-size", type=int, default=15_000)

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from fairseq.modules import AdaptiveSoftmax
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -39,3 +41,13 @@ def test_a_vocabulary_that_fits_into_one_partition_never_leaves_it(benchmark, tm
         partition_size=50, length=10, sentences=20, max_tokens=20, updates=10
     )
     assert not benchmark.leaves_first_partition(tmp_path, settings)
+
+
+@pytest.mark.parametrize("kind", ["stock", "adaptive"])
+@pytest.mark.parametrize("vocabulary", [30_000, 60_000])
+def test_parameters_of_the_output_are_those_of_fairseqs_layers(benchmark, kind, vocabulary):
+    found = benchmark.output_parameters(kind, vocabulary, 64)
+    layer = torch.nn.Linear(64, vocabulary)
+    if kind == "adaptive":
+        layer = AdaptiveSoftmax(vocabulary, 64, benchmark.cutoffs_of(vocabulary), dropout=0.0)
+    assert found == sum(parameter.numel() for parameter in layer.parameters())
