@@ -32,20 +32,19 @@ COMMANDS = ("preprocess", "train", "generate", "interactive", "eval_lm", "hydra_
 LATE = ("sacrebleu", "tensorboardX", "torch._dynamo")  # imported when a command is under way
 
 
-def run_module(
-    module: str,
+def run_python(
     arguments: Sequence[str],
     stdin: str = "",
     timeout: float = 180,
     cwd: Any = ROOT,
     environment: Any = os.environ,
 ) -> "subprocess.CompletedProcess[str]":
-    """What ``python -m MODULE ARGUMENT ...`` does, by a fork.
+    """What ``python ARGUMENT ...`` does, by a fork that leads a process group.
 
     Raises:
         subprocess.TimeoutExpired: after ``timeout`` seconds, when the fork has been killed.
     """
-    request = {"arguments": ["-m", module, *arguments], "cwd": str(cwd)}
+    request = {"arguments": list(arguments), "cwd": str(cwd)}
     with (
         tempfile.TemporaryFile("w+") as given,
         tempfile.TemporaryFile("w+") as out,
@@ -65,9 +64,9 @@ def run_module(
             code = int.from_bytes(connection.recv(8), "big", signed=True)
         except TimeoutError:
             os.killpg(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired([module, *arguments], timeout) from None
+            raise subprocess.TimeoutExpired(list(arguments), timeout) from None
         texts = [_text_of(file) for file in (out, err)]
-        return subprocess.CompletedProcess([module, *arguments], code, *texts)
+        return subprocess.CompletedProcess(list(arguments), code, *texts)
 
 
 def _text_of(file: IO[str]) -> str:

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.warm_server import run_module
+from tests.warm_server import run_python
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "fairseq_outlayers"
@@ -23,7 +23,7 @@ def run(command, *options, stdin="", timeout=180, fresh=False, **environment):
     environment = {**inherited, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
     module, options = f"fairseq_cli.{command}", list(map(str, options))
     if not fresh:
-        return run_module(module, options, stdin, timeout, environment=environment)
+        return run_python(["-m", module, *options], stdin, timeout, environment=environment)
     return subprocess.run(
         [sys.executable, "-m", module, *options],
         env=environment,

@@ -5,7 +5,9 @@ import subprocess
 import sys
 import textwrap
 
-from tests.system.commands import ROOT
+from tests.warm_server import ROOT, run_python
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 
 LISTENS = """
 import os, signal, subprocess, time
@@ -46,14 +48,7 @@ signals.listen()
 
 def said_by(code):
     """What a process of its own group prints, and its exit code."""
-    process = subprocess.run(
-        [sys.executable, "-c", LISTENS + textwrap.dedent(code)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        timeout=100,
-    )
+    process = run_python(["-c", LISTENS + textwrap.dedent(code)], environment=ENVIRONMENT)
     return process.stdout.split(), process.returncode
 
 
@@ -91,5 +86,9 @@ def test_a_signal_before_the_child_has_left_is_not_the_parents_second():
 
 
 def test_a_child_ends_when_its_parent_is_gone():
-    # It writes into the same pipe, so its end is that of the output.
-    assert said_by("child(); os._exit(0)") == ([], 0)
+    code = LISTENS + "signals.ORPHAN_SECONDS = 0.1; child(); os._exit(0)"
+    # The child writes into the same pipe, so its end is that of the output.
+    said = subprocess.check_output(
+        [sys.executable, "-c", code], env=ENVIRONMENT, start_new_session=True, timeout=100
+    )
+    assert said == b""

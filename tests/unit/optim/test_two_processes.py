@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.unit.optim.two_processes import WRAPPERS, train
-from tests.warm_server import run_module
+from tests.warm_server import run_python
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,9 @@ def trained_by_two(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two_processes")
     with ThreadPoolExecutor(2) as pool:
         done = pool.map(
-            lambda rank: run_module("tests.unit.optim.two_processes", [str(rank), str(folder)]),
+            lambda rank: run_python(
+                ["-m", "tests.unit.optim.two_processes", str(rank), str(folder)]
+            ),
             range(2),
         )
     for process in done:
