@@ -234,13 +234,27 @@ def test_the_mean_of_log_probabilities_is_what_it_says(num_models, make_task, de
     assert not torch.equal(other["score"], hypothesis["score"])
 
 
+@pytest.mark.parametrize("frequent", [0, 8], ids=["all words", "candidates"])
+def test_diverse_beams_do_not_depend_on_the_numbers_of_the_sentences(frequent, make_task, decode):
+    task = make_task(candidate_frequent=frequent)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    search = {"beam": 6, "diverse_beam_groups": 3}
+    numbered = {**batch, "id": torch.tensor([107, 3, 900, 12])}
+    expected = decode(task, models, batch, **search)
+    assert_equal(decode(task, models, numbered, **search), expected)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [{"prefix_size": 1}, {"beam": 4, "diverse_beam_groups": 2}],
+    ids=["prefix", "diverse beams"],
+)
 def test_sentences_without_a_finished_hypothesis_are_decoded_again_with_twice_the_words(
-    make_task, decode, monkeypatch
+    search, make_task, decode, monkeypatch
 ):
     """Which sentences these are is made up here."""
     task, wider = (make_task(candidate_frequent=frequent) for frequent in (8, 16))
     models, batch = models_of(task), make_batch(task, LENGTHS)
-    search = {"prefix_size": 1}
     narrow, wide = (decode(t, models, batch, **search) for t in (task, wider))
     stock = CandidateGenerator._search
 

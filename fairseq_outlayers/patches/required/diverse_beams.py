@@ -1,0 +1,27 @@
+"""Keep the groups of ``--diverse-beam-groups`` apart by sentence.
+
+``DiverseBeamSearch`` (fairseq/search.py) holds the overlap of groups in one row per sentence of the
+batch, but selects rows by ``sample["id"]``, the sentences' numbers in the data set.
+``fairseq-generate`` ends in an IndexError, or if the numbers happen to be those of other rows,
+sentences are penalized by each other's overlap. The search reads ``id`` for nothing else, and
+without it counts the rows of the batch.
+"""
+
+from typing import Any, Callable, Dict
+
+from fairseq.sequence_generator import SequenceGenerator
+
+from fairseq_outlayers.patches.replacing import replace_once
+
+
+def apply() -> None:
+    """Replace ``SequenceGenerator._generate``."""
+    replace_once(SequenceGenerator, "_generate", _without_id)
+
+
+def _without_id(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _generate(self: Any, sample: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        numbered = {name: value for name, value in sample.items() if name != "id"}
+        return stock(self, numbered, *args, **kwargs)
+
+    return _generate
