@@ -1,7 +1,7 @@
 """Language models in Python."""
 
 import math
-from typing import Iterable, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
+from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
 
 import torch
 from fairseq import utils
@@ -12,6 +12,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.lengths import learned_positions
+from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import SearchOptions
 
 # max_units bounds the length.
@@ -51,7 +52,23 @@ class Continuation(NamedTuple):
 
 
 class LanguageModel(TrainedModels):
-    """One or more language models, made by :func:`fairseq_outlayers.load`."""
+    """One or more language models, made by :func:`fairseq_outlayers.load`.
+
+    Raises:
+        UserError: if the models score only a part of the dictionary.
+    """
+
+    def __init__(self, models: List[Any], task: Any, config: Any, text: TextProcessor):
+        super().__init__(models, task, config, text)
+        source, target = task.source_dictionary, task.target_dictionary
+        if len(source) != len(target):
+            raise UserError(
+                f"a language model with --output-dictionary-size {len(target)} cannot be used in "
+                f"Python: texts have all {len(source)} words; use fairseq-eval-lm"
+            )
+        self.first = [target.eos()]
+        if getattr(task.args, "add_bos_token", False):
+            self.first = [target.bos(), target.eos()]  # as fairseq's MonolingualDataset
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
@@ -65,7 +82,7 @@ class LanguageModel(TrainedModels):
     def score(
         self, texts: Union[str, Iterable[str]], batch_size: int = 32
     ) -> Union[TextScore, List[TextScore]]:
-        """Score texts, each on its own after ``</s>``.
+        """Score texts, each on its own after ``</s>``, as ``fairseq-eval-lm`` scores sentences.
 
         Args:
             texts: a text, or several; line ends within a text count as spaces.
@@ -82,7 +99,7 @@ class LanguageModel(TrainedModels):
 
     def _score(self, texts: Iterable[str], batch_size: int) -> List[TextScore]:
         dictionary = self.task.target_dictionary
-        limit = learned_positions(model.decoder for model in self.models)
+        limit = learned_positions(model.decoder for model in self.models) - len(self.first) + 1
         encoded = [
             self._ids(f"texts[{number}]", text, dictionary, limit)
             for number, text in enumerate(texts)
@@ -136,7 +153,8 @@ class LanguageModel(TrainedModels):
                 f"have at most {options['max_len_b']}; raise max_units"
             )
         generator = self.build_search(options, generation, SEARCH_OPTIONS)
-        tokens = torch.cat([torch.tensor([dictionary.eos()]), prefix])[None]
+        # The task takes the first symbol away and begins the search with it.
+        tokens = torch.cat([torch.tensor(self.first[:1]), prefix])[None]
         sample = {
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
         }
@@ -164,15 +182,13 @@ class LanguageModel(TrainedModels):
 
     def _log_probabilities(self, targets: Tensor) -> Tensor:
         """Of every target given the previous ones, averaged over the models, ``(B, T)``."""
-        first = self.task.source_dictionary.eos()
-        if getattr(self.task.args, "add_bos_token", False):
-            first = self.task.source_dictionary.bos()
-        before = torch.cat([targets.new_full((len(targets), 1), first), targets[:, :-1]], dim=1)
-        lengths = targets.ne(self.task.target_dictionary.pad()).sum(1)
+        first = targets.new_tensor(self.first).expand(len(targets), -1)
+        before = torch.cat([first, targets[:, :-1]], dim=1)
+        lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
         scores = []
         for model in self.models:
             output = model(before, src_lengths=lengths)
-            table = model.get_normalized_probs(output, log_probs=True)
+            table = model.get_normalized_probs(output, log_probs=True)[:, len(self.first) - 1 :]
             scores.append(table.gather(2, targets.unsqueeze(2)).squeeze(2).double())
         return torch.stack(scores).logsumexp(0) - math.log(len(scores))
 

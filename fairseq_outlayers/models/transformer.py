@@ -90,10 +90,19 @@ def check_options(args: Any) -> None:
 
 
 def install_output_layer(decoder: TransformerDecoderBase, args: Any, dictionary: Any) -> None:
-    """Replace fairseq's projection by ``args.output_layer``."""
-    decoder.output_projection = build_output_layer(
-        args, decoder.embed_tokens, decoder.output_embed_dim, dictionary
-    )
+    """Replace fairseq's projection by ``args.output_layer``.
+
+    Raises:
+        UserError: if the layer has a class per input word, but the output dictionary is smaller.
+    """
+    layer = build_output_layer(args, decoder.embed_tokens, decoder.output_embed_dim, dictionary)
+    if layer.num_classes != len(dictionary):
+        raise UserError(
+            f"--output-dictionary-size {len(dictionary)}: --output-layer {args.output_layer} uses "
+            f"the input embeddings, so it scores all {layer.num_classes} words: leave the size "
+            "out, or use --output-layer linear"
+        )
+    decoder.output_projection = layer
     # Otherwise fairseq expects the weight of its tied projection in checkpoints.
     decoder.share_input_output_embed = False
 

@@ -62,12 +62,16 @@ def default_options() -> dict:
     return OmegaConf.to_container(OmegaConf.structured(FairseqConfig()), enum_to_str=True)
 
 
-def save_checkpoint(folder: Path, arch: str, seed: int = 1, **options) -> str:
-    """A file that fairseq's own commands would load, too."""
+def save_checkpoint(folder: Path, arch: str, seed: int = 1, of_task=None, **options) -> str:
+    """A file that fairseq's own commands would load, too.
+
+    Args:
+        of_task: options of the task by name.
+    """
     write_data(folder)
     name = task_of(arch)
     config_class, task_class = TASKS[name]
-    task_config = config_class(data=str(folder))
+    task_config = config_class(data=str(folder), **(of_task or {}))
     if name == "translation":
         task_config.source_lang, task_config.target_lang = "src", "tgt"
     sizes = {**TRANSLATION_ARCHITECTURES, **LANGUAGE_MODEL_ARCHITECTURES, **STOCK}[arch]

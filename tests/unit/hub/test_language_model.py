@@ -4,12 +4,14 @@ import math
 
 import pytest
 import torch
+from fairseq.data import MonolingualDataset, TokenBlockDataset
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
 from tests.unit.hub.conftest import save_checkpoint
 
 TEXTS = ["w1 w2 w3", "w4", "w0 w5 w6 w7 unseen w9"]
+WITH_BOS = {"add_bos_token": True}
 
 
 def log_probabilities(model, ids):
@@ -31,6 +33,40 @@ def test_scores_are_those_of_the_model_word_by_word(language_checkpoint):
         expected = log_probabilities(loaded.models[0], [dictionary.eos(), *words, dictionary.eos()])
         assert score.tokens == pytest.approx(expected, abs=1e-5)
         assert score.perplexity == pytest.approx(math.exp(-sum(expected) / len(expected)), rel=1e-5)
+
+
+@torch.no_grad()
+def test_texts_of_a_model_with_a_symbol_of_the_beginning_start_as_in_training(tmp_path):
+    loaded = load(save_checkpoint(tmp_path, "transformer_lm_outlayers", of_task=WITH_BOS))
+    dictionary = loaded.task.target_dictionary
+    rows = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in TEXTS]
+    blocks = TokenBlockDataset(rows, list(map(len, rows)), None, dictionary.pad(), dictionary.eos(),
+                               break_mode="eos", include_targets=True)  # fmt: skip
+    dataset = MonolingualDataset(blocks, blocks.sizes, dictionary, add_bos_token=True,
+                                 add_eos_for_other_targets=True, targets=["future"])  # fmt: skip
+    batch = dataset.collater([dataset[number] for number in range(len(TEXTS))])
+    model = loaded.models[0]
+    scores = model.get_normalized_probs(model(**batch["net_input"]), log_probs=True)
+    scores = scores.gather(2, batch["target"].unsqueeze(2)).squeeze(2)
+    for row, target, score in zip(scores, batch["target"], loaded.score(TEXTS), strict=True):
+        assert target[0] == dictionary.bos()  # which fairseq-eval-lm does not count
+        expected = row[target.ne(dictionary.pad())][1:]
+        assert score.tokens == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_a_model_with_a_symbol_of_the_beginning_goes_on_after_it(tmp_path):
+    loaded = load(save_checkpoint(tmp_path, "transformer_lm_outlayers", of_task=WITH_BOS))
+    assert loaded.continue_("w1 w2", max_units=3, min_len=5).text.startswith("w1 w2 ")
+    assert loaded.continue_(max_units=3).units
+
+
+def test_a_model_of_a_part_of_the_words_is_refused(tmp_path):
+    path = save_checkpoint(
+        tmp_path, "transformer_lm_outlayers", of_task={"output_dictionary_size": 10},
+        output_layer="linear",
+    )  # fmt: skip
+    with pytest.raises(UserError, match=r"--output-dictionary-size 10 cannot be used in Python"):
+        load(path)
 
 
 def test_scores_do_not_depend_on_the_batch(language_checkpoint):

@@ -1,5 +1,6 @@
 """fairseq's Transformers with our output layers against the stock ones."""
 
+import functools
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from fairseq.models.transformer import TransformerModel
 
 from fairseq_outlayers.errors import UserError
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
+from tests.unit.hub.conftest import save_checkpoint
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 
@@ -128,3 +130,13 @@ def test_a_layer_that_is_not_there_cannot_be_frozen(task, given):
     options = {**FROZEN, "frozen_encoder_layers": given}
     with pytest.raises(UserError, match=f"--frozen-encoder-layers {given}: .* there are 3"):
         make_model("transformer_outlayers", task, **options)
+
+
+@pytest.mark.parametrize("layer", ["tied", "joint"])
+def test_layers_on_input_embeddings_refuse_a_smaller_output_dictionary(layer, tmp_path):
+    """They would also score words that are never a target."""
+    smaller = {"output_dictionary_size": 10}
+    build = functools.partial(save_checkpoint, tmp_path, "transformer_lm_outlayers")
+    with pytest.raises(UserError, match=f"size 10: --output-layer {layer} .* all 17 words: leave"):
+        build(of_task=smaller, output_layer=layer)
+    build(of_task=smaller, output_layer="linear")
