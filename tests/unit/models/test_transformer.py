@@ -137,6 +137,6 @@ def test_layers_on_input_embeddings_refuse_a_smaller_output_dictionary(layer, tm
     """They would also score words that are never a target."""
     smaller = {"output_dictionary_size": 10}
     build = functools.partial(save_checkpoint, tmp_path, "transformer_lm_outlayers")
-    with pytest.raises(UserError, match=f"size 10: --output-layer {layer} .* all 17 words: leave"):
+    with pytest.raises(UserError, match=f"size 10: --output-layer {layer} .* all 21 words: leave"):
         build(of_task=smaller, output_layer=layer)
     build(of_task=smaller, output_layer="linear")
