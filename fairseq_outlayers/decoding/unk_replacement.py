@@ -88,7 +88,8 @@ class UnkReplacement:
     """Replaces unknown words in the hypotheses of a batch.
 
     Args:
-        config: the options.
+        config: the options; with fairseq's ``truncate_source``, sentences may be shorter than
+            their lines of ``--source-text``.
         source_dictionary: the model's; it may grow afterwards.
         target_dictionary: grows by the replacements.
     Raises:
@@ -114,6 +115,7 @@ class UnkReplacement:
         self.num_source_words = len(source_dictionary)
         self.num_target_words = len(target_dictionary)
         self.path = config.source_text
+        self.truncates = getattr(config, "truncate_source", False)
         self.text = None if self.path is None else list(lines(self.path))
 
     def known(self, sample: Dict[str, Any]) -> Dict[str, Any]:
@@ -173,6 +175,7 @@ class UnkReplacement:
             return [self.source[token] for token in tokens.tolist()]
         line = int(sample["id"][number])
         words = self.text[line] if line < len(self.text) else []
+        words = words[: len(tokens)] if self.truncates else words
         if len(words) != len(tokens):
             raise UserError(
                 f"--source-text {self.path}:{line + 1}: {len(words)} words, but the binarized "

@@ -73,7 +73,8 @@ def export_checkpoint(
     target = build_model(argparse.Namespace(**options), task)
     baked = bake(model.decoder.output_projection, _hidden_size(target))
     weights = _weights(model, target, baked, is_stock)
-    target.load_state_dict(weights, strict=False)
+    versions = {n: v for n, v in model.state_dict().items() if VERSION in n and not is_stock}
+    target.load_state_dict({**weights, **versions}, strict=False)
     difference = _difference(model, target.eval(), task)
     if difference > MOST:
         raise UserError(
@@ -81,9 +82,9 @@ def export_checkpoint(
         )
     if for_converter:
         closed = _without(task.target_dictionary.pad(), baked)
-        target.load_state_dict(_weights(model, target, closed, is_stock), strict=False)
+        closed_weights = _weights(model, target, closed, is_stock)
+        target.load_state_dict({**closed_weights, **versions}, strict=False)
     kept = {name: value for name, value in target.state_dict().items() if name in weights}
-    versions = {n: v for n, v in model.state_dict().items() if VERSION in n and not is_stock}
     checkpoint = _checkpoint(config, task, options, {**kept, **versions}, state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
     torch.save(checkpoint, output)

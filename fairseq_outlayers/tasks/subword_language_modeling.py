@@ -167,6 +167,22 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         iterator = self.get_batch_iterator(dataset, max_sentences=batch_size or 1, **options)
         return iterator.next_epoch_itr(shuffle=False)
 
+    def inference_step(
+        self, generator: Any, models: Any, sample: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """fairseq's step, for samples of sentences.
+
+        Raises:
+            UserError: for a window of a text (``fairseq-generate``).
+        """
+        if "carried" in sample["net_input"]:
+            raise UserError(
+                "fairseq-generate continues sentences, but --task subword_language_modeling reads "
+                "a split as one text: use fairseq-interactive, or --task language_modeling "
+                "--sample-break-mode eos"
+            )
+        return super().inference_step(generator, models, sample, *args, **kwargs)
+
     def train_step(self, sample: Any, *args: Any, **kwargs: Any) -> Tuple[Tensor, int, Any]:
         """fairseq's step; then gather the states of all workers for the checkpoint."""
         result = super().train_step(sample, *args, **kwargs)

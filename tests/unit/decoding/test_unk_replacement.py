@@ -11,6 +11,7 @@ from fairseq_outlayers.decoding.unk_replacement import (
     read_translations,
 )
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 from tests.conftest import make_batch, make_model
 
 PAD, EOS, UNK = 1, 2, 3
@@ -151,6 +152,17 @@ def test_another_text_is_refused(dictionaries, tmp_path):
     replacement = UnkReplacement(config, *dictionaries)
     with pytest.raises(UserError, match="text:2: 2 words, but the binarized sentence has 3"):
         replacement.apply(sample, [[hypothesis]])
+
+
+@pytest.mark.parametrize("more", ["", " cut off"])
+def test_the_rest_of_a_truncated_sentence_is_left_out(more, dictionaries, tmp_path):
+    (tmp_path / "text").write_text(f"one\nw0 Bonn w1{more}\n")
+    config = TranslationOutlayersConfig(
+        unk_replacement="copy", source_text=str(tmp_path / "text"), truncate_source=True
+    )
+    sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
+    UnkReplacement(config, *dictionaries).apply(sample, [[hypothesis]])
+    assert words(dictionaries[1], hypothesis) == ["w0", "w3", "Bonn", "</s>"]
 
 
 @pytest.mark.parametrize(

@@ -96,3 +96,10 @@ def test_sentences_to_be_scored_are_batched_by_fairseq(task):
     (batch,) = iterator.next_epoch_itr(shuffle=False)
     assert batch["net_input"]["src_tokens"].tolist() == [[2, 4, 5]]
     assert "carried" not in batch["net_input"]
+
+
+def test_windows_of_a_text_are_not_continued(task):
+    batches = task.get_batch_iterator(task.datasets["train"], max_sentences=1)
+    sample = next(iter(batches.next_epoch_itr(shuffle=False)))
+    with pytest.raises(UserError, match="fairseq-generate continues sentences, but"):
+        task.inference_step(None, [], sample)
