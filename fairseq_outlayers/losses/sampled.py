@@ -17,6 +17,9 @@ from fairseq_outlayers.losses.precision import (
 )
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 
+# Below this share of the weight, other classes are lost in rounding.
+ROUNDING = 1e-6
+
 
 class ScoredClasses(NamedTuple):
     """The distinct classes that a sampled softmax scores."""
@@ -70,8 +73,11 @@ def sampled_nll(
     count is subtracted from sampled scores. Equals the full softmax if every class is sampled with
     an expected count of one.
 
-    Label smoothing spreads its mass over the classes scored at a position. Gradients are computed
-    chunk by chunk in the forward pass, so a sum can be differentiated only once.
+    Label smoothing spreads its mass uniformly over all wrong classes, whose mean score is estimated
+    from the sampled ones by self-normalized importance sampling: weighted by one over the expected
+    count, so that frequently sampled classes get no more than others. Without the correction it is
+    spread over the sampled classes. Gradients are computed chunk by chunk in the forward pass, so a
+    sum can be differentiated only once.
 
     Args:
         context: projected decoder states, ``(N, D)``.
@@ -99,7 +105,7 @@ def sampled_nll(
         nll = SummedNLL.apply(chunk_size, dtype, *terms)
     if smoothing == 0.0:
         return nll, nll
-    term = _smoothing_term(terms, smoothing)
+    term = _smoothing_term(terms, log_expected_count, smoothing)
     return nll + (term if reduction == "none" else term.sum()), nll
 
 
@@ -119,21 +125,28 @@ def _offsets(
     return sampled, target
 
 
-def _smoothing_term(terms: Terms, smoothing: float) -> Tensor:
+def _smoothing_term(terms: Terms, log_expected_count: Tensor, smoothing: float) -> Tensor:
     """Label smoothing's term, ``(N,)``, linear in the scores (see :mod:`.smoothing`).
 
-    ``smoothing`` times the target's score minus the mean score of the other scored classes.
+    ``smoothing`` times the target's score minus the weighted mean score of the other sampled
+    classes, without their correction. A ratio of two estimates, so that adding a constant to all
+    scores changes nothing.
     """
-    states, num_sampled = at_least_float32(terms.context), len(terms.sampled_offset)
-    sum_of_embeddings = terms.embeddings[:num_sampled].sum(0, dtype=states.dtype)
+    states, num_sampled = at_least_float32(terms.context), len(log_expected_count)
+    target_scores = (states * terms.target_embeddings()).sum(-1) + terms.target_offset
+    if num_sampled == 0:
+        return torch.zeros_like(target_scores)  # nothing to smooth over
+    weights = (log_expected_count.min() - log_expected_count).exp().to(states.dtype)
+    biases = terms.sampled_offset + log_expected_count.to(states.dtype)
     # Not a matrix product, which autocast would compute in float16.
-    sum_of_scores = (states * sum_of_embeddings).sum(-1) + terms.sampled_offset.sum()
-    product = (states * terms.target_embeddings()).sum(-1)
-    own, is_hit = torch.zeros_like(product), terms.target_rows < num_sampled
-    if num_sampled > 0:  # a sampled target is not another class
-        hit = terms.target_rows.clamp(max=num_sampled - 1)
-        own = torch.where(is_hit, product + terms.sampled_offset[hit], 0.0)
-    num_others = num_sampled - is_hit.to(states.dtype)
-    mean_of_others = (sum_of_scores - own) / num_others.clamp(min=1)
-    term = smoothing * (product + terms.target_offset - mean_of_others)
-    return torch.where(num_others > 0, term, 0.0)  # nothing to smooth over
+    weighted = (terms.embeddings[:num_sampled].to(states.dtype) * weights.unsqueeze(1)).sum(0)
+    sum_of_scores = (states * weighted).sum(-1) + (weights * biases).sum()
+    # A sampled target is not another class.
+    own_weights = weights[terms.target_rows.clamp(max=num_sampled - 1)]
+    own_weights = torch.where(terms.target_rows < num_sampled, own_weights, 0.0)
+    weight_of_others = weights.sum() - own_weights
+    has_others = weight_of_others > ROUNDING * weights.sum()
+    mean_of_others = (sum_of_scores - own_weights * target_scores) / weight_of_others.where(
+        has_others, 1.0
+    )
+    return torch.where(has_others, smoothing * (target_scores - mean_of_others), 0.0)

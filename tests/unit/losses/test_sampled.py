@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes, smoothing_term
+from fairseq_outlayers.samplers.unigram import UnigramSampler
 from tests.unit.losses.test_full import LargestTensor
 
 N, V, D = 5, 12, 3
@@ -31,15 +33,17 @@ def naive_losses(scored, sampled, expected_count, smoothing):
     for n, target in enumerate(targets.tolist()):
         own = (context[n] * embeddings[target]).sum()
         own = own if bias is None else own + bias[target]
-        others = []
+        others, weighted = [], []
         for k in sampled:
             if k != target:
-                score = (context[n] * embeddings[k]).sum() - math.log(expected_count[k])
-                others.append(score if bias is None else score + bias[k])
+                score = (context[n] * embeddings[k]).sum() + (0 if bias is None else bias[k])
+                others.append(score - math.log(expected_count[k]))
+                weighted.append(score / expected_count[k])
         log_normalizer = torch.stack([own, *others]).exp().sum().log()
         nlls.append(log_normalizer - own)
         if others:
-            shared = smoothing / len(others) * torch.stack(others).sum()
+            weight = sum(1 / expected_count[k] for k in sampled if k != target)
+            shared = smoothing / weight * torch.stack(weighted).sum()
             losses.append(log_normalizer - (1 - smoothing) * own - shared)
         else:
             losses.append(log_normalizer - own)
@@ -119,6 +123,35 @@ def test_every_class_sampled_once_is_the_full_softmax(scored, smoothing):
         gradients_of(loss, scored), gradients_of(expected, scored), strict=True
     ):
         torch.testing.assert_close(gradient, reference, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_smoothing_is_spread_evenly_however_classes_are_sampled(reduction):
+    """All scores are 0, so the smoothing's part of a bias's gradient is its share of the mass."""
+    classes, positions, smoothing, rounds = 300, 4, 0.1, 400
+    sampler = UnigramSampler(1e5 / np.arange(1, classes + 1), 100)
+    context, targets = torch.zeros(positions, 1), torch.arange(positions)
+    mass = torch.zeros(classes)
+    for number in range(rounds):
+        sample = sampler.sample(targets, np.random.default_rng(number))
+        ids, rows = scored_classes(sample.ids, targets)
+        bias = torch.zeros(len(ids), requires_grad=True)
+        terms = context, rows, torch.zeros(len(ids), 1), bias, sample.log_expected_count
+        loss, nll = sampled_nll(*terms, smoothing=smoothing, reduction=reduction)
+        torch.testing.assert_close(loss, nll)  # the target's score is the mean of the others
+        (share,) = torch.autograd.grad((nll - loss).sum(), bias)
+        mass[ids] += share / rounds / positions / smoothing
+    wrong = mass[positions:] * (classes - 1)
+    for begin in (0, 30, 100, 200):
+        assert wrong[begin : begin + 90].mean().item() == pytest.approx(1, rel=0.1)
+
+
+def test_smoothing_has_no_share_for_others_that_are_lost_in_rounding(scored):
+    counts = {**ONES, 2: 1e-12}
+    loss, nll = ours(scored, [2, 7], counts, smoothing=0.1, reduction="none")
+    assert scored[1][0] == 2
+    assert loss[0] == nll[0]
+    assert loss[1] != nll[1]
 
 
 def test_classes_that_are_neither_sampled_nor_targets_get_no_gradient(scored):
