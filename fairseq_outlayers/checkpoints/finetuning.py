@@ -16,6 +16,7 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.stock_lstm import our_name
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 from fairseq_outlayers.tables.table import declared_tables
 
@@ -84,9 +85,12 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     _refuse_units(path, rows["decoder"], model)
     tables = _table_names(model)
     done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
+    exchanged = _has_another_layer(state, model)
     for name, start in own.items():
         row_map = rows[name.partition(".")[0]] if name in tables else None
-        _load(done, name, start, given.get(name), row_map)
+        # Another layer may compute something else with a parameter of the same name and shape.
+        is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
+        _load(done, name, start, None if is_lost else given.get(name), row_map)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
     used = {*done.loaded, *(name for name, *_ in done.mapped)}
@@ -143,6 +147,12 @@ def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
     """Whether a parameter duplicates the input embeddings, as in fairseq's tied models."""
     other = given.get(TIED_TO)
     return name == f"{OUTPUT}weight" and other is not None and torch.equal(given[name], other)
+
+
+def _has_another_layer(state: Dict[str, Any], model: Any) -> bool:
+    """Whether the checkpoint is of this package and has another kind of output layer."""
+    kind = OUTPUT_LAYERS.get(_model_option(state, "output_layer"))
+    return kind is not None and not isinstance(model.decoder.output_projection, kind)
 
 
 def _table_names(model: Any) -> List[str]:
@@ -202,11 +212,13 @@ def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Te
 
 def arch_of(state: Dict[str, Any]) -> str:
     """The architecture of a checkpoint."""
-    if state.get("args") is not None:
-        return str(getattr(state["args"], "arch", "?"))
-    options = state["cfg"]["model"]
-    get = options.get if hasattr(options, "get") else lambda name: getattr(options, name, None)
-    return str(get("arch") or get("_name") or "?")
+    return str(_model_option(state, "arch") or _model_option(state, "_name") or "?")
+
+
+def _model_option(state: Dict[str, Any], name: str) -> Any:
+    """An option of a checkpoint's model; None if it has none of this name."""
+    options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
+    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
 
 
 def _size(value: Tensor) -> str:
