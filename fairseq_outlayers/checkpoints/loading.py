@@ -1,6 +1,5 @@
 """Load trained models of this package for analysis."""
 
-import os
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -15,6 +14,7 @@ from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
+from fairseq_outlayers.tasks.stored_options import data_folder, set_languages
 
 
 class Trained(NamedTuple):
@@ -71,12 +71,13 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     """
     require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
-    folder = str(task_options(state)["data"]).split(os.pathsep)[0]
-    if not any(Path(folder).glob("dict*.txt")):
+    folder = data_folder(state)
+    if not any(folder.glob("dict*.txt")):
         raise UserError(
             f"{folder}, the data of {path}, has no dictionaries: pass --data with the folder that "
             "the model was trained on"
         )
+    set_languages(state)
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     kinds: Dict[str, Any] = {
         "embed_tokens": (nn.Embedding, ComposedEmbedding),
@@ -97,8 +98,3 @@ def run_name(path: str) -> str:
     folder = Path(path).resolve().parent
     folder = folder.parent if folder.name == "checkpoints" else folder
     return folder.parent.name if folder.name.startswith("seed") else folder.name
-
-
-def task_options(state: Dict[str, Any]) -> Any:
-    """The task's options in a checkpoint, as a mutable mapping."""
-    return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])

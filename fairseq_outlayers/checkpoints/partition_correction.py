@@ -5,7 +5,6 @@ partitions that contain it, so its score is too high by minus the logarithm of t
 tokens. ``docs/large_vocabularies.md`` has the derivation.
 """
 
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, Optional
@@ -18,6 +17,7 @@ from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
+from fairseq_outlayers.tasks.stored_options import data_folder, task_options
 
 BIAS = "decoder.output_projection.bias"
 
@@ -57,7 +57,7 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
 
 
 def _check(state: Dict[str, Any], path: str) -> None:
-    task = SimpleNamespace(**loading.task_options(state))
+    task = SimpleNamespace(**task_options(state))
     if not getattr(task, "partition_size", 0):
         raise UserError(
             f"{path}: was not trained with --partition-size, so its scores need no correction"
@@ -75,8 +75,8 @@ def _check(state: Dict[str, Any], path: str) -> None:
 
 
 def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
-    task = loading.task_options(state)
-    folder = data or str(task["data"]).split(os.pathsep)[0]
+    task = task_options(state)
+    folder = data or data_folder(state)
     if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
         raise UserError(
             f"{folder}: has no training text to count words in: pass --data with the folder that "

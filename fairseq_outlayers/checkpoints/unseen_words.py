@@ -14,7 +14,6 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
@@ -23,6 +22,7 @@ from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.tables.table import table_of
+from fairseq_outlayers.tasks.stored_options import task_options
 
 
 @torch.no_grad()
@@ -166,7 +166,7 @@ def save(trained: Trained, path: str, folder: Path) -> None:
             raise UserError(f"--output {folder}: {name} already exists there; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     state = torch.load(path, map_location="cpu")
-    options = loading.task_options(state)
+    options = task_options(state)
     options["data"] = str(folder.resolve())
     for name, dictionary in names.items():
         dictionary.save(str(folder / name))

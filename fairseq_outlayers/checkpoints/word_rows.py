@@ -1,6 +1,5 @@
 """Map rows of a checkpoint's tables to words of the model's dictionaries."""
 
-import os
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -8,9 +7,9 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_outlayers.checkpoints.loading import task_options
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import fingerprint, is_padding_word
+from fairseq_outlayers.tasks.stored_options import data_folder, task_options
 
 
 class WordRows(NamedTuple):
@@ -102,5 +101,4 @@ def _files(path: str, state: Dict[str, Any], side: str, task: Any) -> List[Path]
     options = task_options(state)
     language = options.get(f"{side}_lang") or getattr(task.cfg, f"{side}_lang", None)
     name = f"dict.{language}.txt" if language else "dict.txt"
-    data = str(options.get("data") or ".").split(os.pathsep)[0]
-    return [Path(path).parent / name, Path(data) / name]
+    return [Path(path).parent / name, data_folder(state) / name]

@@ -1,14 +1,13 @@
 """Checks of what a model needs before it is loaded: a device, a type of numbers, dictionaries."""
 
-import os
 from pathlib import Path
 from typing import Any, List
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.data.data_utils import infer_language_pair
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.tasks.stored_options import data_folder
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -74,8 +73,7 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
 
 
 def _data_folder(config: Any) -> Path:
-    """The folder with the dictionaries, the first of several."""
-    return Path(str(config.task.data).split(os.pathsep)[0])
+    return data_folder({"cfg": config})
 
 
 def _needed(folder: Path, config: Any, is_translation: bool) -> List[str]:
@@ -83,11 +81,10 @@ def _needed(folder: Path, config: Any, is_translation: bool) -> List[str]:
     if not is_translation:
         return ["dict.txt"]
     pair = [config.task.get("source_lang"), config.task.get("target_lang")]
-    if None in pair:  # as fairseq does, which ends here in a bare Exception
-        pair = list(infer_language_pair(str(folder)))
     if None in pair:
         raise UserError(
-            f"{folder}: the checkpoint stores no languages, and no file of the folder is named by "
-            "them, as train.de-en.de.idx: pass data= with the folder of the binarized text"
+            f"{folder}: the checkpoint stores no languages, no file of the folder is named by "
+            "them, as train.de-en.de.idx, and no dictionaries are recognized: pass data= with the "
+            "folder of the binarized text, or with the model's dictionaries alone"
         )
     return [f"dict.{language}.txt" for language in pair]

@@ -35,6 +35,7 @@ from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
+from fairseq_outlayers.tasks.stored_options import set_languages
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
@@ -110,6 +111,7 @@ def load(
     check_device(device)
     check_dtype(dtype)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
+    set_languages(state)
     config = _config(state)
     task_name = str(config.task._name)
     is_translation = _is_translation(paths[0], task_name)
@@ -209,6 +211,7 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
     models = [model]
     for path in paths[1:]:
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
+        set_languages(state)
         other = _config(state)
         name = str(other.task._name)
         if _is_translation(path, name) != (config.task._name in TRANSLATION):

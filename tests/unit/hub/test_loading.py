@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from fairseq_outlayers import load
+from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
 from tests.unit.hub.conftest import save_checkpoint
@@ -91,8 +92,33 @@ def test_a_folder_without_the_languages_is_named(tmp_path, checkpoint):
     shutil.copy(tmp_path / "dict.txt", other)
     with pytest.raises(UserError, match=r"other, the data of .*, has no dict.src.txt, dict.tgt"):
         load(checkpoint, data=other)
-    state = torch.load(checkpoint, weights_only=False)
-    state["cfg"]["task"]["source_lang"] = None
-    torch.save(state, checkpoint)
+    without_languages(checkpoint)
     with pytest.raises(UserError, match="other: the checkpoint stores no languages"):
         load(checkpoint, data=other)
+
+
+def without_languages(checkpoint):
+    """As fairseq saves a training that was not given any."""
+    state = torch.load(checkpoint, weights_only=False)
+    state["cfg"]["task"].update(source_lang=None, target_lang=None)
+    torch.save(state, checkpoint)
+
+
+def test_dictionaries_alone_are_recognized_by_their_words(tmp_path, checkpoint):
+    expected = load(checkpoint).translate("w1 w2").text
+    without_languages(checkpoint)
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(tmp_path / "dict.src.txt", other / "dict.xx.txt")
+    shutil.copy(tmp_path / "dict.tgt.txt", other / "dict.aa.txt")
+    found = load(checkpoint, data=other)
+    assert (found.task.cfg.source_lang, found.task.cfg.target_lang) == ("xx", "aa")
+    assert found.translate("w1 w2").text == expected
+    assert loading.load(checkpoint, str(other)).task.cfg.target_lang == "aa"
+
+
+def test_two_equal_dictionaries_are_of_no_certain_language(tmp_path, checkpoint):
+    without_languages(checkpoint)
+    shutil.copy(tmp_path / "dict.src.txt", tmp_path / "dict.xx.txt")
+    with pytest.raises(UserError, match="the checkpoint stores no languages"):
+        load(checkpoint)

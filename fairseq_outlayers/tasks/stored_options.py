@@ -1,0 +1,47 @@
+"""Options of the task in a checkpoint: its data folder and its languages."""
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from fairseq.data import Dictionary
+from fairseq.data.data_utils import infer_language_pair
+
+from fairseq_outlayers.formats.dictionary import fingerprint
+
+FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_version")
+
+
+def task_options(state: Dict[str, Any]) -> Any:
+    """The task's options in a checkpoint, as a mutable mapping."""
+    return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])
+
+
+def data_folder(state: Dict[str, Any]) -> Path:
+    """The folder with a checkpoint's dictionaries, the first of several."""
+    return Path(str(task_options(state)["data"]).split(os.pathsep)[0])
+
+
+def set_languages(state: Dict[str, Any]) -> None:
+    """Set the languages of a translation model if they can be inferred from its data folder.
+
+    fairseq stores only those that were given, and infers others from the names of binarized text,
+    which a folder of dictionaries alone does not have. There, a dictionary is recognized by the
+    checkpoint's fingerprint, if it is the only one.
+    """
+    options, folder = task_options(state), data_folder(state)
+    known = [options.get(name, "none") for name in ("source_lang", "target_lang")]
+    if None not in known or not folder.is_dir():
+        return
+    pair: List[Optional[str]] = list(infer_language_pair(str(folder)))
+    if None in pair:
+        found = {
+            file.name[len("dict.") : -len(".txt")]: fingerprint(Dictionary.load(str(file)))
+            for file in folder.glob("dict.*.txt")
+        }
+        for side, name in enumerate(FINGERPRINTS):
+            stored = state["model"].get(name)
+            fitting = [lang for lang, one in found.items() if stored is not None and one == stored]
+            pair[side] = fitting[0] if len(fitting) == 1 else None
+    if None not in pair:
+        options["source_lang"], options["target_lang"] = pair
