@@ -104,9 +104,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "fairseq_outlayers open-vocabulary can score them; not used for training",
     )
     parser.add_argument(
-        "--seed", type=positive_int, default=1, metavar="N", help="seed of Morfessor (default: 1)"
+        "--seed", type=positive_int, metavar="N", help="seed of Morfessor (default: 1)"
     )
     options = parser.parse_args(arguments)
+    learns = options.units == "morphs" and not options.segmentations
+    refuse_idle(options, learns, "unless Morfessor is trained", "seed")
+    options.seed = options.seed or 1
     refuse_idle(options, options.units == "syllables", "unless --units syllables", "language")
     if options.segmentations and options.units != "morphs":
         parser.error(f"--segmentations needs --units morphs, not {options.units}")
@@ -117,6 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the subword table of a dictionary."""
     options = parse_arguments(arguments)
     listed = DictionaryFile.read(options.dictionary).words()
+    for word in listed:
+        if word.split() != [word]:
+            raise UserError(
+                f"{options.dictionary}: {word!r} has white space, which no word of a text has; "
+                "remove its line"
+            )
     words = [word for word in listed if not is_padding_word(word)]
     unseen = unseen_words(options.also_words_of, listed)
     try:

@@ -4,6 +4,7 @@ A command imports PyTorch and fairseq only when it runs, so printing the path or
 """
 
 import importlib
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
@@ -103,6 +104,9 @@ COMMANDS: Mapping[str, "Command"] = Commands()
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; without one, print the path for ``--user-dir``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # words that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = HelpfulParser(
         prog="python -m fairseq_outlayers",

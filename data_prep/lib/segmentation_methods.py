@@ -142,9 +142,8 @@ class SentencePiece:
                 minloglevel=2,
             )
         except RuntimeError as error:
-            reason = (
-                str(error).split("] ", 1)[-1].split(" or decrease")[0] or "the text has no words"
-            )
+            reason = str(error).split("] ", 1)[-1].split(" or decrease")[0]
+            reason = reason or "too small, or the text has no words"
             raise UserError(f"--vocabulary-size {vocabulary_size}: {reason}") from None
         return model.getvalue(), f"{vocabulary_size:,} units"
 

@@ -1,7 +1,7 @@
 """What a checkpoint stores and what is regenerated from a seed."""
 
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ def checkpoint_report(path: Path) -> str:
     """
     checkpoint = _load(path)
     weights = _floating(checkpoint["model"])
-    optimizer = _floating(checkpoint.get("last_optimizer_state") or {})
+    optimizer = _floating([checkpoint.get("last_optimizer_state"), *_moments(checkpoint)])
     keys = [key for key in checkpoint["model"] if key.rpartition(".")[2] == VERSION]
     versions = [Version.from_tensor(checkpoint["model"][key]) for key in keys]
     in_file = sum(tensor.numel() for tensor in weights.values())
@@ -54,6 +54,13 @@ def _load(path: Path) -> Dict[str, Any]:
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model"), dict):
         raise UserError(f"{path}: not a fairseq checkpoint, it has no 'model'")
     return checkpoint
+
+
+def _moments(checkpoint: Dict[str, Any]) -> Iterator[Any]:
+    """Optimizer states of partitioned tables, which the task saves."""
+    for part in (checkpoint.get("extra_state") or {}).values():
+        if isinstance(part, dict) and "moments" in part:
+            yield part["moments"]
 
 
 def _floating(value: Any) -> Dict[int, Tensor]:

@@ -80,7 +80,9 @@ def run(options: argparse.Namespace) -> None:
         if not separator:
             raise UserError(f"--translations {pair}: must be NAME=FILE")
         translations[name] = parallel_lines(options.source, path)
-    size = options.internal_vocabulary or internal_vocabulary_size(options, dictionary)
+    if not any(source):
+        raise UserError(f"{options.source}: has no words; give the tokenized source text")
+    size = internal_vocabulary_size(options, dictionary)
     words = SourceWords(dictionary, size, table)
     print("\n".join(report(source, words, translations, options.examples)))
 

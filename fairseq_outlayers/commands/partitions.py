@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_outlayers.commands.base import Command, between
+from fairseq_outlayers.errors import changes_nothing
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +13,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition-mode", choices=["paper", "authors"], default="paper")
     parser.add_argument("--source-partition-size", type=int, default=0)
     parser.add_argument("--reshuffle-partitions", action="store_true", help="as in epoch 1")
-    parser.add_argument("--seed", type=between(0, 2**32 - 1), default=1)
+    parser.add_argument(
+        "--seed", type=between(0, 2**32 - 1), help="of --reshuffle-partitions (default: 1)"
+    )
     parser.add_argument("--source-lang")
     parser.add_argument("--target-lang")
 
@@ -21,6 +24,11 @@ def run(options: argparse.Namespace) -> None:
     """Print the table of partitions."""
     from fairseq_outlayers.analysis.partition_report import partition_report
 
+    if not options.reshuffle_partitions and options.seed is not None:
+        raise changes_nothing(
+            "seed", options.seed, "without --reshuffle-partitions", "add that, or leave it out"
+        )
+    options.seed = 1 if options.seed is None else options.seed
     print(partition_report(options), end="")
 
 

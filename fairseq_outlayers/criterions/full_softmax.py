@@ -7,6 +7,7 @@ from fairseq.criterions import register_criterion
 from torch import Tensor
 
 from fairseq_outlayers.criterions.base import Loss, SoftmaxConfig, SoftmaxCriterion
+from fairseq_outlayers.errors import refuse_idle
 from fairseq_outlayers.output_layers import OutputLayer
 
 
@@ -34,6 +35,12 @@ class FullSoftmax(SoftmaxCriterion):
     ):
         super().__init__(task, label_smoothing, loss_chunk_size, sentence_avg)
         self.ignore_index = self.padding_idx if smooth_real_classes else None
+
+    @classmethod
+    def build_criterion(cls, config: Any, task: Any) -> "FullSoftmax":
+        if config.label_smoothing == 0:
+            refuse_idle(config, FullSoftmaxConfig, "smooth_real_classes", "--label-smoothing")
+        return super().build_criterion(config, task)
 
     def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool

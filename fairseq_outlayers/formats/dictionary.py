@@ -14,6 +14,7 @@ from fairseq_outlayers.formats.text import read_lines
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of every dictionary
 CHECKSUM_BITS = 32
 MOST_DIGITS = 18  # of a count, which then fits 64 bits
+OVERWRITE = " #fairseq:overwrite"  # allows a word that is there already
 PADDING_WORD = re.compile(r"madeupword\d{4,}")
 # Set by patches/required/dictionary_file.py; fairseq does not store the path.
 FILE_ATTRIBUTE = "file_read"
@@ -51,15 +52,20 @@ class DictionaryFile(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "DictionaryFile":
-        """Raises UserError if a line is not ``WORD COUNT``, or all words are padding."""
-        symbols, counts = list(SPECIALS), [0] * len(SPECIALS)
+        """Raises UserError if a line is not ``WORD COUNT``, a word is there twice, or all words
+        are padding."""
+        symbols, counts, known = list(SPECIALS), [0] * len(SPECIALS), set(SPECIALS)
         for number, line in enumerate(read_lines(path), start=1):
-            word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
-            if not word or not count.isdecimal() or len(count) > MOST_DIGITS:
+            entry = line.removesuffix(OVERWRITE)
+            word, _, count = entry.rpartition(" ")
+            if not word or "\r" in word or not count.isdecimal() or len(count) > MOST_DIGITS:
                 raise UserError(
                     f"{path}:{number}: {line[:60]!r} is not WORD COUNT; give a dict.txt of "
                     "fairseq-preprocess"
                 )
+            if word in known and entry == line:  # as fairseq
+                raise UserError(f"{path}:{number}: {word!r} a second time; keep one line")
+            known.add(word)
             symbols.append(word)
             counts.append(int(count))
         found = cls(symbols, np.array(counts))

@@ -16,7 +16,7 @@ from fairseq_outlayers.formats.output_file import OutputFile
 from fairseq_outlayers.formats.text import read_lines
 
 LONGEST_LINK = 40  # characters
-EMPTY_WORDS = {"<eps>", "NULL"}  # fast_align's and Moses' names for the empty word
+EMPTY_WORD = {"fast_align": "<eps>", "lex": "NULL"}  # what fast_align and Moses call it
 
 
 class Lexicon(NamedTuple):
@@ -54,11 +54,12 @@ def read_table(path: Path, table_format: str) -> Lexicon:
     """Read a table in one of ``TABLE_FORMATS``, without entries of the empty word.
 
     Raises:
-        UserError: if the file cannot be read, a line is not of that format, or nothing is left.
+        UserError: if the file cannot be read, a line is not of that format or a pair's second one,
+            or nothing is left.
     """
-    parse = TABLE_FORMATS[table_format]
+    parse, empty = TABLE_FORMATS[table_format], EMPTY_WORD[table_format]
     sources, targets = {}, {}  # type: dict[str, int], dict[str, int]
-    entries = []
+    entries: dict[tuple[int, int], float] = {}
     for number, line in enumerate(read_lines(path), start=1):
         try:
             source, target, probability = parse(line.split())
@@ -69,16 +70,21 @@ def read_table(path: Path, table_format: str) -> Lexicon:
                 f"{path}:{number}: {line!r} is not a line of a {table_format} table; "
                 f"expected {TABLE_LINES[table_format]}"
             ) from None
-        if source not in EMPTY_WORDS and target not in EMPTY_WORDS:
-            numbers = (
+        if empty not in (source, target):
+            pair = (
                 sources.setdefault(source, len(sources)),
                 targets.setdefault(target, len(targets)),
             )
-            entries.append((*numbers, probability))
+            if pair in entries:
+                raise UserError(
+                    f"{path}:{number}: {source!r} and {target!r} a second time; keep one line"
+                )
+            entries[pair] = probability
     if not entries:
         raise UserError(f"{path}: no entries; build the table again")
-    columns = [np.array(column) for column in zip(*entries, strict=True)]
-    return Lexicon(list(sources), list(targets), *columns)
+    source_ids, target_ids = (np.array(side) for side in zip(*entries, strict=True))
+    probabilities = np.array(list(entries.values()))
+    return Lexicon(list(sources), list(targets), source_ids, target_ids, probabilities)
 
 
 def _fast_align(columns: list[str]) -> tuple[str, str, float]:

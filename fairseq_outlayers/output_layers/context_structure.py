@@ -5,11 +5,13 @@ from typing import Any
 import torch.nn as nn
 
 from fairseq_outlayers.output_layers.bilinear import BilinearOutputLayer
-from fairseq_outlayers.output_layers.structure import activation
+from fairseq_outlayers.output_layers.structure import StructureConfig, activation
 
 
 class ContextStructureOutputLayer(BilinearOutputLayer):
     """``z = E tanh(W h) + b`` with ``W: (d, H)`` (Pappas et al. 2018, eq. 7b)."""
+
+    Config = StructureConfig
 
     @classmethod
     def build(

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import (
+    StructureConfig,
     StructureOutputLayer,
     activation,
     inner_bias,
@@ -16,6 +17,8 @@ from fairseq_outlayers.output_layers.structure import (
 
 class OutputStructureOutputLayer(ComputedOutputLayer, StructureOutputLayer):
     """``z = tanh(E U^T + 1 b_u^T) h + b`` with ``U: (H, d)`` (Pappas et al. 2018, eq. 7a)."""
+
+    Config = StructureConfig
 
     @classmethod
     def build(

@@ -25,20 +25,24 @@ ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @dataclass
-class StructureConfig(EmbeddingOutputLayer.Config):
-    joint_activation: str = field(
-        default="tanh",
-        metadata={
-            "choices": list(ACTIVATIONS),
-            "help": "nonlinearity of the structure-aware output layers (not of bilinear)",
-        },
-    )
+class ProjectionConfig(EmbeddingOutputLayer.Config):
     joint_inner_bias: str = field(
         default="paper",
         metadata={
             "choices": ["paper", "all", "none"],
             "help": "biases inside the projections of the structure-aware output layers: as in the "
             "equations of Pappas et al. (2018), in every projection, or in none",
+        },
+    )
+
+
+@dataclass
+class StructureConfig(ProjectionConfig):
+    joint_activation: str = field(
+        default="tanh",
+        metadata={
+            "choices": list(ACTIVATIONS),
+            "help": "nonlinearity of the structure-aware output layers",
         },
     )
 
@@ -72,7 +76,7 @@ class StructureOutputLayer(EmbeddingOutputLayer):
         bias: whether classes have biases.
     """
 
-    Config = StructureConfig
+    Config = ProjectionConfig
 
     def __init__(
         self,

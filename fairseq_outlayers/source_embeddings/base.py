@@ -8,7 +8,6 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
-from fairseq_outlayers.ranges import ranged
 
 
 class SourceEmbedding(SelfInitialized, ABC):
@@ -22,12 +21,7 @@ class SourceEmbedding(SelfInitialized, ABC):
 
     @dataclass
     class Config:
-        internal_vocabulary: int = ranged(
-            0,
-            "number of symbols at the start of the source dictionary with internal embeddings; all "
-            "others have that of <unk>; 0: the symbols with a count of at least 1",
-            at_least=0,
-        )
+        pass
 
     @classmethod
     @abstractmethod

@@ -1,5 +1,6 @@
 """Learned embeddings, the default."""
 
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import torch.nn as nn
@@ -8,8 +9,19 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.layers.initialization import Initializer
+from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.tables.table import embed
+
+
+@dataclass
+class InternalConfig(SourceEmbedding.Config):
+    internal_vocabulary: int = ranged(
+        0,
+        "number of symbols at the start of the source dictionary with internal embeddings; all "
+        "others have that of <unk>; 0: the symbols with a count of at least 1",
+        at_least=0,
+    )
 
 
 class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
@@ -21,6 +33,8 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
         padding_idx: id of padding.
         unknown_idx: id of ``<unk>``.
     """
+
+    Config = InternalConfig
 
     weight: nn.Parameter
 

@@ -8,8 +8,9 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+from fairseq_outlayers.source_embeddings.external_map import ExternalMap
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+from fairseq_outlayers.source_embeddings.mix_sum import MixConfig
 
 
 class InnerLayer(nn.Linear):
@@ -69,7 +70,7 @@ class MixGateEmbedding(SourceEmbedding):
     """
 
     @dataclass
-    class Config(ExternalConfig):
+    class Config(MixConfig):
         gate_input: str = field(
             default="mapped",
             metadata={

@@ -1,12 +1,18 @@
 """Internal embeddings plus mapped external vectors."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
-from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
+from fairseq_outlayers.source_embeddings.internal import InternalConfig, InternalSourceEmbedding
+
+
+@dataclass
+class MixConfig(ExternalConfig, InternalConfig):
+    pass
 
 
 class MixSumEmbedding(SourceEmbedding):
@@ -17,7 +23,7 @@ class MixSumEmbedding(SourceEmbedding):
         external: looks up vectors and maps them to ``m``.
     """
 
-    Config = ExternalConfig
+    Config = MixConfig
 
     def __init__(self, internal: InternalSourceEmbedding, external: ExternalMap):
         super().__init__()

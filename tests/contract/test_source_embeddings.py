@@ -51,7 +51,9 @@ def make(task, external_table):
 
     def build(arch, source_embedding, **options):
         table = {"external_embeddings": external_table} if source_embedding in EXTERNAL else {}
-        chosen = {"source_embedding": source_embedding, "internal_vocabulary": INTERNAL, **table}
+        if source_embedding != "only_external":
+            table["internal_vocabulary"] = INTERNAL
+        chosen = {"source_embedding": source_embedding, **table}
         return make_model(arch, task, **{**chosen, **options}).eval()
 
     return build

@@ -96,6 +96,19 @@ def test_tables_of_fast_align_and_moses_hold_the_same_without_the_empty_word(tmp
     assert lex == {("a", "x"): 0.75, ("a", "y"): 0.25}
 
 
+def test_what_one_program_calls_the_empty_word_is_a_word_of_the_other(tmp_path):
+    (tmp_path / "fast").write_text("NULL\tnix\t-0.5\n")
+    (tmp_path / "lex").write_text("nix <eps> 0.5\n")
+    assert set(entries(read_table(tmp_path / "fast", "fast_align"))) == {("NULL", "nix")}
+    assert set(entries(read_table(tmp_path / "lex", "lex"))) == {("<eps>", "nix")}
+
+
+def test_a_pair_may_not_come_twice(tmp_path):
+    (tmp_path / "table").write_text("a\tx\t-1\na\ty\t-1\na\tx\t-2\n")
+    with pytest.raises(UserError, match="table:3: 'a' and 'x' a second time; keep one line"):
+        read_table(tmp_path / "table", "fast_align")
+
+
 @pytest.mark.parametrize(
     "line", ["a x", "a x 1.5", "a x 900", "a x nan", "a x -inf", "a b c d", ""]
 )

@@ -88,6 +88,18 @@ def test_training_twice_gives_the_same_bytes(folder):
     assert Path("morphs.en.txt").read_bytes() == first
 
 
+@pytest.mark.parametrize("options", [["characters"], ["morphs", "--segmentations", "s"]])
+def test_a_seed_is_for_training_alone(options, folder):
+    with pytest.raises(UserError, match="--seed 3 has no effect unless Morfessor is trained"):
+        build(*options, "--seed", "3")
+
+
+def test_a_word_with_white_space_is_refused(folder):
+    Path("dict.en.txt").write_text("a\u00a0b 3\nc 2\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"'a.*b' has white space"):
+        build("characters")
+
+
 def test_loaded_segmentations_are_used_instead_of_training(folder):
     lines = ["# by morfessor", *(f"1 {stem} + ing" for stem in ("walk", "talk"))]
     lines += [

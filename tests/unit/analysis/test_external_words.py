@@ -80,3 +80,17 @@ def test_the_command_prints_tables_and_examples_side_by_side(tmp_path, table_pat
     (tmp_path / "short").write_text("A\n")
     with pytest.raises(UserError, match=r"short has 1 lines and .*test\.en 5"):
         COMMAND.main("x", [*line.split(), f"short={tmp_path}/short"])
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--internal-vocabulary 300", "w0 w1", "--internal-vocabulary 300: .* 8 symbols"),
+        ("", "", "src: has no words"),
+    ],
+)
+def test_what_would_give_a_table_of_zeros_is_refused(tmp_path, table_path, option, text, message):
+    (tmp_path / "src").write_text(f"{text}\n")
+    line = f"--dictionary {tmp_path}/dict.en.txt --external-embeddings {table_path}"
+    with pytest.raises(UserError, match=message):
+        COMMAND.main("x", f"{line} --source {tmp_path}/src {option}".split())

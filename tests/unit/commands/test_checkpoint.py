@@ -44,6 +44,15 @@ def test_a_checkpoint_is_as_large_as_its_trained_parameters_and_their_moments(tm
     assert f"regenerated: {share:.1f}%" in report
 
 
+def test_moments_of_partitioned_tables_are_optimizer_state(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    moments = {"decoder.weight": {"exp_avg": torch.ones(5, 3), "exp_avg_sq": torch.ones(5, 3)}}
+    task = {"TranslationOutlayersTask": {"moments": moments}, "train_iterator": {"epoch": 1}}
+    state = {"model": {"w": torch.ones(2)}, "last_optimizer_state": {"m": torch.ones(4)}}
+    torch.save({**state, "extra_state": task}, path)
+    assert figures(checkpoint_report(path), "optimizer state")[0] == 4 + 2 * 15
+
+
 def test_nearly_half_of_the_papers_model_is_regenerated(tmp_path, monkeypatch):
     # Without looking for eigenvalues: 72 matrices of 512 x 512 take several seconds.
     monkeypatch.setattr(

@@ -35,6 +35,7 @@ def test_the_help_has_an_example_on_one_line(name, capsys):
         ("neighbours a.pt --words dog --plot x.jpeg2", "'x.jpeg2' must end in .svg, .png, .pdf"),
         ("neighbours a.pt --words dog --plot no/map.svg", "no/map.svg: no folder no; create it"),
         ("partitions bin --partition-size 5 --seed -1", "-1: must be a whole number, 0 or more"),
+        ("partitions bin --partition-size 5 --seed 2", "--seed 2 has no effect without --resh"),
         ("external-words --examples -1", "-1: must be a whole number, 0 or more"),
         ("checkpoint tests", "tests: a folder; give a checkpoint in it"),
     ],
@@ -104,3 +105,15 @@ def test_a_command_registers_what_it_needs():
 def test_echo_gain_offers_what_the_models_have():
     assert tuple(analysis.ARCHITECTURES) == echo_gains.ARCHITECTURES
     assert tuple(ECHO_STARTS) == echo_gains.ECHO_STARTS
+
+
+def test_words_that_the_terminal_cannot_show_are_escaped(tmp_path):
+    path = tmp_path / "dict.txt"
+    path.write_text("tä 1\n", encoding="utf-8")
+    code = (
+        "import sys; from fairseq_outlayers.__main__ import main\n"
+        "main([]); print(open(sys.argv[1], encoding='utf-8').read())"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    printed = subprocess.check_output([sys.executable, "-c", code, path], env=environment)
+    assert printed.splitlines()[1] == b"t\\xe4 1"

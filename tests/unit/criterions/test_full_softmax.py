@@ -162,6 +162,7 @@ class DataParallelLookalike(torch.nn.Module):
         ({"label_smoothing": 1.0}, "--label-smoothing 1.0: must be at least 0 and below 1"),
         ({"label_smoothing": math.nan}, "--label-smoothing nan: must be at least 0 and below 1"),
         ({"loss_chunk_size": -1}, "--loss-chunk-size -1: must be at least 0"),
+        ({"smooth_real_classes": True}, "--smooth-real-classes .* without --label-smoothing"),
     ],
 )
 def test_values_without_meaning_are_refused(task, options, said):

@@ -16,6 +16,25 @@ def test_a_count_of_a_dictionary_is_refused(tmp_path, number):
         DictionaryFile.read(tmp_path / "dict.txt")
 
 
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("a 3\nb 1\na 2\n", "dict.txt:3: 'a' a second time"),
+        ("a 3\n</s> 2\n", "dict.txt:2: '</s>' a second time"),
+        ("a\rb 3\n", r"dict.txt:1: 'a\\rb 3' is not WORD COUNT"),
+    ],
+)
+def test_lines_that_fairseq_refuses_are_refused(tmp_path, lines, message):
+    (tmp_path / "dict.txt").write_text(lines)
+    with pytest.raises(UserError, match=message):
+        DictionaryFile.read(tmp_path / "dict.txt")
+
+
+def test_a_word_may_come_again_if_its_line_says_so(tmp_path):
+    (tmp_path / "dict.txt").write_text("a 3\na 2 #fairseq:overwrite\n")
+    assert DictionaryFile.read(tmp_path / "dict.txt").words() == ["a", "a"]
+
+
 @pytest.mark.parametrize("number", LONG)
 def test_a_link_is_refused(tmp_path, number):
     with pytest.raises(UserError, match=r"links:1: .*9{19}"):

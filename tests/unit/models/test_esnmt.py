@@ -98,7 +98,6 @@ def test_each_direction_reads_its_own_map_of_external_vectors(
         source_embedding=source_embedding,
         external_embeddings=external_table,
         external_map="per_direction",
-        internal_vocabulary=12,
     ).eval()
     batch = make_batch(task, LENGTHS)["net_input"]
     states = model.encoder(batch["src_tokens"], batch["src_lengths"]).states

@@ -20,7 +20,6 @@ def options_for(source_embedding, table):
         "source_embedding": source_embedding,
         "external_embeddings": table,
         "external_map": "per_direction",
-        "internal_vocabulary": 12,
     }
 
 

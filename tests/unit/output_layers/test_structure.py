@@ -206,6 +206,7 @@ def test_another_nonlinearity_takes_the_place_of_tanh(activation):
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
+        ("bilinear", {"joint_activation": "relu"}, "--joint-activation relu has no effect with"),
         ("joint", {"joint_dim": 0}, "--joint-dim 0"),
         ("joint", {"joint_layers": 0}, "--joint-layers 0"),
         ("deep_residual", {"deep_residual_layers": 0}, "--deep-residual-layers 0"),

@@ -22,9 +22,8 @@ def make(task, external_table):
     def build(name, dictionary=task.source_dictionary, bidirectional=True, **options):
         torch.manual_seed(1)
         table = {} if name == "internal" else {"external_embeddings": external_table}
-        config = SourceEmbeddingConfig(
-            source_embedding=name, **{"internal_vocabulary": INTERNAL, **table, **options}
-        )
+        table |= {} if name == "only_external" else {"internal_vocabulary": INTERNAL}
+        config = SourceEmbeddingConfig(source_embedding=name, **{**table, **options})
         embedding = build_source_embedding(config, dictionary, D, bidirectional).double()
         for parameter in embedding.parameters():
             torch.nn.init.normal_(parameter)  # a bias of zero would hide its absence
@@ -268,6 +267,7 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
     [
         ("mix_sum", {"external_embeddings": None}, "mix_sum needs --external-embeddings FILE"),
         ("internal", {"external_embeddings": "t.npy"}, "t.npy has no effect with"),
+        ("only_external", {"internal_vocabulary": 12}, "--internal-vocabulary 12 has no effect"),
         ("internal", {"internal_vocabulary": 4}, "--internal-vocabulary 4: must be more than"),
         ("mix_sum", {"internal_vocabulary": 18}, "--internal-vocabulary 18: .* 17 symbols"),
         ("mix_sum", {"internal_vocabulary": -1}, "--internal-vocabulary -1: must be at least 0"),
