@@ -96,7 +96,7 @@ def install_output_layer(decoder: TransformerDecoderBase, args: Any, dictionary:
         UserError: if the layer has a class per input word, but the output dictionary is smaller.
     """
     layer = build_output_layer(args, decoder.embed_tokens, decoder.output_embed_dim, dictionary)
-    if layer.num_classes != len(dictionary):
+    if layer.num_classes > len(dictionary):
         raise UserError(
             f"--output-dictionary-size {len(dictionary)}: --output-layer {args.output_layer} uses "
             f"the input embeddings, so it scores all {layer.num_classes} words: leave the size "
