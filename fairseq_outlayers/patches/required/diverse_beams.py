@@ -9,19 +9,20 @@ without it counts the rows of the batch.
 
 from typing import Any, Callable, Dict
 
-from fairseq.sequence_generator import SequenceGenerator
+from fairseq.sequence_generator import SequenceGenerator, SequenceGeneratorWithAlignment
 
 from fairseq_outlayers.patches.replacing import replace_once
 
 
 def apply() -> None:
-    """Replace ``SequenceGenerator._generate``."""
-    replace_once(SequenceGenerator, "_generate", _without_id)
+    """Replace ``generate`` of both searches; TorchScript compiles ``_generate``."""
+    for search in (SequenceGenerator, SequenceGeneratorWithAlignment):
+        replace_once(search, "generate", _without_id)
 
 
 def _without_id(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def _generate(self: Any, sample: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        numbered = {name: value for name, value in sample.items() if name != "id"}
-        return stock(self, numbered, *args, **kwargs)
+    def generate(self: Any, models: Any, sample: Dict[str, Any], **kwargs: Any) -> Any:
+        unnumbered = {name: value for name, value in sample.items() if name != "id"}
+        return stock(self, models, unnumbered, **kwargs)
 
-    return _generate
+    return generate
