@@ -162,8 +162,9 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
 
 def against_words(runs: Runs) -> Iterator[Compared]:
     """Models compared with Word+RE on the same text, in percent of perplexity saved."""
+    texts = (f"{data}.morphsum_re_rw" for data in ("de5k", "en5k", "fr5k", "ptb42k"))
     on_ptb = (f"ptb.{model}" for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"))
-    arms = ("de5k.morphsum_re_rw", "ptb42k.morphsum_re_rw", *on_ptb)
+    arms = (*texts, *on_ptb)
     for arm in arms:
         data, _, model = arm.partition(".")
         found = figures.ratio(runs, arm, f"{data}.word_re")
