@@ -11,6 +11,7 @@ from fairseq_outlayers.encoders import transformer_source
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
+from fairseq_outlayers.source_embeddings.internal import InternalConfig
 from tests.conftest import (
     TRANSLATION_ARCHITECTURES,
     configuration,
@@ -51,7 +52,7 @@ def make(task, external_table):
 
     def build(arch, source_embedding, **options):
         table = {"external_embeddings": external_table} if source_embedding in EXTERNAL else {}
-        if source_embedding != "only_external":
+        if issubclass(SOURCE_EMBEDDINGS[source_embedding].Config, InternalConfig):
             table["internal_vocabulary"] = INTERNAL
         chosen = {"source_embedding": source_embedding, **table}
         return make_model(arch, task, **{**chosen, **options}).eval()
