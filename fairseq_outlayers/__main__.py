@@ -4,11 +4,11 @@ A command imports PyTorch and fairseq only when it runs, so printing the path or
 """
 
 import importlib
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
+from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
 
 if TYPE_CHECKING:
@@ -104,9 +104,7 @@ COMMANDS: Mapping[str, "Command"] = Commands()
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; without one, print the path for ``--user-dir``."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # words that the terminal's encoding lacks
-            stream.reconfigure(errors="backslashreplace")
+    escape_unprintable_words()
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = HelpfulParser(
         prog="python -m fairseq_outlayers",

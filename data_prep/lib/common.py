@@ -1,7 +1,6 @@
 """Arguments, one-line errors and progress of the commands."""
 
 import argparse
-import io
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import TextIO, TypeVar
 from tqdm import tqdm
 
 from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
 
 Item = TypeVar("Item")
@@ -31,9 +31,7 @@ def run(main: Callable[[], None]) -> None:
     SIGTERM becomes ``SystemExit``, so that temporary files are removed as after other errors.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # words that the terminal's encoding lacks
-            stream.reconfigure(errors="backslashreplace")
+    escape_unprintable_words()
     try:
         main()
         return

@@ -1,8 +1,6 @@
 """How a corpus is divided into partitions, before training."""
 
-import os
 import time
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +11,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
 from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
 from fairseq_outlayers.partitions.plan import Words, partition
+from fairseq_outlayers.tasks.stored_options import first_folder
 
 
 def partition_report(options: Any) -> str:
@@ -63,7 +62,7 @@ def _row(title: str, numbers: np.ndarray) -> str:
 
 def _load(options: Any) -> Any:
     """The binarized training data and its dictionaries."""
-    folder = Path(str(options.data).split(os.pathsep)[0])  # as fairseq's first epoch
+    folder = first_folder(options.data)
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
         source, target = data_utils.infer_language_pair(str(folder))

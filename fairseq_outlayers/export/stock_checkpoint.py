@@ -21,7 +21,6 @@ OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
 IMPROBABLE = -1e4  # a logit
 MOST = 1e-4  # change of a log-probability
-VERSION = "dictionary_version"  # fingerprints of dictionaries, which fairseq does not know
 
 
 class Exported(NamedTuple):
@@ -73,8 +72,7 @@ def export_checkpoint(
     target = build_model(argparse.Namespace(**options), task)
     baked = bake(model.decoder.output_projection, _hidden_size(target))
     weights = _weights(model, target, baked, is_stock)
-    versions = {n: v for n, v in model.state_dict().items() if VERSION in n and not is_stock}
-    target.load_state_dict({**weights, **versions}, strict=False)
+    target.load_state_dict(weights, strict=False)
     difference = _difference(model, target.eval(), task)
     if difference > MOST:
         raise UserError(
@@ -82,10 +80,9 @@ def export_checkpoint(
         )
     if for_converter:
         closed = _without(task.target_dictionary.pad(), baked)
-        closed_weights = _weights(model, target, closed, is_stock)
-        target.load_state_dict({**closed_weights, **versions}, strict=False)
+        target.load_state_dict(_weights(model, target, closed, is_stock), strict=False)
     kept = {name: value for name, value in target.state_dict().items() if name in weights}
-    checkpoint = _checkpoint(config, task, options, {**kept, **versions}, state, for_converter)
+    checkpoint = _checkpoint(config, task, options, kept, state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
     torch.save(checkpoint, output)
     program = "fairseq-generate" if hasattr(model, "encoder") else "fairseq-eval-lm"
@@ -141,7 +138,7 @@ def _weights(model: Any, target: Any, baked: ClassMatrix, is_stock: bool) -> Dic
         bias = baked.weight.new_zeros(len(baked.weight)) if baked.bias is None else baked.bias
         found = {f"{PROJECTION}.weight": baked.weight, f"{PROJECTION}.bias": bias}
     for name, like in target.state_dict().items():
-        if name not in found and VERSION not in name:
+        if name not in found:
             found[name] = _tensor(model, name)
         if name in found:
             found[name] = found[name].to(like)

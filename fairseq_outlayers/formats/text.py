@@ -5,6 +5,8 @@ parallel corpus. A "\\r" before "\\n" (files from Windows) and a byte order mark
 file are dropped.
 """
 
+import io
+import sys
 from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple, Union
@@ -12,6 +14,13 @@ from typing import Iterator, List, Optional, Sequence, Tuple, Union
 from fairseq_outlayers.errors import UserError
 
 BOM = BOM_UTF8.decode()  # the byte order mark in decoded text
+
+
+def escape_unprintable_words() -> None:
+    """Print words that the terminal's encoding lacks by their code points, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def read_lines(path: Union[str, Path]) -> Iterator[str]:

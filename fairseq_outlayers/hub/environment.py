@@ -7,7 +7,7 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tasks.stored_options import data_folder
+from fairseq_outlayers.tasks.stored_options import first_folder
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -36,7 +36,7 @@ def check_dictionaries(path: str, config: Any, is_translation: bool) -> None:
         config: its options.
         is_translation: whether the model has a pair of languages.
     """
-    folder = _data_folder(config)
+    folder = first_folder(config.task.data)
     remedy = (
         "pass data= (commands: --data) with the folder that the model was trained on, or one with "
         "the same dictionaries"
@@ -58,7 +58,7 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
         config: its options. They name its data folder; one that is gone is not compared.
         task: of the first model.
     """
-    folder = _data_folder(config)
+    folder = first_folder(config.task.data)
     names = [f"dict.{config.task.get(side)}.txt" for side in ("source_lang", "target_lang")]
     dictionaries = [task.source_dictionary, task.target_dictionary]
     if "source_lang" not in config.task:
@@ -70,10 +70,6 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
                 f"{path}: its dictionary {file} is not that of the first model; the models of an "
                 "ensemble must have equal dictionaries"
             )
-
-
-def _data_folder(config: Any) -> Path:
-    return data_folder({"cfg": config})
 
 
 def _needed(folder: Path, config: Any, is_translation: bool) -> List[str]:

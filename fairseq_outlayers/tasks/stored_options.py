@@ -18,8 +18,13 @@ def task_options(state: Dict[str, Any]) -> Any:
 
 
 def data_folder(state: Dict[str, Any]) -> Path:
-    """The folder with a checkpoint's dictionaries, the first of several."""
-    return Path(str(task_options(state)["data"]).split(os.pathsep)[0])
+    """The folder with a checkpoint's dictionaries."""
+    return first_folder(task_options(state)["data"])
+
+
+def first_folder(data: Any) -> Path:
+    """The first of the data folders, which fairseq reads dictionaries from."""
+    return Path(str(data).split(os.pathsep)[0])
 
 
 def set_languages(state: Dict[str, Any]) -> None:

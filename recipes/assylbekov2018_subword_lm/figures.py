@@ -52,7 +52,7 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
     """Every model of a data set compared with Word+RE, best first, with the newest schedule."""
     base, rows, sizes = f"{data}.{BASE}", [], {}
     arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
-    runs = runs.alike([base, *arms], least=2) or runs
+    runs = runs.mostly_alike([base, *arms])
     for arm in (arm for arm in arms if arm != base):
         if found := ratio(runs, arm, base):
             change = Estimate(*(100 * (value - 1) for value in found[:3]), found.seeds)
@@ -96,7 +96,7 @@ def gates(found: Sequence[Sequence[Mapping]]) -> Chart:
 def components(found: Sequence[Sequence[Mapping]]) -> Chart:
     """Principal components for 80% of the variance, at the input and at the output."""
     rows, more = [], 0
-    for model, of_model in word_vectors.by_model(row for one in found for row in one):
+    for model, of_model in word_vectors.by_model(row for one in found for row in one).items():
         label, output = plain(model.partition(".")[2]), word_vectors.output_side(of_model)
         for row in (row for row in of_model if COMPONENTS in row):
             series = {"input": "at the input", output: "at the output"}.get(row["side"])

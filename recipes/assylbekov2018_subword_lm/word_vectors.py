@@ -41,12 +41,12 @@ def values(rows: Rows, name: str, **wanted: str) -> list[float]:
     return [row[name] for row in rows if all(row[key] == x for key, x in wanted.items())]
 
 
-def by_model(rows: Iterable[Mapping]) -> Iterator[tuple[str, list[Mapping]]]:
+def by_model(rows: Iterable[Mapping]) -> dict[str, list[Mapping]]:
     """The rows of each model, in the order of their first rows."""
     found: dict[str, list[Mapping]] = {}
     for row in rows:
         found.setdefault(row["model"], []).append(row)
-    yield from found.items()
+    return found
 
 
 def output_side(rows: Rows) -> str:

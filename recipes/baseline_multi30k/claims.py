@@ -55,7 +55,7 @@ def claims_of(runs: Runs) -> list[Claim]:
 
 def find(recipe: Recipe, runs: Runs) -> Findings:
     """Verdicts and BLEU of every model."""
-    view = runs.alike(list(WORDS), least=2) or runs
+    view = runs.mostly_alike(list(WORDS))
     rows = sorted(chart_parts.bleu_rows(view, LABELS), key=lambda row: -row.value)
     title = f"Best: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
     below = chart_parts.note(view, list(LABELS))

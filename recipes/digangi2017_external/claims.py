@@ -67,7 +67,7 @@ class Arms(NamedTuple):
     def at(self, size: str) -> Runs:
         """The runs at a size that were trained and decoded alike: the newest of them."""
         names = [arm for arm in self.runs.arms if arm.split(".")[1] == size]
-        return self.runs.alike(names, least=2) or self.runs
+        return self.runs.mostly_alike(names)
 
 
 def ordered(arms: Arms, size: str, settings: Sequence[str]) -> list[Part]:

@@ -61,7 +61,7 @@ def charts(runs: Runs, norms: Norms) -> dict[str, Chart]:
 
 def by_model(runs: Runs) -> Chart:
     """BLEU of every model of the newest schedule, best first."""
-    view = runs.alike(list(PLAIN), least=2) or runs
+    view = runs.mostly_alike(list(PLAIN))
     rows = sorted(chart_parts.bleu_rows(view, PLAIN), key=lambda row: -row.value)
     return chart_parts.rows_chart(
         title(view), "BLEU, test set", rows, chart_parts.note(view, list(PLAIN))

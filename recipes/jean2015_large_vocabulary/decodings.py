@@ -132,7 +132,7 @@ def choice(runs: "Runs", default: str, model: str = "lv") -> str:
         default: if there are none, e.g. ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
     found = lists_of(runs, model)
-    view = runs.alike(list(map(str, found)), least=2) or runs
+    view = runs.mostly_alike(list(map(str, found)))
     scores = {
         lists: score
         for lists in found

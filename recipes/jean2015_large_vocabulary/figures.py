@@ -78,7 +78,7 @@ def rows_of(runs: Runs, chosen: str) -> list[str]:
 
 def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     """Differences in BLEU from the short list, whose BLEU is in the title."""
-    view = runs.alike(["shortlist", *systems], least=2) or runs
+    view = runs.mostly_alike(["shortlist", *systems])
     labels = {name: plain(name) for name in systems}
     rows = chart_parts.difference_rows(view, "shortlist", labels)
     below = chart_parts.note(view, ["shortlist", *systems])
@@ -109,7 +109,7 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     series, ticks, shown = [], set(), []
     models = sorted({arm.split(".")[0] for arm in runs.arms})
     every = [one for model in models for one in lists_of(runs, model) if one.per_word == per_word]
-    runs = runs.alike(list(map(str, every)), least=2) or runs
+    runs = runs.mostly_alike(list(map(str, every)))
     for model in models:
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
         if len(lists) > 1:
@@ -141,7 +141,7 @@ def best_of(series: Sequence[Series], name: str) -> str:
 def by_per_word(runs: Runs, frequent: int) -> Chart:
     """A curve of LV, and points for decodings with UNK replacement."""
     every = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
-    runs = runs.alike(list(map(str, every)), least=2) or runs
+    runs = runs.mostly_alike(list(map(str, every)))
     lists = [one for one in every if str(one) in runs]
     series = []
     if len(lists) > 1:
@@ -182,7 +182,7 @@ def by_count(
     runs: Runs, systems: Sequence[str], unit: str, what: str, metrics: Sequence[Metric]
 ) -> Chart:
     """A row per training count, a dot per system."""
-    view = runs.alike(["shortlist", *systems], least=2) or runs
+    view = runs.mostly_alike(["shortlist", *systems])
     shown, rows = [name for name in systems if name in view][:MOST], []
     for metric, count in zip(metrics, rare_words.NAMES, strict=True):
         for arm in shown:

@@ -96,6 +96,10 @@ class Runs:
                 return self._views[schedule]
         return None
 
+    def mostly_alike(self, arms: Sequence[str]) -> "Runs":
+        """The runs of the newest schedule that two of the arms share; all runs if there is none."""
+        return self.alike(arms, least=2) or self
+
     @property
     def arms(self) -> list[str]:
         """Arms with at least one run, in the order of their first run."""

@@ -64,7 +64,7 @@ class Arms:
     def chosen_joint(self, direction: str = "") -> str:
         """The joint arm with the best validation perplexity, which determines d_j."""
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
-        view = self.runs.alike(names, least=2) or self.runs
+        view = self.runs.mostly_alike(names)
         perplexities = {n: view.figure(n, "best_valid_ppl") for n in names if n in view}
         known = {name: ppl for name, ppl in perplexities.items() if ppl is not None}
         return min(known, key=known.__getitem__, default=self.name(self.small, direction))

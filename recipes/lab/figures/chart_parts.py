@@ -64,7 +64,7 @@ def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
 
 def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
     """BLEU against training time, and validation perplexity by updates if known."""
-    view = runs.alike(list(labels), least=2) or runs
+    view = runs.mostly_alike(list(labels))
     here = {arm: label for arm, label in labels.items() if arm in view}
     minutes = {arm: training_curves.minutes(view.entry(arm)) for arm in here}
     points = [

@@ -88,14 +88,14 @@ def repeated(entries: Sequence[dict]) -> Iterator[str]:
     """Runs of one arm, setting and seed whose scores differ, for example between machines."""
     scores: dict[tuple, list[str]] = {}
     for entry in (entry for entry in entries if kind_of(entry) == ARM):
-        figures = entry["figures"]
-        name = next((name for name in SCORES if name in figures), "")
-        found = scores.setdefault((entry["arm"], entry["seed"], entry["key"], SCORES.get(name)), [])
-        found += [f"{figures[name]:.1f}"] if name else []
-    for (arm, seed, _, name), found in scores.items():
+        name = next((name for name in SCORES if name in entry["figures"]), None)
+        if name:
+            run = entry["arm"], entry["seed"], entry["key"], SCORES[name]
+            scores.setdefault(run, []).append(f"{entry['figures'][name]:.1f}")
+    for (arm, seed, _, score), found in scores.items():
         if len(set(found)) > 1:
             yield (
-                f"`{arm}` with seed {seed} was run {len(found)} times: {name} {', '.join(found)}."
+                f"`{arm}` with seed {seed} was run {len(found)} times: {score} {', '.join(found)}."
                 " The last counts."
             )
 
