@@ -7,7 +7,7 @@ source vectors they are refused.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch
 import torch.nn as nn
@@ -17,6 +17,7 @@ from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.stock_lstm import our_name
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.reservoirs.regenerated import VERSION
 from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 from fairseq_outlayers.tables.table import declared_tables
 
@@ -83,6 +84,7 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     own = {name: value.detach().cpu() for name, value in in_place.items()}
     _untie(given, own)
     _refuse_units(path, rows["decoder"], model)
+    _refuse_frozen(path, own, given)
     tables = _table_names(model)
     done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
     exchanged = _has_another_layer(state, model)
@@ -176,6 +178,25 @@ def _refuse_units(path: str, rows: Optional[WordRows], model: Any) -> None:
             f"--finetune-from-model {path}: words composed of units cannot be mapped to another "
             "dictionary: binarize the data with the checkpoint's dictionary"
         )
+
+
+def _refuse_frozen(path: str, own: Dict[str, Tensor], given: Dict[str, Tensor]) -> None:
+    """Refuse layers that are frozen on one side only: checkpoints have their seed, no weights."""
+    frozen_here, frozen_there = _frozen_layers(own), _frozen_layers(given)
+    for name in sorted(frozen_here ^ frozen_there):
+        there, here = ("trained", "frozen") if name in frozen_here else ("frozen", "trained")
+        raise UserError(
+            f"--finetune-from-model {path}: {name} is {there} in the checkpoint and {here} in the "
+            "model: frozen weights are regenerated from a seed, so they can neither be loaded nor "
+            "replaced; freeze the checkpoint's layers (--release, --frozen-encoder-layers, "
+            "--frozen-decoder-layers)"
+        )
+
+
+def _frozen_layers(state: Dict[str, Tensor]) -> Set[str]:
+    """Names of frozen modules outside the output layer and the source vectors."""
+    names = (n for n in state if n.endswith(f".{VERSION}") and not n.startswith(EXCHANGED))
+    return {name.removesuffix(f".{VERSION}") for name in names}
 
 
 def _refuse_misfits(

@@ -258,6 +258,23 @@ def test_what_does_not_fit_elsewhere_is_refused(tmp_path, options, message):
         finetune(model, checkpoint(stock, tmp_path), task)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("attention", "encoder", r"encoder\.\S+ is frozen in the checkpoint and trained in the"),
+        ("all", "encoder", r"decoder\.\S+ is trained in the checkpoint and frozen in the model"),
+    ],
+)
+def test_layers_that_are_frozen_on_one_side_only_are_refused(tmp_path, before, after, message):
+    task = own_task()
+    task.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    task.source_dictionary.save(str(tmp_path / "dict.src.txt"))
+    state = checkpoint(make_model("esnmt_lstm", task, release=before), tmp_path, "esnmt_lstm")
+    model = make_model("esnmt_lstm", task, release=after)
+    with pytest.raises(UserError, match=f"{message}.*--release"):
+        finetune(model, state, task)
+
+
 def test_units_of_words_are_not_mapped_to_other_words(tmp_path):
     old, new = make_task(13, 9), own_task()
     old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
