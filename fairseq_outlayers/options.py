@@ -11,6 +11,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_mo
 from fairseq_outlayers.compositions import COMPOSITION
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYER
+from fairseq_outlayers.output_layers.subword_composed import uncomposed
 from fairseq_outlayers.registry import Selection, command_line_name
 from fairseq_outlayers.samplers import SAMPLER
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING
@@ -169,3 +170,6 @@ def reset_idle_options(config: Any) -> None:
         if hasattr(config, axis.option):
             for name, default in list(axis.idle(config, kind)):
                 setattr(config, name, default)
+    if hasattr(config, OUTPUT_LAYER.option):
+        for name, default in list(uncomposed(config, kind)):
+            setattr(config, name, default)

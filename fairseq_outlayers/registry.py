@@ -102,7 +102,8 @@ class Selection:
 
         Raises:
             UserError: if there is none, or an option of other entries is given: one that differs
-                from the default of the configuration's class and is not in its ``also_reads``.
+                from the default of the configuration's class and is not in its ``also_reads``
+                (there without the option that selects the entry).
         """
         name = getattr(config, self.option)
         entry = lookup(self.registry, name, command_line_name(self.option))
@@ -132,6 +133,8 @@ class Selection:
         """
         chosen, kind = getattr(config, self.option), kind or class_of(config)
         also_reads: Container[str] = getattr(kind, "also_reads", ())
+        if self.option in also_reads:  # it reads the options of the selected entry
+            also_reads = ()
         declared = getattr(kind, "__dataclass_fields__", {})
         for name, option in self.options().items():
             if name in also_reads or chosen in self.owners(name) or not hasattr(config, name):

@@ -17,7 +17,7 @@ from fairseq_outlayers.losses.precision import (
 )
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 
-# Below this share of the weight, other classes are lost in rounding.
+# Below this weight, where the largest is 1, other classes are lost in rounding.
 ROUNDING = 1e-6
 
 
@@ -145,7 +145,7 @@ def _smoothing_term(terms: Terms, log_expected_count: Tensor, smoothing: float) 
     own_weights = weights[terms.target_rows.clamp(max=num_sampled - 1)]
     own_weights = torch.where(terms.target_rows < num_sampled, own_weights, 0.0)
     weight_of_others = weights.sum() - own_weights
-    has_others = weight_of_others > ROUNDING * weights.sum()
+    has_others = weight_of_others > ROUNDING
     mean_of_others = (sum_of_scores - own_weights * target_scores) / weight_of_others.where(
         has_others, 1.0
     )

@@ -26,9 +26,10 @@ from fairseq_outlayers.registry import class_of
 # The authors' small and medium models.
 PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
 
+DEFAULT_TIE = "re_rw"
 Defaults: Any = changed_defaults(
     "SubwordLMDefaults", OutputLayerConfig, output_layer="subword", composition="morphsum",
-    tie="re_rw",
+    tie=DEFAULT_TIE,
 )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ class SubwordLM(NotCompiled, FairseqLanguageModel):
         dictionary, size = task.target_dictionary, cfg.hidden_size
         check_model(cfg, class_of(cfg), task, cls.gates)
         check_same_words(task)
+        COMPOSITION.refuse_unselected(cfg)
         check_tie(cfg)
         embedding: Any = (
             nn.Embedding(len(dictionary), size)
@@ -113,16 +115,16 @@ def check_same_words(task: Any) -> None:
 
 
 def check_tie(cfg: Any) -> None:
-    """Refuse ``--tie`` of composed input with another output layer than ``subword``.
+    """Refuse ``--tie`` with another output layer than ``subword``.
 
     Raises:
-        UserError: if words are composed at the input only.
+        UserError: if words are composed at the input only, or ``--tie`` is given and they are not.
     """
-    shares = cfg.output_layer == "subword" or cfg.composition == WORD
-    if not shares and cfg.tie not in (ORIGINAL, "none"):
+    idle = (ORIGINAL, "none", *([DEFAULT_TIE] if cfg.composition == WORD else []))
+    if cfg.output_layer != "subword" and cfg.tie not in idle:
         raise UserError(
-            f"--tie {cfg.tie} shares layers of the composed input with --output-layer subword, not "
-            f"with {cfg.output_layer}: leave --output-layer out, or add --tie {ORIGINAL}"
+            f"--tie {cfg.tie} shares layers of the input with --output-layer subword, not with "
+            f"{cfg.output_layer}: leave --output-layer out, or add --tie {ORIGINAL}"
         )
 
 

@@ -1,7 +1,7 @@
 """Class embeddings composed from the subword units of each word (Assylbekov & Takhanov 2018)."""
 
 from dataclasses import dataclass, field
-from typing import Any, FrozenSet, List, Optional, Sequence
+from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 import torch.nn as nn
 from torch import Tensor
@@ -13,10 +13,11 @@ from fairseq_outlayers.compositions import (
     ComposedWords,
     compose_words,
 )
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.output_layers.structure import make_projection
+from fairseq_outlayers.registry import class_of
 
 ORIGINAL = "original"
 PRESETS = {  # which layers, bottom-up, input and output share
@@ -119,16 +120,44 @@ def plain_layer(config: Any) -> Optional[str]:
     ``--tie original`` and ``--composition word`` are the paper's names for a plain softmax.
 
     Raises:
-        UserError: if ``--tie`` names layers that do not exist without a composition.
+        UserError: if ``--tie`` names layers that do not exist without a composition, or an option
+            of a composition is given and nothing is composed.
     """
     if config.output_layer != "subword":
         return None
     if config.tie == ORIGINAL:
+        for name, _ in uncomposed(config):
+            raise changes_nothing(
+                name,
+                getattr(config, name),
+                f"with --tie {ORIGINAL}",
+                "the input embeddings of this model are a plain table, so nothing is composed; "
+                f"leave it out, or choose --tie {', '.join(PRESETS)}",
+            )
         return "linear"
     if config.composition != WORD:
         return None
     COMPOSITION.refuse_unselected(config)
     return "tied" if tied_layers(config.tie, ["emb"]) else "linear"
+
+
+def uncomposed(config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:
+    """Given options of a composition where ``--tie original`` leaves nothing to compose.
+
+    Args:
+        config: of a model with output layer options.
+        kind: the dataclass with its defaults; by default that of ``config``.
+    Yields:
+        The name and the default.
+    """
+    kind = kind or class_of(config)
+    composes_input = COMPOSITION.option in getattr(kind, "also_reads", ())
+    if composes_input or (config.output_layer, config.tie) != ("subword", ORIGINAL):
+        return
+    options = {name: option.default for name, option in COMPOSITION.options().items()}
+    for name, default in {COMPOSITION.option: COMPOSITION.default, **options}.items():
+        if str(getattr(config, name, default)) not in (str(default), WORD):
+            yield name, default
 
 
 def tied_layers(tie: str, layers: Sequence[str]) -> FrozenSet[str]:

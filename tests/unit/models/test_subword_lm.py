@@ -106,6 +106,22 @@ def test_sizes_on_the_penn_treebank_are_those_of_the_paper(tmp_path, arch, units
         )
 
 
+@pytest.mark.parametrize(
+    ("arch", "options", "flag"),
+    [
+        ("word_lm", {"unit_dim": 7}, "--unit-dim 7"),
+        ("word_lm", {"char_widths": 3, "tie": "original"}, "--char-widths 3"),
+        ("word_lm", {"output_layer": "joint", "tie": "re"}, "--tie re"),
+        ("morphsum_lm", {"highway_dim": 3}, "--highway-dim 3"),
+        ("morphsum_lm", {"char_widths": 3, "tie": "original"}, "--char-widths 3"),
+        ("sylconcat_lm", {"mask_char_padding": True}, "--mask-char-padding"),
+    ],
+)
+def test_options_that_change_nothing_are_refused(dictionary, arch, options, flag):
+    with pytest.raises(UserError, match=f"^{flag} "):
+        make_model(dictionary, arch, **options)
+
+
 @pytest.fixture
 def dictionary(tmp_path):
     return make_dictionary(tmp_path, 13, 6, longest=3)

@@ -7,7 +7,7 @@ from fairseq.data import Dictionary
 
 from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.options import OutputLayerConfig, reset_idle_options
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.subword_composed import tied_layers
@@ -133,11 +133,28 @@ def test_original_is_a_plain_softmax_and_words_are_tied_or_not(dictionary):
         config = OutputLayerConfig(output_layer="subword", **options)
         return build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)
 
-    assert type(layer(composition="morphsum", tie="original")) is LinearOutputLayer
+    assert type(layer(tie="original")) is LinearOutputLayer
     for tie in ("re", "re_rw", "emb"):
         assert type(layer(composition="word", tie=tie)) is TiedOutputLayer
     for tie in ("none", "rw", "original"):
         assert type(layer(composition="word", tie=tie)) is LinearOutputLayer
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"),
+    [
+        ({"composition": "morphsum"}, "--composition morphsum"),
+        ({"unit_dim": 7}, "--unit-dim 7"),
+        ({"char_widths": 3}, "--char-widths 3"),
+    ],
+)
+def test_options_of_a_composition_are_refused_where_nothing_is_composed(dictionary, options, flag):
+    config = OutputLayerConfig(output_layer="subword", tie="original", **options)
+    with pytest.raises(UserError, match=f"{flag} has no effect with --tie original"):
+        build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)
+    # As stored in a checkpoint of a version that accepted it.
+    reset_idle_options(config)
+    build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)
 
 
 @pytest.mark.parametrize(
