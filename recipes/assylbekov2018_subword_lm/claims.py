@@ -146,7 +146,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         more=[*more, *(["## Nearest words", "", *near] if near else [])],
         charts={
             "perplexities": figures.perplexities(runs),
-            gain.PLOT: figures.gains(gain.with_intervals(found)),
+            gain.PLOT: figures.gains(found),
             "transform_gates": figures.gates(figures.read(results, "transform_gates.*.json")),
             "principal_components": figures.components(
                 figures.read(results, "principal_components.*.json")

@@ -110,34 +110,32 @@ def components(found: Sequence[Sequence[Mapping]]) -> Chart:
     return Chart(title, [Rows(f"{COMPONENTS} of the variance", rows, form=".0f")], below)
 
 
-def gains(found: Mapping[str, tuple[float, Estimate]]) -> Chart:
-    """Perplexity saved against Word+RE, by type-token ratio.
-
-    Args:
-        found: by data set, the ratio and the share saved.
-    """
-    over_all_classes = gain.over_all_classes(found)
-    if len(over_all_classes) < 2:
+def gains(found: Mapping[str, gain.Gain]) -> Chart:
+    """Perplexity saved against Word+RE, by type-token ratio."""
+    compared = gain.comparable(found)
+    if len(compared) < 2:
         return Chart("", [])
     points = []
-    for data, (x, saved) in found.items():
-        known = saved.low < saved.high
-        ends = ([100 * saved.low], [100 * saved.high]) if known else ((), ())
+    for data, one in found.items():
+        saved = one.saved
+        ends = ([100 * saved.low], [100 * saved.high]) if saved.low < saved.high else ((), ())
+        sampled = ", sampled" if data.endswith(gain.SAMPLED) else ""
         points.append(
-            Series("", [x], [100 * saved.value], *ends, "points", [language(data)],
-                   "sampled" if data.endswith(gain.SAMPLED) else "all classes")
+            Series("", [one.ratio], [100 * saved.value], *ends, "points", [language(data)],
+                   f"rates {' and '.join(one.rates)}{sampled}")
         )  # fmt: skip
-    pairs = [(x, saved.value) for x, saved in over_all_classes.values()]
-    ratios, values = zip(*pairs, strict=True)
+    values = [one.saved.value for one in compared]
+    ratios = [one.ratio for one in compared]
     value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
     title = "What MorphSum (RE+RW) saves against Word (RE), by the type-token ratio: correlation "
     title += f"{value:+.2f}"
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
-    seeds = sorted({saved.seeds for _, saved in found.values()})
+    seeds = sorted({one.seeds for one in found.values()})
     words = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
     below = f"Seeds of each point: {words}. Above 0 morphs are better. "
-    below += "Correlation: of the points that are not sampled."
-    return Chart(title, [panel], below)
+    below += "Points of one color have equal learning rates. Correlation: of the "
+    below += f"{len(compared)} at {' (morphs) and '.join(compared[0].rates)} (words)"
+    return Chart(title, [panel], f"{below}, not sampled.")
 
 
 def language(data: str) -> str:

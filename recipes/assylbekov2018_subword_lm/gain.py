@@ -1,10 +1,11 @@
 """Claim 7: gain of MorphSum+RE+RW over Word+RE, by the type-token ratio of the text."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +14,13 @@ from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, estimate
+from recipes.lab.scores.schedules import given
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation
 SAMPLED = ".sampled"  # ending of an arm
 PLOT = "gain_against_type_token_ratio"
 RATIOS = "type_token_ratios.json"  # stored with the ledger, because texts are not
-
-
-Found = TypeVar("Found")
 
 
 class Gain(NamedTuple):
@@ -31,11 +30,13 @@ class Gain(NamedTuple):
         ratio: type-token ratio of the training text.
         kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then on
             every resample, ``(1 + RESAMPLES,)``.
+        rates: learning rates of both models; gains are compared at equal ones.
     """
 
     ratio: float
     kept: np.ndarray
     seeds: int
+    rates: tuple[str, ...] = ()
 
     @property
     def saved(self) -> Estimate:
@@ -70,18 +71,21 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
             arms = (f"{data}.morphsum_re_rw{ending}", f"{data}.word_re{ending}")
             perplexities, seeds = runs.perplexities(arms)
             if seeds:
-                found[f"{data}{ending}"] = Gain(ratio, perplexities[0] / perplexities[1], seeds)
+                view = runs.alike(arms) or runs
+                rates = tuple(given(view.entry(arm), ["--lr"])[0] for arm in arms)
+                kept = perplexities[0] / perplexities[1]
+                found[f"{data}{ending}"] = Gain(ratio, kept, seeds, rates)
     return found
 
 
-def over_all_classes(found: Mapping[str, Found]) -> dict[str, Found]:
-    """Without the data sets of sampled softmax, whose perplexities are much higher."""
-    return {data: one for data, one in found.items() if not data.endswith(SAMPLED)}
-
-
-def with_intervals(found: Mapping[str, Gain]) -> dict[str, tuple[float, Estimate]]:
-    """For the chart: ratio, and the saved share with its interval."""
-    return {data: (gain.ratio, gain.saved) for data, gain in found.items()}
+def comparable(found: Mapping[str, Gain]) -> list[Gain]:
+    """The gains over all classes (perplexities of sampled softmax are much higher) at one pair of
+    learning rates, that of most data sets."""
+    over_all = [one for data, one in found.items() if not data.endswith(SAMPLED)]
+    if not over_all:
+        return []
+    ((rates, _),) = Counter(one.rates for one in over_all).most_common(1)
+    return [one for one in over_all if one.rates == rates]
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:
@@ -95,18 +99,22 @@ def claim(found: Mapping[str, Gain]) -> Claim:
     parts = []
     for first, second in pairs:
         words = f"share of the perplexity kept: {first} < {second}"
-        if first in found and second in found:
-            one, other = found[first], found[second]
+        if first not in found or second not in found:
+            parts.append(Part(words, NOT_RUN))
+            continue
+        one, other = found[first], found[second]
+        if one.rates != other.rates:
+            of_both = " and ".join(f"{'/'.join(each.rates)}" for each in (one, other))
+            parts.append(Part(words, NOT_RUN, f"learning rates differ: {of_both}"))
+        else:
             seeds = min(one.seeds, other.seeds)
             parts.append(smaller_resampled(words, one.kept, other.kept, seeds, ".3f"))
-        else:
-            parts.append(Part(words, NOT_RUN))
     text = "The gain of claim 4 grows with the type-token ratio and shrinks with the data."
-    return Claim(7, text, [correlated(list(over_all_classes(found).values())), *parts])
+    return Claim(7, text, [correlated(comparable(found)), *parts])
 
 
 def correlated(points: Sequence[Gain]) -> Part:
-    """Whether the gain rises with the type-token ratio over all data sets."""
+    """Whether the gain rises with the type-token ratio over data sets."""
     words = f"correlation of the gain with the type-token ratio > {STRONG}"
     if len(points) < 3:
         return Part(words, NOT_RUN, f"{len(points)} data sets, 3 are needed")
@@ -126,8 +134,10 @@ def correlated(points: Sequence[Gain]) -> Part:
 
 def table_of(found: Mapping[str, Gain]) -> list[str]:
     """A Markdown table with a row per data set."""
+    rates = [", ".join(filter(None, one.rates)) for one in found.values()]
     return table({
         "data": list(found),
         "type-token ratio": [f"{one.ratio:.4f}" for one in found.values()],
         "saved against Word+RE": [f"{one.saved.value:.1%}" for one in found.values()],
+        "learning rates (morphs, words)": rates,
     })  # fmt: skip

@@ -97,6 +97,25 @@ def test_gains_that_do_not_differ_have_no_correlation():
     assert found[1:] == ("undecided", "the same in all data sets")
 
 
+def test_gains_are_compared_at_equal_learning_rates_alone():
+    def saving(share, ratio, rate):
+        kept = np.full(1 + resampling.RESAMPLES, 1 - share)
+        return gain.Gain(ratio, kept, 3, (rate, "1.0"))
+
+    found = {"de5k": saving(0.1, 0.5, "1.0"), "en5k": saving(0.05, 0.4, "1.0"),
+             "de15k": saving(0.2, 0.3, "0.7"), "fr5k": saving(0.02, 0.3, "1.0")}  # fmt: skip
+    found["ptb.sampled"] = saving(0.9, 0.1, "1.0")
+    parts = {part.inequality: part for part in gain.claim(found).parts}
+    kept = "share of the perplexity kept: "
+    assert parts[f"{kept}de5k < en5k"].verdict == "holds"
+    assert parts[f"{kept}de5k < de15k"][1:] == (
+        "not run", "learning rates differ: 1.0/1.0 and 0.7/1.0",
+    )  # fmt: skip
+    (correlation,) = (part for name, part in parts.items() if name.startswith("correlation"))
+    assert correlation.verdict == "holds"  # the gain of de15k, which is larger, does not count
+    assert "3 data sets" in correlation.numbers
+
+
 @pytest.fixture
 def decide(tmp_path, monkeypatch):
     """Makes a report of test perplexities by arm, three seeds each; gives the claims by number."""

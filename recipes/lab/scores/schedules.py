@@ -15,13 +15,18 @@ Schedule = tuple[str, ...]
 
 def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
     """Of a line: the options in its training command, data (if of perplexity), length limit."""
-    words = shlex.split(entry.get("command", ""))
-    values = (words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
+    values = given(entry, options)
     setting = entry.get("setting", {})
     generate = setting.get("generate")
     limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
     data = setting.get("data", "") if "evaluate" in setting else ""
     return *values, data, limit
+
+
+def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
+    """Values of options in the training command of a line, "" for those that it does not have."""
+    words = shlex.split(entry.get("command", ""))
+    return tuple(words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
 
 
 def in_words(entry: dict) -> str:
