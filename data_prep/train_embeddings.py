@@ -29,10 +29,11 @@ FILE.vec is text; FILE.bin (only with fasttext) can compose vectors of unknown w
 """
 METHODS = ("skipgram", "cbow", "fasttext")
 BUCKETS = 2_000_000
+LONGEST = 10_000  # words of a sentence; gensim trains on no more (MAX_WORDS_IN_BATCH)
 
 
 class Sentences:
-    """The words of each line, for any number of passes.
+    """The words of each line, for any number of passes; a long line gives several sentences.
 
     Args:
         paths: text files.
@@ -49,7 +50,9 @@ class Sentences:
         self.done += 1
         lines = (line for path in self.paths for line in read_lines(path))
         for line in progress(lines, self.total, f"pass {self.done} of {self.passes}"):
-            yield line.split()
+            words = line.split()
+            for begin in range(0, len(words), LONGEST):
+                yield words[begin : begin + LONGEST]
 
 
 def train(options: argparse.Namespace, output: Path) -> None:

@@ -1,6 +1,6 @@
 """Partitions of a binarized corpus and their batches."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset
@@ -18,9 +18,9 @@ def text_of(dataset: Any, sizes: np.ndarray) -> Text:
 
     Args:
         dataset: maps the number of a sentence to its word ids, ``(T_i,)``.
-        sizes: ``T_i`` of every sentence.
+        sizes: ``T_i`` of every sentence; of truncated sentences an upper bound.
     """
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    starts = _starts(sizes)
     if isinstance(dataset, MMapIndexedDataset):
         first, dtype = dataset._index._pointers[0], dataset._index.dtype
         tokens = np.frombuffer(
@@ -29,7 +29,12 @@ def text_of(dataset: Any, sizes: np.ndarray) -> Text:
         if (dataset._index._pointers == first + starts[:-1] * np.dtype(dtype).itemsize).all():
             return Text(tokens, starts)
     sentences = [np.asarray(dataset[number]) for number in range(len(sizes))]
-    return Text(np.concatenate(sentences), starts)
+    # Not sizes: fairseq's truncated sources are up to a word shorter.
+    return Text(np.concatenate(sentences), _starts([len(sentence) for sentence in sentences]))
+
+
+def _starts(sizes: Union[np.ndarray, List[int]]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def corpus_side(dataset: Any, dictionary: Any, side: str, limit: int) -> Side:

@@ -1,5 +1,7 @@
 """Vectors trained on text: what is written can be read, and says what it should."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,17 @@ def test_two_runs_write_the_same_vectors_of_the_frequent_words(text, command):
     assert first == "7 8"
     words = {line.split()[0] for line in lines}
     assert words == {"the", "a", "cat", "dog", "sleeps", "runs", "once"}
+
+
+def test_the_words_of_a_long_line_are_all_trained_on(tmp_path):
+    from gensim.models.word2vec import MAX_WORDS_IN_BATCH
+
+    words = [f"w{number}" for number in range(2 * MAX_WORDS_IN_BATCH + 3)]
+    (tmp_path / "mono.en").write_text(f"{' '.join(words)}\n\na b\n")
+    sentences = list(train_embeddings.Sentences([tmp_path / "mono.en"], 1))
+    assert list(chain.from_iterable(sentences)) == [*words, "a", "b"]
+    assert max(map(len, sentences)) == MAX_WORDS_IN_BATCH
+    assert sentences[-1] == ["a", "b"]
 
 
 def test_a_fasttext_model_makes_vectors_of_unknown_words(text, monkeypatch, capsys):

@@ -1,15 +1,22 @@
 """How the batches of a partition are dealt out to processes and updates."""
 
 from collections import Counter
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 import torch
-from fairseq.data import LanguagePairDataset, ListDataset
+from fairseq.data import (
+    AppendTokenDataset,
+    LanguagePairDataset,
+    ListDataset,
+    StripTokenDataset,
+    TruncateDataset,
+)
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.batches import divide
+from fairseq_outlayers.partitions.corpus import text_of
 from fairseq_outlayers.tasks.translation_outlayers import (
     TranslationOutlayersConfig,
     TranslationOutlayersTask,
@@ -41,6 +48,18 @@ def test_a_partition_of_few_sentences_repeats_them_in_turn_and_has_no_empty_batc
 
 def test_no_sentences_make_no_batches():
     assert divide([], 4) == []
+
+
+def test_words_of_a_truncated_text_are_those_of_its_sentences():
+    """fairseq's sizes count an end of sentence that truncation has removed and adds again."""
+    eos, longest = 2, 4
+    sentences = [torch.tensor([*range(10, 10 + length), eos]) for length in (2, 6, 3, 1)]
+    data = ListDataset(sentences, np.array([len(sentence) for sentence in sentences]))
+    data = TruncateDataset(StripTokenDataset(data, eos), longest - 1)
+    data = AppendTokenDataset(data, eos)
+    text = text_of(data, data.sizes)
+    read = [text.tokens[begin:end].tolist() for begin, end in pairwise(text.starts)]
+    assert read == [[10, 11, eos], [10, 11, 12, eos], [10, 11, 12, eos], [10, eos]]
 
 
 def batches_of(processes, max_sentences=5, **options):
