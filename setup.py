@@ -24,7 +24,7 @@ setup(
         # satisfies this, so that `pip install .` in a prepared environment fetches nothing big.
         # 2.6 is the first release that loads checkpoints with weights_only=True.
         "torch>=2.6",
-        # Where it is missing, install it beforehand with --no-build-isolation (see CONTRIBUTING):
+        # Where it is missing, install it beforehand with --no-build-isolation (docs/installing.md):
         # otherwise pip fetches a second torch, gigabytes of CUDA included, to compile it.
         "fairseq-fixed==0.12.3.1",
         "numpy",

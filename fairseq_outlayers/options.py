@@ -145,7 +145,8 @@ def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
     config = MODEL_DATACLASS_REGISTRY[registered]
     made = changed_defaults(f"{config.__name__}_{name}", config, **defaults)
     made.__module__ = model.__module__
-    sized = type(name, (model,), {"__doc__": summary, "__module__": model.__module__})
+    own = {"__doc__": summary, "__module__": model.__module__, "is_named_size": True}
+    sized = type(name, (model,), own)
     register_model(name, dataclass=made)(sized)
 
 

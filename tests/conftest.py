@@ -103,7 +103,7 @@ def architectures(kind: type) -> dict:
     return {
         name: small_sizes(name)
         for name, model in ours.items()
-        if not any(base in ours.values() for base in model.__mro__[1:])
+        if "is_named_size" not in vars(model)
     }
 
 
@@ -162,6 +162,11 @@ def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
     rows = [f"{word}\t{1 + 7 * k % 5}" for k, word in enumerate(dictionary.symbols)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return {"proposal_file": str(path)}
+
+
+def needed_composition_options(composition: str) -> dict:
+    """Options with which padding changes no vector: the authors' convolution reads it."""
+    return {"mask_char_padding": True} if composition == "charcnn" else {}
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
-from fairseq_outlayers.tables.table import table_of
+from fairseq_outlayers.tables.table import declared_tables, table_of
 from fairseq_outlayers.tasks.stored_options import task_options
 
 
@@ -83,7 +83,8 @@ def extensible(trained: Trained) -> EmbeddingOutputLayer:
             "this model composes its words from subword units, so they cannot be described by "
             "other words; use the command open-vocabulary to score a text with unseen words"
         )
-    if not isinstance(layer, EmbeddingOutputLayer):
+    of_classes = declared_tables(layer).keys() - {"bias"}
+    if of_classes or not isinstance(layer, EmbeddingOutputLayer):
         raise UserError(
             f"{type(layer).__name__} has trained parameters for every class, which a description "
             "cannot provide: use --output-layer tied, joint or another one that computes classes "

@@ -45,8 +45,9 @@ def bake(layer: Any, hidden_size: int) -> ClassMatrix:
         if (found - expected).abs().max() > 1e-4 * (1 + expected.abs().max()):
             raise UserError(
                 f"{type(layer).__name__} maps contexts nonlinearly (like joint and "
-                "context_structure), which a class matrix cannot express: to export, train with "
-                "linear, tied, bilinear, output_structure, deep_residual or subword"
+                "context_structure), which a class matrix cannot express: to export, train with a "
+                "layer that maps them linearly, such as linear, tied or bilinear (see "
+                "docs/choosing_a_layer.md)"
             )
     weight = embeddings @ matrix.t()
     shift = embeddings @ constant

@@ -11,7 +11,13 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import AsBuilt, Initializer, SelfInitialized
-from fairseq_outlayers.tables.table import Table, TableOwner, declared_tables, table_of
+from fairseq_outlayers.tables.table import (
+    Table,
+    TableOwner,
+    check_declared,
+    declared_tables,
+    table_of,
+)
 
 
 class OutputLayer(TableOwner, SelfInitialized, ABC):
@@ -142,17 +148,7 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
         Raises:
             UserError: with the code to write instead.
         """
-        for name, parameter in self.named_parameters(recurse=False):
-            per_class = parameter.dim() > 0 and len(parameter) == self.num_classes
-            if per_class and name not in declared_tables(self):
-                kind = type(self).__name__
-                raise UserError(
-                    f"{kind}.{name} has a row for each of the {self.num_classes} classes but is "
-                    f"not declared as a table: create it by self.register_table({name!r}, "
-                    f"nn.Parameter(...)) and read it by self.rows({name!r}, ids), so that "
-                    "partitions and lazy_adam find it (if it has this size by chance, put it into "
-                    "a submodule)"
-                )
+        check_declared(self, [self.num_classes], "classes")
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Scores of all classes, the interface of fairseq's ``output_projection``."""

@@ -49,9 +49,13 @@ def source_tables(model: Any) -> Named:
 
 def _check_plain(embedding: Any, num_words: int, side: str) -> None:
     if not isinstance(embedding, nn.Embedding) or embedding.num_embeddings != num_words:
+        is_table = isinstance(embedding, nn.Embedding)
+        rows = f" of {embedding.num_embeddings:,} rows" if is_table else ""
+        remedy = " (--source-embedding internal has one)" if side == "source" else ""
         raise UserError(
             f"--partition-size and --freeze-embeddings need a plain embedding table for the "
-            f"{num_words:,} {side} words, but this model has {embedding}"
+            f"{num_words:,} {side} words{remedy}, but this model has {type(embedding).__name__}"
+            f"{rows}"
         )
 
 

@@ -78,12 +78,22 @@ class ProposalSampler(Sampler):
     Args:
         probabilities: ``Q``, ``(V,)``, positive; need not be normalized.
         num_sampled: number of draws. A class drawn more than once is scored once.
+    Raises:
+        UserError: if a probability is not positive or beyond the range of float64.
     """
+
+    advice = "change the options of this --sampler"
+    """What to do about impossible probabilities, the end of an error message."""
 
     def __init__(self, probabilities: np.ndarray, num_sampled: int):
         super().__init__(len(probabilities), num_sampled)
         probabilities = np.asarray(probabilities, dtype=np.float64)
-        check_proposal(probabilities)
+        check_proposal(probabilities, self.advice)
+        if not probabilities.all():
+            raise UserError(
+                f"the sampler gives class {probabilities.argmin()} the probability 0, so it could "
+                f"never be sampled: every class needs one above 0; {self.advice}"
+            )
         self._cumulative = np.cumsum(probabilities)
         self.log_expected_counts = torch.from_numpy(
             np.log(probabilities / probabilities.sum() * num_sampled)
@@ -103,17 +113,23 @@ class ProposalSampler(Sampler):
         return ClassSample(ids, self.log_expected_counts[ids] - counts.double().log())
 
 
-def check_proposal(probabilities: np.ndarray) -> None:
-    """Refuse weights beyond the range of float64.
+def check_proposal(weights: np.ndarray, advice: str) -> None:
+    """Refuse weights that are negative, not numbers, or beyond the range of float64.
 
     Raises:
-        UserError: if the sum is infinite, or a positive weight's share of it rounds to 0.
+        UserError: if there is one, the sum is infinite, or a positive weight's share of it rounds
+            to 0.
     """
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        shares = probabilities / probabilities.sum()
-    if not (np.isfinite(shares) & ((shares > 0) | (probabilities == 0))).all():
+    wrong = np.flatnonzero(~(weights >= 0))
+    if len(wrong):
         raise UserError(
-            f"the proposal's weights range from {probabilities.min():g} to "
-            f"{probabilities.max():g}: their sum, or the smallest one's share of it, exceeds "
-            "double precision; scale the weights of --proposal-file, or lower --unigram-power"
+            f"the sampler gives class {wrong[0]} the weight {weights[wrong[0]]:g} ({len(wrong):,} "
+            f"such): must be a positive number; {advice}"
+        )
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        shares = weights / weights.sum()
+    if not (np.isfinite(shares) & ((shares > 0) | (weights == 0))).all():
+        raise UserError(
+            f"the sampler's weights range from {weights.min():g} to {weights.max():g}: their sum, "
+            f"or the smallest one's share of it, exceeds double precision; {advice}"
         )

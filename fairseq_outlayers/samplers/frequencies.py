@@ -21,7 +21,7 @@ def class_counts(dictionary: Any) -> np.ndarray:
     words = counts[dictionary.nspecial :]
     if len(words) > 1 and words.min() == words.max():
         raise UserError(
-            f"--sampler unigram needs counts, but all {len(words)} words of the target dictionary "
+            f"this --sampler needs counts, but all {len(words)} words of the target dictionary "
             f"have the count {words[0]:.0f}: rebuild dict.txt with fairseq-preprocess, or choose "
             "--sampler log_uniform, which only needs words sorted by frequency"
         )

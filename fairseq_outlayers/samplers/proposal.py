@@ -24,6 +24,8 @@ class ProposalFileSampler(ProposalSampler):
     ``</s>`` and ``<unk>`` are words like others.
     """
 
+    advice = "scale the weights of --proposal-file"
+
     @dataclass
     class Config(ProposalSampler.Config):
         proposal_file: Optional[str] = field(
@@ -48,7 +50,7 @@ class ProposalFileSampler(ProposalSampler):
         weights = _weights_of_classes(config.proposal_file, dictionary)
         if config.proposal_smoothing == 0.0:
             _require_all(weights, dictionary, config.proposal_file)
-        check_proposal(weights)
+        check_proposal(weights, cls.advice)
         share = config.proposal_smoothing / len(weights)
         return cls((1 - config.proposal_smoothing) * weights / weights.sum() + share, num_sampled)
 

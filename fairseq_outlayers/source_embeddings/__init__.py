@@ -15,6 +15,7 @@ from fairseq_outlayers.source_embeddings.internal import (
 from fairseq_outlayers.source_embeddings.mix_gate import MixGateEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixSumEmbedding
 from fairseq_outlayers.source_embeddings.only_external import OnlyExternalEmbedding
+from fairseq_outlayers.tables.table import check_declared
 
 SOURCE_EMBEDDINGS: Dict[str, Type[SourceEmbedding]] = {
     "internal": InternalSourceEmbedding,
@@ -42,9 +43,14 @@ def build_source_embedding(
         embed_dim: size of the vectors.
         bidirectional: whether the encoder reads in two directions.
     Raises:
-        UserError: if the name is unknown or an option is invalid.
+        UserError: if the name is unknown, an option is invalid, or the embedding has an undeclared
+            table.
     """
-    return SOURCE_EMBEDDING.choose(config).build(config, dictionary, embed_dim, bidirectional)
+    kind = SOURCE_EMBEDDING.choose(config)
+    embedding = kind.build(config, dictionary, embed_dim, bidirectional)
+    sizes = len(dictionary), internal_vocabulary_size(config, dictionary)
+    check_declared(embedding, sizes, "source words")
+    return embedding
 
 
 def refuse_with_shared_embeddings(config: Any) -> None:

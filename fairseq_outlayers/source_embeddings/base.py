@@ -8,9 +8,10 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
+from fairseq_outlayers.tables.table import TableOwner
 
 
-class SourceEmbedding(SelfInitialized, ABC):
+class SourceEmbedding(TableOwner, SelfInitialized, ABC):
     """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
 
     A bidirectional encoder calls it once for each direction if ``directions_differ``; else both

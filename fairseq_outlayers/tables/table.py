@@ -6,12 +6,13 @@ the parameter, which may contain only some of them (``tables/active_rows.py``) o
 gradient.
 """
 
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Collection, Dict, Iterator, Optional
 
 import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.rows import lookup, lookup_row_sparse
 
 ATTRIBUTE = "_tables"
@@ -103,6 +104,28 @@ class TableOwner(nn.Module):
     def rows(self, name: str, ids: Optional[Tensor] = None) -> Tensor:
         """All rows in use of the table ``name``, ``(V, ...)``, or some, ``(*ids.shape, ...)``."""
         return declared_tables(self)[name].rows(ids)
+
+
+def check_declared(owner: TableOwner, num_words: Collection[int], words: str) -> None:
+    """Refuse undeclared parameters with a row for every word.
+
+    Args:
+        owner: the module, without its submodules.
+        num_words: numbers of words.
+        words: what they are.
+    Raises:
+        UserError: with the code to write instead.
+    """
+    for name, parameter in owner.named_parameters(recurse=False):
+        per_word = parameter.dim() > 0 and len(parameter) in num_words
+        if per_word and name not in declared_tables(owner):
+            raise UserError(
+                f"{type(owner).__name__}.{name} has a row for each of the {len(parameter)} {words} "
+                f"but is not declared as a table: create it by self.register_table({name!r}, "
+                f"nn.Parameter(...)) and read it by self.rows({name!r}, ids), so that "
+                "partitions and lazy_adam find it (if it has this size by chance, put it into "
+                "a submodule)"
+            )
 
 
 class RowSparseEmbedding(nn.Embedding):

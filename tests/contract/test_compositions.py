@@ -5,12 +5,19 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.compositions.units import PADDING
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import build_output_layer
-from tests.conftest import make_language_batch, make_model, make_task
+from tests.conftest import (
+    make_language_batch,
+    make_model,
+    make_task,
+    needed_composition_options,
+)
 
 H = 8
 WORDS = ["walks", "talked", "talks", "stalk", "a", "walkedwalked"]
@@ -54,6 +61,20 @@ def test_vectors_of_some_words_are_rows_of_all(model):
         for ids in (torch.tensor([3]), torch.tensor([[9, 4], [5, 4]])):
             torch.testing.assert_close(words(layers, ids), every[ids])
         torch.testing.assert_close(every, words(layers, torch.arange(len(every))))
+
+
+def test_a_longer_word_in_the_dictionary_changes_no_other_vector(task, composition):
+    """Rows of units are padded to the longest word."""
+    model = make(task, composition, **needed_composition_options(composition))
+    words, parts = model.decoder.embed_tokens.words, model.decoder.embed_tokens.parts
+    if words.composition.most_units is not None:
+        pytest.skip("has a place for every unit that a word can have")
+    padded = F.pad(words.ids, (0, 3), value=PADDING)
+    torch.testing.assert_close(words.compose(parts, padded), words.compose(parts, words.ids))
+    for word, units in enumerate(words.ids):
+        alone = units[units.ne(PADDING)].unsqueeze(0)
+        expected = words(parts, torch.tensor([word]))
+        torch.testing.assert_close(words.compose(parts, alone), expected)
 
 
 def test_every_word_has_a_vector_and_different_units_give_different_ones(model):

@@ -1,12 +1,15 @@
 """What every model with every output layer must do."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
@@ -145,3 +148,19 @@ def test_a_saved_model_loads_strictly_and_holds_every_table_once(task, arch, out
     other.load_state_dict(state, strict=True)
     for name, tensor in other.state_dict().items():
         assert torch.equal(tensor, state[name]), name
+
+
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+def test_weights_trained_with_other_words_are_refused(arch):
+    def build(words):
+        dictionary = Dictionary()
+        for word in words.split():
+            dictionary.add_symbol(word, n=1)
+        sides = {"src_dict": dictionary, "tgt_dict": dictionary}
+        sides |= {"source_dictionary": dictionary, "target_dictionary": dictionary}
+        return make_model(arch, SimpleNamespace(**sides))
+
+    state = build("a b c d").state_dict()
+    build("a b c d").load_state_dict(state)
+    with pytest.raises(UserError, match=r"another \w* ?dictionary"):
+        build("a b d c").load_state_dict(state)

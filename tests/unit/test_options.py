@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 import pytest
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import MODEL_REGISTRY, FairseqEncoderDecoderModel
 
 from fairseq_outlayers import options
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import changed_defaults, selection_config
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer
 from fairseq_outlayers.registry import Selection
+from tests.conftest import architectures
 from tests.unit.test_registry import REGISTRY, PartConfig, Plain, selection
 
 
@@ -106,3 +108,14 @@ def test_a_transformer_cannot_have_an_option_of_the_same_name(monkeypatch):
     parser = argparse.ArgumentParser()
     with pytest.raises(UserError, match="--dropout is both"):
         transformer.OutlayersTransformer.add_args(parser)
+
+
+def test_a_model_derived_from_another_is_tested_like_others_and_a_named_size_is_not(monkeypatch):
+    known = architectures(FairseqEncoderDecoderModel)
+    assert "nematus_gru" in known
+    assert "nematus_mix_sum" not in known  # a named size
+    for registered in ("nematus_gru", "nematus_mix_sum"):
+        name, base = f"derived_{registered}", MODEL_REGISTRY[registered]
+        model = type(name, (base,), {"__module__": "fairseq_outlayers.models.derived"})
+        monkeypatch.setitem(MODEL_REGISTRY, name, model)
+        assert name in architectures(FairseqEncoderDecoderModel)

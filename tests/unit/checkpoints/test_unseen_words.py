@@ -16,6 +16,7 @@ from fairseq_outlayers.checkpoints.unseen_words import (
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,
@@ -25,8 +26,21 @@ from tests.conftest import (
     make_task,
 )
 
+
+def has_own_rows(output_layer):
+    """Whether the layer has a table of its own beside the biases."""
+    layer = make_model("luong_lstm", make_task(), output_layer=output_layer).decoder
+    return any(
+        len(parameter) == layer.output_projection.num_classes
+        for name, parameter in layer.output_projection.named_parameters(recurse=False)
+        if parameter.dim() and name != "bias"
+    )
+
+
 STRUCTURED = [
-    name for name, layer in OUTPUT_LAYERS.items() if issubclass(layer, EmbeddingOutputLayer)
+    name
+    for name, layer in OUTPUT_LAYERS.items()
+    if issubclass(layer, EmbeddingOutputLayer) and not has_own_rows(name)
 ]
 each_structured_layer = pytest.mark.parametrize("output_layer", STRUCTURED)
 
@@ -179,6 +193,19 @@ def test_words_of_composed_units_cannot_be_described(task):
 def test_a_layer_with_parameters_for_every_class_is_refused(task):
     trained = make_trained(task, "linear")
     with pytest.raises(UserError, match="LinearOutputLayer has trained parameters for every class"):
+        add_words(trained, ["yak"], torch.randn(1, 8))
+    assert "yak" not in task.target_dictionary
+
+
+def test_a_layer_with_a_table_beside_the_embeddings_is_refused(task):
+    class Gained(TiedOutputLayer):
+        def __init__(self, embedding):
+            super().__init__(embedding, embedding.embedding_dim)
+            self.register_table("gain", nn.Parameter(torch.ones(self.num_classes)))
+
+    trained = make_trained(task, "tied")
+    trained.model.decoder.output_projection = Gained(trained.model.decoder.embed_tokens)
+    with pytest.raises(UserError, match="Gained has trained parameters for every class"):
         add_words(trained, ["yak"], torch.randn(1, 8))
     assert "yak" not in task.target_dictionary
 

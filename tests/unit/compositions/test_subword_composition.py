@@ -6,20 +6,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.compositions import COMPOSITION, COMPOSITIONS
 from fairseq_outlayers.compositions.units import number_units
 
 WORDS = [["un", "believ", "able"], ["able"], ["believ", "er", "s", "un"], ["s", "s"]]
-SIZES = SimpleNamespace(
-    unit_dim=3, highway_dim=4, char_widths=5, char_filters=2, mask_char_padding=False
-)
+DEFAULTS = {name: option.default for name, option in COMPOSITION.options().items()}
+SIZES = {**DEFAULTS, "unit_dim": 3, "highway_dim": 4, "char_widths": 5, "char_filters": 2}
 
 
 def make(name, rows=WORDS, **sizes):
     """A composition with random layers, and the units of some words."""
     torch.manual_seed(0)
     units = number_units(rows)
-    config = SimpleNamespace(**{**vars(SIZES), **sizes})
+    config = SimpleNamespace(**{**SIZES, **sizes})
     composition = COMPOSITIONS[name].build(config, units, hidden_size=6)
     parts = composition.build_parts(composition.all_parts())
     for part in parts.values():
@@ -150,7 +149,7 @@ def test_two_highway_layers_follow(name):
 def test_the_sizes_of_the_paper_are_the_defaults():
     zeros = {"unit_dim": 0, "highway_dim": 0, "char_widths": 6, "char_filters": 25}
     sizes = {}
-    for name in COMPOSITIONS:
+    for name in ("charcnn", "sylconcat", "morphsum"):
         composition, parts, _ = make(name, **zeros)
         sizes[name] = (parts["emb"].weight.size(1), composition.output_size)
     assert sizes == {"charcnn": (15, 525), "sylconcat": (50, 6), "morphsum": (6, 6)}

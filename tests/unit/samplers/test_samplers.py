@@ -75,11 +75,12 @@ def test_a_proposals_expected_counts_are_exact_over_all_possible_draws():
 @each_sampler
 def test_a_draw_is_a_pure_function_of_the_generator(name):
     sampler = make(name, make_dictionary(40), 12)
-    first, again = (sampler.sample(TARGETS, generator(3)) for _ in range(2))
-    other = sampler.sample(TARGETS, generator(4))
-    for a, b in zip(first, again, strict=True):
-        assert torch.equal(a, b)
-    assert first.ids.tolist() != other.ids.tolist()
+    draws = [sampler.sample(TARGETS, generator(seed)) for seed in range(20)]
+    for seed, found in enumerate(draws):
+        fresh = make(name, make_dictionary(40), 12).sample(TARGETS, generator(seed))
+        for a, b in zip(found, fresh, strict=True):
+            assert torch.equal(a, b)
+    assert len({tuple(draw.ids.tolist()) for draw in draws}) > 10
 
 
 @each_sampler
@@ -171,6 +172,20 @@ def test_weights_beyond_double_precision_are_refused(weights):
         FixedSampler(np.array(weights), 3)
 
 
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1.0, -0.5, -1.0], "class 1 the weight -0.5 (2 such): must be a positive number; "),
+        ([1.0, math.nan], "class 1 the weight nan (1 such)"),
+        ([1.0, 2.0, 0.0], "class 2 the probability 0, so it could never be sampled"),
+    ],
+)
+def test_a_weight_that_is_not_positive_is_refused_with_its_class(weights, said):
+    with pytest.raises(UserError, match=re.escape(said)) as raised:
+        FixedSampler(np.array(weights), 3)
+    assert str(raised.value).endswith("change the options of this --sampler")
+
+
 def test_weights_far_apart_are_accepted():
     assert FixedSampler(np.array([1e200, 1.0]), 3).log_expected_counts[0] == math.log(3)
 
@@ -186,7 +201,7 @@ def test_a_point_that_is_rounded_up_to_the_sum_draws_the_last_class():
 
 def test_more_classes_than_float32_can_number_are_drawn_from():
     num_classes = 2**24 + 3  # torch.multinomial ends at 2 ** 24
-    probabilities = np.zeros(num_classes)
+    probabilities = np.full(num_classes, 1e-30)
     probabilities[[5, -1]] = 1.0
     with np.errstate(divide="ignore"):
         sampler = FixedSampler(probabilities, 50)
