@@ -24,7 +24,8 @@ def checkpoint_report(path: Path) -> str:
     weights = _floating(checkpoint["model"])
     optimizer = _floating([checkpoint.get("last_optimizer_state"), *_moments(checkpoint)])
     keys = [key for key in checkpoint["model"] if key.rpartition(".")[2] == VERSION]
-    versions = [Version.from_tensor(checkpoint["model"][key]) for key in keys]
+    # Shared embeddings have one version in two places.
+    versions = {Version.from_tensor(checkpoint["model"][key]) for key in keys}
     in_file = sum(tensor.numel() for tensor in weights.values())
     regenerated = sum(version.elements for version in versions)
     seeds = ", ".join(sorted({str(version.seed) for version in versions}))

@@ -14,9 +14,10 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
+from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.stock_lstm import our_name
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, SubwordOutputLayer
 from fairseq_outlayers.reservoirs.regenerated import VERSION
 from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 from fairseq_outlayers.tables.table import declared_tables
@@ -26,6 +27,7 @@ TIED_TO = "decoder.embed_tokens.weight"
 BIAS = f"{OUTPUT}bias"
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
 FINGERPRINT = "_dictionary_version"
+UNITS = ".units_version"
 SIDES = {"encoder": "source", "decoder": "target"}
 
 
@@ -110,7 +112,9 @@ def _load(
     A class bias that the checkpoint lacks is zero, so that scores stay as they were.
     """
     is_version = name.endswith("_version") and name.startswith((OUTPUT, SOURCE))
-    if name.endswith(FINGERPRINT) or is_version:
+    if name.endswith(UNITS) and given is not None:
+        done.state[name] = given  # the layer refuses units of another training
+    elif name.endswith(FINGERPRINT) or is_version:
         done.state[name] = start
     elif given is not None and rows is not None and given.shape[1:] == start.shape[1:]:
         done.state[name] = start.clone()
@@ -152,9 +156,14 @@ def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
 
 
 def _has_another_layer(state: Dict[str, Any], model: Any) -> bool:
-    """Whether the checkpoint is of this package and has another kind of output layer."""
+    """Whether the checkpoint is of this package and has another output layer or composition."""
+    layer = model.decoder.output_projection
     kind = OUTPUT_LAYERS.get(_model_option(state, "output_layer"))
-    return kind is not None and not isinstance(model.decoder.output_projection, kind)
+    if kind is None or not isinstance(layer, kind):
+        return kind is not None
+    composition = COMPOSITIONS.get(_model_option(state, "composition"))
+    composes = composition is not None and isinstance(layer, SubwordOutputLayer)
+    return composes and not isinstance(layer.words.composition, composition)
 
 
 def _table_names(model: Any) -> List[str]:

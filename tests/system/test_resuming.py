@@ -118,6 +118,23 @@ def test_model_options_that_have_changed_are_reported(arch, data, tmp_path):
     first = succeed(*command, "--joint-activation", "tanh", "--max-update", 2)
     same = succeed(*command, "--joint-activation", "tanh", "--max-update", 4)
     changed = succeed(*command, "--joint-activation", "relu", "--max-update", 6)
-    said = [run.stdout + run.stderr for run in (first, same, changed)]
-    assert [text.count("other model options") for text in said] == [0, 0, 1]
-    assert "other model options: --joint-activation 'relu' (checkpoint: 'tanh')" in said[2]
+    tuning = ["--finetune-from-model", tmp_path / "checkpoint_last.pt", "--max-update", 2]
+    tuning = [*command[:-1], tmp_path / "tuned", *tuning]
+    tuned = succeed(*tuning, "--joint-activation", "tanh")
+    said = [run.stdout + run.stderr for run in (first, same, changed, tuned)]
+    assert [text.count("other model options") for text in said] == [0, 0, 1, 1]
+    options = "with other model options: --joint-activation"
+    assert f"the training continues {options} 'relu' (checkpoint: 'tanh')" in said[2]
+    assert f"starts from the checkpoint {options} 'tanh' (checkpoint: 'relu')" in said[3]
+
+
+def test_fine_tuning_does_not_report_options_of_the_layer_that_it_replaces(data, tmp_path):
+    command = ["train", data, *COMMON, "--embed-dim", 8, "--hidden-size", 8, *PAIR]
+    before = ["--arch", "joint_lstm", "--joint-dim", 8, "--joint-activation", "relu"]
+    succeed(*command, *before, "--max-update", 2, "--save-dir", tmp_path)
+    tuning = ["--finetune-from-model", tmp_path / "checkpoint_last.pt", "--max-update", 2]
+    tuning += ["--save-dir", tmp_path / "tuned", "--arch", "luong_lstm", "--dropout", ".2"]
+    done = succeed(*command, *tuning)
+    said = done.stdout + done.stderr
+    (line,) = (line for line in said.splitlines() if "other model options" in line)
+    assert line.endswith("other model options: --dropout 0.2 (checkpoint: 0.1)"), line

@@ -1,4 +1,4 @@
-"""Report model options that differ from those of the checkpoint that a training resumes from.
+"""Report model options that differ from those of the checkpoint that a training starts from.
 
 fairseq loads the weights and ignores the options. An option that changes shapes fails there. One
 that changes only the function, such as ``--joint-activation`` or ``--leak-rate``, continues with
@@ -6,7 +6,7 @@ weights that were trained for another function, silently.
 """
 
 import logging
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Container, Dict, Set, Tuple
 
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
@@ -26,20 +26,42 @@ def apply() -> None:
 def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
         loaded = stock(cfg, trainer, **passthrough_args)
-        # Fine-tuning begins at 0 updates; other processes than the first have read no checkpoint.
-        if trainer.get_num_updates() > 0 and trainer.is_data_parallel_master:
+        resumes = trainer.get_num_updates() > 0
+        # Other processes than the first have read no checkpoint.
+        if (resumes or cfg.finetune_from_model) and trainer.is_data_parallel_master:
             stored = plain(last_options(), resolve=False) or {}
             # Checkpoints before Hydra have one Namespace for all.
             changed = changed_options(stored.get("model", stored), trainer.cfg.model)
-            if changed:
-                listed = ", ".join(
-                    f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
-                    for name, (old, new) in changed.items()
-                )
-                logger.warning(f"the training continues with other model options: {listed}")
+            exchanged = () if resumes else options_of_exchanged_parts(changed)
+            listed = ", ".join(
+                f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
+                for name, (old, new) in changed.items()
+                if name not in exchanged
+            )
+            if listed:
+                how = "continues" if resumes else "starts from the checkpoint"
+                logger.warning(f"the training {how} with other model options: {listed}")
         return loaded
 
     return load_checkpoint
+
+
+def options_of_exchanged_parts(changed: Container[str]) -> Set[str]:
+    """Options of output layers, compositions and source embeddings that fine-tuning replaces.
+
+    Args:
+        changed: names of changed options.
+    """
+    # Imported here, because patches are applied before other parts are imported.
+    from fairseq_outlayers.compositions import COMPOSITION
+    from fairseq_outlayers.output_layers import OUTPUT_LAYER
+    from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING
+
+    names: Set[str] = set()
+    for axis in (OUTPUT_LAYER, COMPOSITION, SOURCE_EMBEDDING):
+        if axis.option in changed:
+            names |= {axis.option, *axis.options()}
+    return names
 
 
 def changed_options(stored: Any, given: Any) -> Dict[str, Tuple[Any, Any]]:
@@ -50,14 +72,18 @@ def changed_options(stored: Any, given: Any) -> Dict[str, Tuple[Any, Any]]:
         given: those of the command.
     Returns:
         The stored and the given value by name; only options that both have and that the model
-        declares.
+        declares, or, of a model without a dataclass, that are of this package.
     """
+    from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
+
     model = getattr(given, "_name", None) or ARCH_MODEL_NAME_REGISTRY.get(
         getattr(given, "arch", None)
     )
     declared = MODEL_DATACLASS_REGISTRY.get(model)
+    ours = [declared] if declared else [OutputLayerConfig, SourceEmbeddingConfig]
     stored, given = (plain(each, resolve=True, enum_to_str=True) for each in (stored, given))
-    names = [n for n in getattr(declared, "__dataclass_fields__", ()) if not n.startswith("_")]
+    fields = (name for config in ours for name in config.__dataclass_fields__)
+    names = [name for name in fields if not name.startswith("_")]
     return {
         name: (stored[name], given[name])
         for name in names

@@ -111,7 +111,18 @@ REMEDIES: Dict[str, str] = {
         "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
     ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
-        "PyTorch finds no GPU, and --fp16 needs one: leave it out"
+        "PyTorch finds no GPU, and --fp16 and --memory-efficient-fp16 need one: leave them out"
+    ),
+    r"^Unsupported optimizer: (\w+)": (
+        "--memory-efficient-fp16 does not support this --optimizer ({1}): use --fp16, or leave it "
+        "out"
+    ),
+    r"leading zeros in decimal integer literals": (
+        "a number with a decimal comma or leading zeros: write 0.001, as in --lr 0.001"
+    ),
+    r"cannot access local variable 'valid_losses'": (
+        "an epoch has no complete update, so nothing was trained: leave out "
+        "--skip-remainder-batch, lower --update-freq, or give more data"
     ),
 }
 

@@ -14,9 +14,10 @@ from fairseq.data.encoders import BPE_REGISTRY, TOKENIZER_REGISTRY
 from fairseq_outlayers.errors import UserError
 
 
-def _python(text: str) -> None:
-    # Only parsed here; fairseq evaluates it (docs/security.md).
-    ast.parse(text, mode="eval")
+def _dictionary(text: str) -> None:
+    # eval_lm.py and validate.py would also evaluate other Python.
+    if not isinstance(ast.literal_eval(text), dict):
+        raise ValueError("not a dictionary")
 
 
 def _tokenizer(name: str) -> None:
@@ -27,8 +28,8 @@ def _tokenizer(name: str) -> None:
 READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
     "eval_bleu_args": ("JSON, such as '{\"beam\": 4}'", json.loads),
     "eval_bleu_detok_args": ('JSON, such as \'{"target_lang": "de"}\'', json.loads),
-    "optimizer_overrides": ("a dictionary of literals, such as \"{'lr': 0.1}\"", ast.literal_eval),
-    "model_overrides": ("a dictionary, such as \"{'data': 'other'}\"", _python),
+    "optimizer_overrides": ("a dictionary of literals, such as \"{'lr': 0.1}\"", _dictionary),
+    "model_overrides": ("a dictionary of literals, such as \"{'data': 'other'}\"", _dictionary),
     "eval_bleu_detok": ("the name of a tokenizer", _tokenizer),
 }
 # Segmentations, and the option that must name their file.

@@ -275,6 +275,35 @@ def test_layers_that_are_frozen_on_one_side_only_are_refused(tmp_path, before, a
         finetune(model, state, task)
 
 
+def composing_task(folder, rows):
+    """Words w0, w1, ... of morphs and characters; ``rows`` are lines of the table of morphs."""
+    folder.mkdir()
+    own_task().target_dictionary.save(str(folder / "dict.tgt.txt"))
+    (folder / "morphs.tgt.txt").write_text("".join(f"w{n}\t{row}\n" for n, row in enumerate(rows)))
+    dictionary = Dictionary.load(str(folder / "dict.tgt.txt"))
+    make_dictionary(13).save(str(folder / "dict.src.txt"))
+    return as_task(make_dictionary(13), dictionary)
+
+
+def test_units_of_another_training_are_refused(tmp_path):
+    options = {"output_layer": "subword", "composition": "morphsum", "tie": "none"}
+    rows = ["a b", "b", "c a", *["b c"] * 14]
+    task = composing_task(tmp_path / "old", rows)
+    state = checkpoint(make_model("luong_lstm", task, **options), tmp_path / "old", "luong_lstm")
+    state["cfg"]["model"] |= options
+    same = composing_task(tmp_path / "same", rows)
+    done = finetune(make_model("luong_lstm", same, **options), state, same)
+    assert "decoder.output_projection.parts.emb.weight" in done.loaded
+    cut_otherwise = composing_task(tmp_path / "new", ["b a c", *rows[1:]])
+    with pytest.raises(UserError, match="trained with other morphs: copy the morphs"):
+        finetune(make_model("luong_lstm", cut_otherwise, **options), state, cut_otherwise)
+    # Highway layers of another composition mean something else.
+    options["composition"] = "charcnn"
+    options |= {"char_filters": 1, "char_widths": 5, "unit_dim": 4}
+    done = finetune(make_model("luong_lstm", same, **options), state, same)
+    assert not [name for name in done.loaded if ".output_projection.parts." in name]
+
+
 def test_units_of_words_are_not_mapped_to_other_words(tmp_path):
     old, new = make_task(13, 9), own_task()
     old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))

@@ -9,7 +9,7 @@ import torch
 
 from fairseq_outlayers.analysis.stored_weights import checkpoint_report
 from fairseq_outlayers.errors import UserError
-from tests.conftest import make_dictionary, make_model, make_task
+from tests.conftest import make_dictionary, make_model, make_task, small_sizes
 
 WIDE = {"embed_dim": 128, "hidden_size": 128, "attention_heads": 4}
 
@@ -51,6 +51,20 @@ def test_moments_of_partitioned_tables_are_optimizer_state(tmp_path):
     state = {"model": {"w": torch.ones(2)}, "last_optimizer_state": {"m": torch.ones(4)}}
     torch.save({**state, "extra_state": task}, path)
     assert figures(checkpoint_report(path), "optimizer state")[0] == 4 + 2 * 15
+
+
+def test_a_frozen_table_of_both_sides_is_counted_once(tmp_path):
+    task = make_task()
+    task.source_dictionary = task.target_dictionary
+    options = {"release": "softmax", "share_all_embeddings": True}
+    model = make_model("esnmt", task, **options)
+    apart = make_model("esnmt", make_task(17, 17), release="softmax")
+    counts = []
+    for each in (model, apart):
+        torch.save({"model": each.state_dict()}, tmp_path / "checkpoint.pt")
+        report = checkpoint_report(tmp_path / "checkpoint.pt")
+        counts.append(figures(report, "regenerated from seed 1, not in the file")[0])
+    assert counts[1] - counts[0] == len(task.target_dictionary) * small_sizes("esnmt")["embed_dim"]
 
 
 def test_nearly_half_of_the_papers_model_is_regenerated(tmp_path, monkeypatch):

@@ -275,6 +275,11 @@ def test_a_text_of_which_the_dictionary_has_no_word_is_refused(tmp_path, text, m
             r"--optimizer-overrides open\('x'\): must be a dict",
         ),
         ({"model_overrides": "{"}, "--model-overrides {: must be a dictionary"),
+        (
+            {"model_overrides": "{data:1}"},
+            "--model-overrides {data:1}: must be a dictionary of lit",
+        ),
+        ({"model_overrides": "3"}, "--model-overrides 3: must be a dictionary .*not a dictionary"),
         ({"eval_bleu_detok": "no_such"}, "--eval-bleu-detok no_such: .*known are .*moses"),
         ({"bpe": "subword_nmt", "bpe_codes": "???"}, "--bpe subword_nmt needs --bpe-codes"),
     ],
@@ -284,8 +289,10 @@ def test_a_text_in_a_language_of_its_own_is_parsed_at_once(options, message):
         check_stock_texts(argparse.Namespace(**options))
 
 
-def test_good_texts_pass_and_are_not_run(tmp_path):
-    code = f"__import__('os').mkdir({str(tmp_path / 'ran')!r})"
-    good = {"eval_bleu_args": '{"beam": 4}', "optimizer_overrides": "{'lr': 0.1}"}
-    check_stock_texts(argparse.Namespace(**good, model_overrides=code, bpe=None))
+def test_good_texts_pass_and_code_is_neither_accepted_nor_run(tmp_path):
+    good = {"eval_bleu_args": '{"beam": 4}', "optimizer_overrides": "{'lr': 0.1}", "bpe": None}
+    check_stock_texts(argparse.Namespace(**good, model_overrides="{'data': 'x', 'beam': None}"))
+    code = f"{{'data': __import__('os').mkdir({str(tmp_path / 'ran')!r})}}"
+    with pytest.raises(UserError, match="must be a dictionary of literals"):
+        check_stock_texts(argparse.Namespace(**good, model_overrides=code))
     assert not (tmp_path / "ran").exists()

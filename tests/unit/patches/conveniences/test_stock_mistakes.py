@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
@@ -129,6 +131,29 @@ def test_a_minimum_length_beyond_the_positions_of_the_model():
         "--min-len is larger than the longest translation, which the model's "
         "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
     )
+
+
+def test_a_learning_rate_with_a_decimal_comma():
+    given = ["data-bin", "--arch", "luong_lstm", "--lr", "0,001"]
+    line = line_of(parsed, options.get_training_parser(), *given)
+    assert line.endswith("write 0.001, as in --lr 0.001")
+
+
+def test_an_epoch_without_an_update():
+    def main(updates):  # as fairseq's, whose local variable has this name
+        for _ in range(updates):
+            valid_losses = []
+        return valid_losses
+
+    assert "valid_losses" in train.main.__code__.co_varnames
+    assert "leave out --skip-remainder-batch, lower --update-freq" in line_of(main, 0)
+
+
+def test_half_precision_weights_with_an_optimizer_that_cannot_have_them():
+    optimizer = SimpleNamespace(supports_memory_efficient_fp16=False)
+    wrapped = SimpleNamespace(**vars(optimizer), optimizer=torch.optim.SGD([torch.zeros(1)], 1.0))
+    line = line_of(MemoryEfficientFP16Optimizer, None, [], wrapped)
+    assert line.startswith("--memory-efficient-fp16 does not support this --optimizer (SimpleNames")
 
 
 def test_every_other_error_keeps_its_traceback():
