@@ -164,6 +164,11 @@ def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
     return {"proposal_file": str(path)}
 
 
+def needed_criterion_options(criterion: str) -> dict:
+    """Options without which a criterion cannot be built."""
+    return {"num_sampled": 8} if criterion == "sampled_softmax" else {}
+
+
 def needed_composition_options(composition: str) -> dict:
     """Options with which padding changes no vector: the authors' convolution reads it."""
     return {"mask_char_padding": True} if composition == "charcnn" else {}

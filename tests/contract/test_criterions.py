@@ -1,0 +1,77 @@
+"""What every criterion must do: the exact loss in validation, and figures that add up."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
+
+from tests.conftest import make_batch, make_model, make_task, needed_criterion_options
+
+OURS = [
+    name
+    for name, criterion in CRITERION_REGISTRY.items()
+    if criterion.__module__.startswith("fairseq_outlayers.")
+]
+LENGTHS = [(4, 5), (1, 3), (6, 2)]
+pytestmark = pytest.mark.parametrize("name", OURS)
+
+
+@pytest.fixture
+def task():
+    task = make_task()
+    task.cfg = SimpleNamespace(partition_size=1, partition_mode="paper")
+    task.log_shares_in_use = lambda: torch.zeros(len(task.target_dictionary))
+    return task
+
+
+@pytest.fixture
+def make(name, task):
+    """Makes the criterion as fairseq does, with its default options but for those given."""
+
+    def build(**options):
+        # Options of other parts of fairseq.
+        given = {"sentence_avg": False, "seed": 1, **needed_criterion_options(name), **options}
+        config = CRITERION_DATACLASS_REGISTRY[name]()
+        for option, value in given.items():
+            if hasattr(config, option):
+                setattr(config, option, value)
+        return CRITERION_REGISTRY[name].build_criterion(config, task)
+
+    return build
+
+
+def exact(model, task, batch, smoothing=0.0):
+    logits, _ = model(**batch["net_input"])
+    real = batch["target"].ne(task.target_dictionary.pad())
+    log_probabilities = logits[real].log_softmax(-1)
+    nll = -log_probabilities.gather(1, batch["target"][real].unsqueeze(1)).sum()
+    others = -log_probabilities.sum()
+    share = smoothing / (logits.size(-1) - 1)
+    return nll * (1 - smoothing - share) + share * others, nll, int(real.sum())
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_validation_is_the_exact_loss_over_all_classes(make, task, smoothing):
+    model, batch = make_model("luong_lstm", task).eval(), make_batch(task, LENGTHS)
+    loss, size, log = make(label_smoothing=smoothing).eval()(model, batch)
+    expected, nll, tokens = exact(model, task, batch, smoothing)
+    torch.testing.assert_close(loss, expected, rtol=1e-10, atol=0)
+    torch.testing.assert_close(log["nll_loss"], nll.detach(), rtol=1e-10, atol=0)
+    assert size == log["sample_size"] == log["ntokens"] == tokens
+    assert log["nsentences"] == len(LENGTHS)
+
+
+def test_every_parameter_is_trained_by_a_finite_loss(make, task):
+    model = make_model("luong_lstm", task).train()
+    loss, _, _ = make().train()(model, make_batch(task, LENGTHS))
+    loss.backward()
+    assert loss.isfinite()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        assert parameter.grad.isfinite().all(), parameter_name
+
+
+def test_with_sentence_avg_the_sample_size_is_the_number_of_sentences(make, task):
+    model, batch = make_model("luong_lstm", task).eval(), make_batch(task, LENGTHS)
+    assert make(sentence_avg=True).eval()(model, batch)[1] == len(LENGTHS)
