@@ -3,10 +3,11 @@
 A command imports PyTorch and fairseq only when it runs, so printing the path or a help is fast.
 """
 
+import argparse
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
@@ -102,6 +103,24 @@ class Commands(Mapping[str, "Command"]):
 COMMANDS: Mapping[str, "Command"] = Commands()
 
 
+class _Version(argparse.Action):
+    """Prints versions without importing the packages."""
+
+    def __call__(self, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        from fairseq_outlayers import __version__
+
+        print(f"fairseq_outlayers {__version__}")
+        for name in ("fairseq-fixed", "torch"):
+            try:
+                print(name, version(name))
+            except PackageNotFoundError:
+                print(f"{name} is not installed")
+        print("Python", sys.version.split()[0])
+        sys.exit(0)
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command; without one, print the path for ``--user-dir``."""
     escape_unprintable_words()
@@ -111,6 +130,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         description="Without a command: print the path to pass to fairseq as --user-dir.",
         epilog="example: fairseq-train data-bin --user-dir $(python -m fairseq_outlayers) "
         "--arch luong_lstm --output-layer tied --criterion full_softmax ...",
+    )
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="of this package, fairseq, PyTorch and Python"
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (_, summary) in LISTED.items():

@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from tqdm import tqdm
-
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
 
 Item = TypeVar("Item")
-tqdm.monitor_interval = 0  # no monitor thread: a process with threads should not fork
 QUIET_SECONDS = 20.0  # if not a terminal, show progress only after, and every, so many seconds
 
 
@@ -37,6 +34,11 @@ def run(main: Callable[[], None]) -> None:
         return
     except UserError as error:
         message = str(error)
+    except ModuleNotFoundError as error:
+        message = (
+            f"the Python package {error.name} is missing: install it, or activate the environment "
+            "of `make setup`"
+        )
     except OSError as error:
         message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except KeyboardInterrupt:
@@ -114,6 +116,9 @@ def progress(
     file: TextIO | None = None,
 ) -> Iterable[Item]:
     """Show progress on stderr (or ``file``); if that is no terminal, only for long operations."""
+    from tqdm import tqdm  # if it is missing, run() says so
+
+    tqdm.monitor_interval = 0  # no monitor thread: a process with threads should not fork
     file = file or sys.stderr
     delay, interval = (0.3, 0.1) if file.isatty() else (QUIET_SECONDS, QUIET_SECONDS)
     return tqdm(

@@ -59,14 +59,14 @@ class TextProcessor:
             if made.marker is not None:
                 logger.warning(
                     "the dictionary has units of %s, but the checkpoint stores no codes: text must "
-                    "be segmented already (or load(..., bpe=%r, bpe_codes=FILE))",
+                    "be segmented already (in Python, load(..., bpe=%r, bpe_codes=FILE) does it)",
                     made.marker,
                     made.marker,
                 )
         if made.tokenizer is None:
             logger.warning(
                 "the checkpoint stores no tokenizer: text must be tokenized and cased like the "
-                "training text (or load(..., tokenizer=NAME); 'space' if it is)"
+                "training text (in Python, load(..., tokenizer=NAME) does it; 'space': it is)"
             )
         return made
 

@@ -55,7 +55,7 @@ done
 demo_step "comparing"
 "$PYTHON" -m recipes.demo.show "$LEDGER" --source "$TEXT/test.$SOURCE"
 
-demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU differs slightly)"
+demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU differs by some points)"
 "$PYTHON" data_prep/build_lexicon.py --source "$TEXT/train.$SOURCE" --target "$TEXT/train.$TARGET" \
   --output "$WORK/lexicon"
 "$PYTHON" data_prep/build_candidates.py --lexicon "$WORK/lexicon" --output "$WORK/candidates.npz" \

@@ -18,7 +18,7 @@ from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import Metric
 from recipes.lab.settings import UserError
 
-FORM = None
+FORM = "tokenised"  # sacreBLEU's tokenizer would split <unk> into three tokens
 NOTE = (
     "The data is far below the paper's: a claim that fails here says something of scale and refutes"
     " nothing."

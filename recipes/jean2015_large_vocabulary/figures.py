@@ -196,7 +196,7 @@ def by_count(
     sign = "%" if unit.endswith("%") else " BLEU"
     best = sorted(rare, key=lambda row: row.value, reverse=True)[:2]
     values = " and ".join(f"{row.value:.0f}{sign} ({row.series})" for row in best)
-    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times, the best two: {values}"
+    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times, the best two of these: {values}"
     return Chart(
         title, [Rows(unit, rows, form="")], chart_parts.note(view, shown, "seen: in training")
     )

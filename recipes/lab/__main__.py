@@ -172,12 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     parser.add_argument("recipe", help="a folder in recipes/")
-    parser.add_argument("names", nargs="*", help="arguments, such as arms")
+    parser.add_argument("names", nargs="*", help="arguments, such as arms (run: default all)")
     parser.add_argument(
         "--these", action="store_true", help="use these names, even if there are none"
     )
-    parser.add_argument("--names", dest="names_too", action="store_true")
-    parser.add_argument("--all-seeds", action="store_true")
+    parser.add_argument(
+        "--names", dest="names_too", action="store_true", help="files: print ARM=PATH"
+    )
+    parser.add_argument("--all-seeds", action="store_true", help="files: of every seed")
     options = parser.parse_intermixed_args(arguments)
     if options.command == "run" and not options.names and not options.these:
         options.names = None
@@ -194,6 +196,12 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
         return does(load(name)) or 0
     except (UserError, CommandFailed, Incomplete) as error:
         print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except FileNotFoundError as error:
+        if not str(error.filename).startswith("work/"):
+            raise
+        step = f"recipes/{name}/00_prepare.sh"
+        print(f"{name}: {error.filename}: no such file: run {step} first", file=sys.stderr)
         return 1
 
 

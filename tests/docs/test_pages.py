@@ -84,7 +84,9 @@ def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_p
     assert len(commands) == 5
     folder = readers.copy("research", tmp_path / "reader")
     readers.shell.run(f"{common}{commands[number]}", folder)
-    assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
+    own = [re.search(r"--save-dir (\S+)", command)[1] for command in commands]
+    assert len(set(own)) == len(commands)  # a folder holds one model
+    assert (folder / own[number] / "checkpoint_best.pt").exists()
 
 
 SMALL = " ".join(

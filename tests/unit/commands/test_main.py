@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import fairseq_outlayers
 from fairseq_outlayers.__main__ import COMMANDS, LISTED, main
@@ -117,3 +118,14 @@ def test_words_that_the_terminal_cannot_show_are_escaped(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     printed = subprocess.check_output([sys.executable, "-c", code, path], env=environment)
     assert printed.splitlines()[1] == b"t\\xe4 1"
+
+
+def test_the_version_names_what_results_depend_on(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    ours, fairseq, torch_, python = capsys.readouterr().out.splitlines()
+    assert ours == f"fairseq_outlayers {fairseq_outlayers.__version__}"
+    assert fairseq.startswith("fairseq-fixed 0.12")
+    assert torch_ == f"torch {torch.__version__}"
+    assert python.startswith("Python 3.")
