@@ -162,8 +162,9 @@ def _has_another_layer(state: Dict[str, Any], model: Any) -> bool:
     if kind is None or not isinstance(layer, kind):
         return kind is not None
     composition = COMPOSITIONS.get(_model_option(state, "composition"))
-    composes = composition is not None and isinstance(layer, SubwordOutputLayer)
-    return composes and not isinstance(layer.words.composition, composition)
+    if composition is None or not isinstance(layer, SubwordOutputLayer):
+        return False
+    return not isinstance(layer.words.composition, composition)
 
 
 def _table_names(model: Any) -> List[str]:
