@@ -82,7 +82,7 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
     stops = [11, 18, 26] if "two batches" in mode else [22, 37, 52]  # within epochs 2, 3 and 4
     for stop in stops:
         run_until(folder, tmp_path / "broken", mode, stop)
-    unbroken = run_until(folder, tmp_path / "unbroken", mode, stops[-1])
+    unbroken, _ = run_until(folder, tmp_path / "unbroken", mode, stops[-1])
     broken = torch.load(tmp_path / "broken" / "checkpoint_last.pt")
     assert unbroken["extra_state"]["train_iterator"] == broken["extra_state"]["train_iterator"]
     assert unbroken["extra_state"]["train_iterator"]["epoch"] == 4
@@ -94,18 +94,26 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
 @pytest.mark.parametrize("mode", ["sampled classes by rows", "language model of sentences"])
 def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, tmp_path):
     folder = text if "language" in mode else data
-    first = run_until(folder, tmp_path, mode, 20)
-    again = run_until(folder, tmp_path, mode, 20)
+    first, at_first = run_until(folder, tmp_path, mode, 20)
+    again, says = run_until(folder, tmp_path, mode, 20)
+    assert (at_first, says) == (False, True)
     assert [state["num_updates"] for state in again["optimizer_history"]] == [20]
     for name, tensor in first["model"].items():
         assert torch.equal(tensor, again["model"][name]), name
-    more = run_until(folder, tmp_path, mode, 22)
+    epochs = again["extra_state"]["train_iterator"]["epoch"]
+    limits = ["--max-epoch", epochs - 1]
+    assert run_until(folder, tmp_path, mode, 22, *limits)[1]  # of epochs
+    more, says = run_until(folder, tmp_path, mode, 22)
+    assert not says
     assert more["optimizer_history"][-1]["num_updates"] == 22
 
 
-def run_until(data, folder, mode, updates):
-    succeed("train", data, *COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder)
-    return torch.load(folder / "checkpoint_last.pt")
+def run_until(data, folder, mode, updates, *more):
+    """The checkpoint of a training, and whether it said that there is nothing to train."""
+    options = [*COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder, *more]
+    done = succeed("train", data, *options)
+    says = "nothing to train: " in done.stdout + done.stderr
+    return torch.load(folder / "checkpoint_last.pt"), says
 
 
 SIZES = ["--embed-dim", 8, "--hidden-size", 8, "--joint-dim", 8, *PAIR]

@@ -4,7 +4,8 @@ fairseq looks at ``--max-update`` after an update (``train.train`` in fairseq_cl
 before the first. So a command that is run again when it has finished trains one more update each
 time, and its model differs from that of one uninterrupted run.
 
-The patch sets a number of epochs at which the training loop is not entered.
+The patch sets a number of epochs at which the training loop is not entered. A checkpoint that has
+all updates or epochs is reported, because ``--save-dir`` may name another training by mistake.
 """
 
 import logging
@@ -26,11 +27,16 @@ def _ending(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
         extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
         limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
-        if extra_state is not None and 0 < limits.max_update <= updates:
-            logger.info(
-                f"nothing to train: the checkpoint has {updates} updates (--max-update "
-                f"{limits.max_update})"
+        if extra_state is None:
+            return extra_state, epoch_itr
+        epochs = epoch_itr.next_epoch_idx - 1
+        has_all_updates = 0 < limits.max_update <= updates
+        if has_all_updates or 0 < limits.max_epoch <= epochs:
+            logger.warning(
+                f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
+                f"({epochs} epochs): raise --max-update or --max-epoch, or name another --save-dir"
             )
+        if has_all_updates:
             limits.max_epoch = -1  # 0 would mean no limit
         return extra_state, epoch_itr
 
