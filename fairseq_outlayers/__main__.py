@@ -109,9 +109,7 @@ class _Version(argparse.Action):
     def __call__(self, *_: Any) -> None:
         from importlib.metadata import PackageNotFoundError, version
 
-        from fairseq_outlayers import __version__
-
-        print(f"fairseq_outlayers {__version__}")
+        print(f"fairseq_outlayers {importlib.import_module('fairseq_outlayers').__version__}")
         for name in ("fairseq-fixed", "torch"):
             try:
                 print(name, version(name))

@@ -10,6 +10,7 @@ class Iterator:
     """The little that load_checkpoint sees of an EpochBatchIterator."""
 
     epoch, iterations_in_epoch = 1, 0
+    next_epoch_idx = 1
 
     def load_state_dict(self, state):
         self.epoch, self.iterations_in_epoch = state["epoch"], state["iterations_in_epoch"]
@@ -19,7 +20,7 @@ class Trainer:
     """Holds a checkpoint and writes down the learning-rate steps."""
 
     checkpoint_suffix, task = "", None
-    cfg = SimpleNamespace(optimization=SimpleNamespace(max_update=0))
+    cfg = SimpleNamespace(optimization=SimpleNamespace(max_update=0, max_epoch=0))
 
     def get_num_updates(self):
         return 0
