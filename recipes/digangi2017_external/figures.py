@@ -24,11 +24,12 @@ def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
 
 def bleu_by_size(arms: "Arms") -> Chart:
     """A curve per setting."""
-    series, last = [], {}
+    series, last, shown = [], {}, []
     for label, names in curves(arms):
-        found = [(size, chart_parts.bleu_of(arms.at(size), name))
-                 for size, name in zip(arms.sizes, names, strict=True)]  # fmt: skip
+        views = [(arms.at(size), name) for size, name in zip(arms.sizes, names, strict=True)]
+        found = zip(arms.sizes, (chart_parts.bleu_of(*view) for view in views), strict=True)
         known = [(size, one) for size, one in found if one]
+        shown += [(runs, name) for runs, name in views if name in runs]
         if known:
             values = chart_parts.columns([one for _, one in known])
             words = in_words(label)
@@ -40,7 +41,7 @@ def bleu_by_size(arms: "Arms") -> Chart:
         best = max(last, key=last.__getitem__)
         value, size = last[best]
         title = f"At {size} pairs, best is {best} with {value:.1f} BLEU"
-    below = chart_parts.note(arms.runs, arms.runs.arms)
+    below = chart_parts.note_of(shown)
     return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
 
 
@@ -58,7 +59,7 @@ def in_words(label: str) -> str:
 
 def gains(arms: "Arms") -> Chart:
     """Differences in BLEU from the baseline, by size and setting."""
-    rows, verdicts = [], []
+    rows, verdicts, shown = [], [], []
     for size in arms.sizes:
         runs, base = arms.at(size), arms.name("baseline", size)
         for setting in SETTINGS[1:]:
@@ -69,10 +70,10 @@ def gains(arms: "Arms") -> Chart:
                 pairs = f"{int(size):,}" if size.isdigit() else size
                 rows.append(Row.of(f"{pairs} pairs", found, in_words(setting)))
                 verdicts.append(judge(found, margin=0))
+                shown += [(runs, name), (runs, base)]
     if not rows:
         return Chart("", [])
     title = (f"External vectors against the model's own: better in {verdicts.count(HOLDS)} of"
              f" {len(rows)} cases, worse in {verdicts.count(FAILS)}, others undecided")  # fmt: skip
     x = "difference in BLEU from the model's own vectors"
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")],
-                 chart_parts.note(arms.runs, arms.runs.arms))  # fmt: skip
+    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], chart_parts.note_of(shown))

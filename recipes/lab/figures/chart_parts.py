@@ -30,7 +30,11 @@ def columns(found: Sequence[Estimate]) -> list[list[float]]:
 
 def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
     """``1 seed``, ``1 to 3 seeds``."""
-    numbers = sorted({len(runs.seeds([arm])) for arm in arms if arm in runs})
+    return _seeds([(runs, arm) for arm in arms if arm in runs])
+
+
+def _seeds(shown: Sequence[tuple[Runs, str]]) -> str:
+    numbers = sorted({len(runs.seeds([arm])) for runs, arm in shown})
     if len(numbers) > 1:
         return f"{numbers[0]} to {numbers[-1]} seeds"
     return seeds_in_words(numbers[0] if numbers else 0)
@@ -38,11 +42,15 @@ def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
 
 def note(runs: Runs, arms: Sequence[str], more: str = "") -> str:
     """Caption: meaning of the bars, number of seeds, and the schedule."""
-    here = [arm for arm in arms if arm in runs]
-    found = {schedules.in_words(runs.entry(arm)) for arm in here}
+    return note_of([(runs, arm) for arm in arms if arm in runs], more)
+
+
+def note_of(shown: Sequence[tuple[Runs, str]], more: str = "") -> str:
+    """The same for arms of several views, each with its view."""
+    found = {schedules.in_words(runs.entry(arm)) for runs, arm in shown}
     words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
-    parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds",
-             seeds_of(runs, here), words, more]  # fmt: skip
+    parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds"]
+    parts += [_seeds(shown), words, more]
     return "; ".join(part for part in parts if part) + "."
 
 
