@@ -192,13 +192,15 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     from recipes.lab.scores.scoring import Incomplete
 
     os.chdir(ROOT)
+    recipe = None
     try:
-        return does(load(name)) or 0
+        recipe = load(name)
+        return does(recipe) or 0
     except (UserError, CommandFailed, Incomplete) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except FileNotFoundError as error:
-        if not str(error.filename).startswith("work/"):
+        if recipe is None or not str(error.filename).startswith(f"{recipe.work}/"):
             raise
         step = f"recipes/{name}/00_prepare.sh"
         print(f"{name}: {error.filename}: no such file: run {step} first", file=sys.stderr)

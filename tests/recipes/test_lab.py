@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,19 @@ def test_no_names_mean_all_arms_and_no_arms_none(recipe, monkeypatch):
     recipe.clear()
     assert lab.main(["run", "baseline_multi30k", "--these"]) == 0
     assert recipe == []
+
+
+def test_data_that_is_not_prepared_is_said_with_the_step_that_makes_it(
+    recipe, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(run_arm, "execute", lambda run, force: Path(missing).read_text())
+    missing = f"{tmp_path}/work/tokenized/test.en"
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 1
+    step = "run recipes/baseline_multi30k/00_prepare.sh first"
+    assert capsys.readouterr().err == f"baseline_multi30k: {missing}: no such file: {step}\n"
+    missing = f"{tmp_path}/elsewhere"
+    with pytest.raises(FileNotFoundError):
+        lab.main(["run", "baseline_multi30k", "stock_lstm"])
 
 
 def test_no_arm_starts_after_the_time_budget(recipe, monkeypatch, capsys):
