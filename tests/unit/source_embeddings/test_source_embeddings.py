@@ -277,7 +277,11 @@ def test_by_default_counted_words_have_embeddings_of_their_own():
             {"external_map": "per_direction", "bidirectional": False},
             "a bidirectional encoder",
         ),
-        ("gate", {}, "--source-embedding gate: unknown; choose from internal, .*mix_gate"),
+        (
+            "gate",
+            {},
+            f"--source-embedding gate: unknown; choose from {', '.join(sorted(SOURCE_EMBEDDINGS))}",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_refused_with_its_values(make, name, options, said):
