@@ -8,7 +8,8 @@ EXTRAS ?= dev,embed,export,report,subword
 VENV   ?= .venv
 # Not ?=: a DATA in the environment is somebody's data, not this choice.
 DATA   := toy
-JOBS   ?= 2
+# One worker more than cores, at most 8: tests also wait, for processes and signals.
+JOBS   ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 7 ? n + 1 : 8)))
 PYTEST_ARGS ?=
 GPU_PYTHON ?= $(VENV)/bin/python
 
@@ -16,8 +17,8 @@ GPU_PYTHON ?= $(VENV)/bin/python
 CHOICE := $(shell printf '%s' '$(TORCH) $(EXTRAS)' | cksum | cut -d' ' -f1)
 STAMP  := $(VENV)/installed-$(CHOICE)
 BIN    := $(VENV)/bin
-# Two workers on two cores (tests/conftest.py: one thread each). Stealing keeps a long file from
-# being left to one of them at the end; what lies together mostly stays together.
+# Each worker has one thread (tests/conftest.py). Stealing keeps a long file from being left to one
+# of them at the end; what lies together mostly stays together.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 CHECKS := $(addprefix tests/unit/patches/required/test_,hostile_options.py literal_options.py \

@@ -140,9 +140,11 @@ class TextVectors(ListedVectors):
         spaced = all(_numbers(part) is None for part in parts[1:])
         if vector is not None and len(vector) == self.dimensions and spaced:
             return b" ".join(parts), vector
+        found = len(line.split()) - 1
         raise UserError(
-            f"{place}: {len(line.split()) - 1} fields after {_decoded(word)[:40]!r}, expected "
-            f"{self.dimensions} numbers; the line is damaged, or --format is wrong"
+            f"{place}: expected a word and {self.dimensions} number(s), found {found} field(s) "
+            f"after {_decoded(word)[:40]!r}{', not all numbers' * (found == self.dimensions)}: the "
+            "line is damaged, the file has no word vectors, or --format is wrong"
         )
 
 

@@ -124,7 +124,8 @@ def num_to_sample(config: Any, num_classes: int) -> int:
     if config.num_sampled > num_classes:
         raise UserError(
             f"--num-sampled {config.num_sampled}: the target dictionary has only {num_classes} "
-            "classes; use --criterion full_softmax to score all of them"
+            "classes; use a smaller number, --sample-share 0.1, or --criterion full_softmax to "
+            "score all of them"
         )
     # Rounded first: .29 * 100 is 28.999999999999996 in floating point.
     share = int(round(config.sample_share * num_classes, 6))

@@ -66,7 +66,8 @@ class TextProcessor:
         if made.tokenizer is None:
             logger.warning(
                 "the checkpoint stores no tokenizer: text must be tokenized and cased like the "
-                "training text (in Python, load(..., tokenizer=NAME) does it; 'space': it is)"
+                "training text (Python: load(..., tokenizer=NAME), or tokenizer='space' if the "
+                "text is tokenized already)"
             )
         return made
 

@@ -108,7 +108,7 @@ class _Comparison:
                 f"the checkpoint was trained with another {self.side} dictionary "
                 f"(dict.{self.language or '*'}.txt): {_sizes(found, int(expected))}. Pass the data "
                 "folder of the training, or binarize the data with its dictionary "
-                f"(fairseq-preprocess {option})."
+                f"(fairseq-preprocess {option}); for a new training choose another --save-dir."
                 + (self.language and " Or are --source-lang and --target-lang exchanged?")
             )
 

@@ -190,10 +190,16 @@ def test_a_word_without_a_vector_is_diagnosed(word, expected):
 BAD = {
     "wrong dimension": (
         "3 3\na 1 2 3\nb 1 2\nc 1 2 3\n",
-        "v.vec:3: 2 fields after 'b', expected 3",
+        "v.vec:3: expected a word and 3 number(s), found 2 field(s) after 'b'",
     ),
-    "one number too many": ("2 3\na 1 2 3\nb 1 2 3 4\n", "v.vec:3: 4 fields after 'b'"),
-    "no number": ("1 3\na 1 x 3\n", "v.vec:2: 3 fields after 'a'"),
+    "one number too many": (
+        "2 3\na 1 2 3\nb 1 2 3 4\n",
+        "v.vec:3: expected a word and 3 number(s), found 4 field(s) after 'b'",
+    ),
+    "no number": (
+        "1 3\na 1 x 3\n",
+        "v.vec:2: expected a word and 3 number(s), found 3 field(s) after 'a', not all numbers",
+    ),
     "NaN": ("2 3\na 1 2 3\nb 1 nan 3\n", "v.vec:3: the vector of 'b' contains NaN"),
     "cut short": ("3 3\na 1 2 3\nb 1 2 3\n", "v.vec: 2 words, but its first line says 3"),
     "GloVe": ("a 1 2 3\nb 1 2 3\n", "v.vec:1: 4 fields, but a .vec file starts"),

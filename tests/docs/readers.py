@@ -23,14 +23,17 @@ MODELS = {
     "checkpoints/joint/checkpoint_best.pt": f"train data-bin {COMMON} {SMALL} --output-layer joint",
     "checkpoints/uncorrected.pt": f"train data-bin {COMMON} {SMALL} --task translation_outlayers "
     "--criterion partition_softmax --partition-size 100 --partition-correction none",
-    "checkpoints/transformer/checkpoint_best.pt": f"train data-bin {COMMON} {TRANSFORMER} "
-    "--arch transformer_tiny_outlayers --output-layer tied",
     "checkpoints/stock/checkpoint_best.pt": f"train data-bin {COMMON} {TRANSFORMER} "
     "--arch transformer_tiny".replace("--user-dir fairseq_outlayers ", ""),
-    "lm-checkpoints/checkpoint_best.pt": f"train lm-bin {COMMON} --task language_modeling "
+    "checkpoints/lm/checkpoint_best.pt": f"train lm-bin {COMMON} --task language_modeling "
     "--arch transformer_lm_outlayers --output-layer tied --decoder-layers 1 --decoder-embed-dim 16 "
     "--decoder-input-dim 16 --decoder-output-dim 16 --decoder-ffn-embed-dim 16 "
     "--decoder-attention-heads 2 --sample-break-mode eos --criterion full_softmax",
+}
+# What docs/export.md trains itself.
+EXPORTED = {
+    "checkpoints/small/checkpoint_best.pt": f"train data-bin {COMMON} {TRANSFORMER} "
+    "--arch transformer_tiny_outlayers --output-layer tied",
 }
 WORDS = (
     "fairseq-preprocess --source-lang de --target-lang en --padding-factor 1 --destdir data-bin "
@@ -51,6 +54,7 @@ BEFORE = {
     "text": "raw",
     "words": "raw",
     "trained": "words",
+    "exported": "words",
     "large": "words",
     "research": "words",
 }
@@ -58,9 +62,9 @@ MANY = 9_000  # classes: the pages draw 8,192
 
 
 def _training(path: str) -> str:
-    """Commands that train one of ``MODELS``."""
+    """Commands that train one of ``MODELS`` or ``EXPORTED``."""
     return (
-        f"fairseq-{MODELS[path]} --save-dir new\nmkdir -p {Path(path).parent}\n"
+        f"fairseq-{(MODELS | EXPORTED)[path]} --save-dir new\nmkdir -p {Path(path).parent}\n"
         f"mv new/checkpoint_last.pt {path}\nrm -r new"
     )
 
@@ -124,6 +128,10 @@ class Readers:
     def _make_trained(self, folder: Path) -> None:
         """Words, models trained for an epoch, and candidate lists."""
         self.shell.run("\n".join([CANDIDATES, *map(_training, MODELS)]), folder)
+
+    def _make_exported(self, folder: Path) -> None:
+        """Words, and the model that docs/export.md trains."""
+        self.shell.run("\n".join(map(_training, EXPORTED)), folder)
 
     def _make_large(self, folder: Path) -> None:
         """Many target words, most of them in no text, and a model trained by partitions."""

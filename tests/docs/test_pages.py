@@ -23,7 +23,7 @@ PAGES = {  # and what the reader has before the first block
     "docs/language_models.md": "text",
     "docs/large_vocabularies.md": "large",
     "docs/python.md": "trained",
-    "docs/torchscript.md": "trained",
+    "docs/torchscript.md": "exported",
     "docs/unseen_words.md": "demo",
     "docs/using.md": "words",
     "docs/without_fairseq.md": "nothing",

@@ -34,7 +34,7 @@ def in_words(entry: dict) -> str:
     epochs, patience, *_, limit = of(entry)
     parts = [f"at most {epochs} epochs"] if epochs else []
     if patience and int(patience) > 0:
-        parts.append(f"ended by {patience} without a lower validation loss")
+        parts.append(f"stopped after {patience} epochs without a lower validation loss")
     if limit:
         none = limit == length_limits.NONE
         tokens = f"translations of at most {limit} tokens" + (
