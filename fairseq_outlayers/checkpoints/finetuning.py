@@ -159,7 +159,7 @@ def _has_another_layer(state: Dict[str, Any], model: Any) -> bool:
     """Whether the checkpoint is of this package and has another output layer or composition."""
     layer = model.decoder.output_projection
     kind = OUTPUT_LAYERS.get(_model_option(state, "output_layer"))
-    if kind is None or not isinstance(layer, kind):
+    if kind is None or type(layer) is not kind:  # a subclass is another layer
         return kind is not None
     composition = COMPOSITIONS.get(_model_option(state, "composition"))
     if composition is None or not isinstance(layer, SubwordOutputLayer):

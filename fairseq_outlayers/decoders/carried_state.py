@@ -36,7 +36,11 @@ class CarriedState:
 
     def of(self, model: Any) -> Optional[Tensor]:
         """The initial state of a model's next window; None for zeros."""
-        return self._by_model.get(model, self._by_model.get(None))
+        return initial_state(self._by_model, model)
+
+    def by_model(self) -> Dict[Any, Tensor]:
+        """The states of all models; of key None, that of a checkpoint."""
+        return dict(self._by_model)
 
     def gather(self) -> None:
         """Gather the states of all workers, for the one that saves the checkpoint."""
@@ -45,3 +49,42 @@ class CarriedState:
         states = [torch.empty_like(self.state) for _ in range(dist.get_world_size())]
         dist.all_gather(states, self.state.contiguous())
         self.of_all_ranks = torch.cat(states, dim=2)
+
+
+class WindowState:
+    """The carried state of one window, which keeps the states that it starts from.
+
+    fairseq trains a batch whose gradients overflow again (``--amp-batch-retries``); it starts
+    where it started before, not where it has ended.
+
+    Args:
+        carried: of the text.
+    """
+
+    def __init__(self, carried: CarriedState):
+        self._carried = carried
+        self._starts: Optional[Dict[Any, Tensor]] = None
+
+    @property
+    def state(self) -> Optional[Tensor]:
+        """The last one carried."""
+        return self._carried.state
+
+    def of(self, model: Any) -> Optional[Tensor]:
+        """The initial state of this window; None for zeros."""
+        if self._starts is None:
+            self._starts = self._carried.by_model()
+        return initial_state(self._starts, model)
+
+    def carry(self, state: Tensor, model: Any = None) -> None:
+        """As :meth:`CarriedState.carry`."""
+        self._carried.carry(state, model)
+
+    def gather(self) -> None:
+        """As :meth:`CarriedState.gather`."""
+        self._carried.gather()
+
+
+def initial_state(by_model: Dict[Any, Tensor], model: Any) -> Optional[Tensor]:
+    """A model's state, or that of a checkpoint (key None)."""
+    return by_model.get(model, by_model.get(None))

@@ -1,12 +1,12 @@
 """A recurrent language model under an output layer."""
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, Union
 
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.decoders.base import StatefulDecoder
-from fairseq_outlayers.decoders.carried_state import CarriedState
+from fairseq_outlayers.decoders.carried_state import CarriedState, WindowState
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayer
 
@@ -42,7 +42,7 @@ class RecurrentDecoder(StatefulDecoder):
         prev_output_tokens: Tensor,
         src_lengths: Optional[Tensor] = None,
         incremental_state: Optional[Dict[str, Any]] = None,
-        carried: Optional[CarriedState] = None,
+        carried: Union[CarriedState, WindowState, None] = None,
         features_only: bool = False,
         encoder_out: None = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
@@ -65,7 +65,7 @@ class RecurrentDecoder(StatefulDecoder):
         prev_output_tokens: Tensor,
         encoder_out: None = None,
         incremental_state: Optional[Dict[str, Any]] = None,
-        carried: Optional[CarriedState] = None,
+        carried: Union[CarriedState, WindowState, None] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """States of the last layer, ``(B, T, H)``."""
         state = None if carried is None else carried.of(self)

@@ -32,9 +32,8 @@ def bake(layer: Any, hidden_size: int) -> ClassMatrix:
     Raises:
         UserError: if the layer's map of contexts is nonlinear.
     """
-    embeddings, bias = layer.class_embeddings().double(), layer.class_bias()
-    bias = None if bias is None else bias.double()
-    example = next(layer.parameters())
+    example, bias = layer.class_embeddings(), layer.class_bias()
+    embeddings, bias = example.double(), None if bias is None else bias.double()
     constant = _project(layer, torch.zeros(1, hidden_size), example)[0]
     matrix = _project(layer, torch.eye(hidden_size), example) - constant  # (H, D)
     for scale in SCALES:

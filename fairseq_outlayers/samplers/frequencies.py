@@ -7,6 +7,14 @@ import numpy as np
 from fairseq_outlayers.errors import UserError
 
 
+def word_counts(dictionary: Any) -> np.ndarray:
+    """``(V,)`` counts of the dictionary, float64.
+
+    fairseq's ``TruncatedDictionary`` (``--output-dictionary-size``) lists those of all words.
+    """
+    return np.array(dictionary.count[: len(dictionary)], dtype=np.float64)
+
+
 def class_counts(dictionary: Any) -> np.ndarray:
     """``(V,)`` counts, float64, at least 1, so that every class can be drawn.
 
@@ -17,7 +25,7 @@ def class_counts(dictionary: Any) -> np.ndarray:
     Raises:
         UserError: if all words have the same count, that is, the file has no counts.
     """
-    counts = np.maximum(np.asarray(dictionary.count, dtype=np.float64), 1.0)
+    counts = np.maximum(word_counts(dictionary), 1.0)
     words = counts[dictionary.nspecial :]
     if len(words) > 1 and words.min() == words.max():
         raise UserError(
@@ -27,6 +35,9 @@ def class_counts(dictionary: Any) -> np.ndarray:
         )
     counts[: dictionary.nspecial] = 1.0
     counts[[dictionary.eos(), dictionary.unk()]] = words.max(initial=1.0)
+    # Words that --output-dictionary-size cuts off are <unk> as targets.
+    cut_off = sum(dictionary.count[len(dictionary) :])
+    counts[dictionary.unk()] = max(counts[dictionary.unk()], cut_off)
     return counts
 
 
@@ -36,7 +47,7 @@ def ranks_by_count(dictionary: Any) -> np.ndarray:
     ``</s>`` and ``<unk>`` come first, for the reason in :func:`class_counts`, and the other special
     symbols last; words of equal count keep the order of the dictionary.
     """
-    order_by = np.asarray(dictionary.count, dtype=np.float64)
+    order_by = word_counts(dictionary)
     order_by[: dictionary.nspecial] = -1.0
     order_by[[dictionary.eos(), dictionary.unk()]] = np.inf
     ranks = np.empty(len(order_by), dtype=np.int64)

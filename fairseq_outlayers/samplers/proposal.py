@@ -61,9 +61,10 @@ def _weights_of_classes(path: str, dictionary: Any) -> np.ndarray:
     weights = np.zeros(len(dictionary))
     others = []
     for word, weight in table.items():
-        if word in dictionary.indices:
-            weights[dictionary.indices[word]] = weight
-        else:
+        number = dictionary.indices.get(word, len(dictionary))
+        if number < len(dictionary):
+            weights[number] = weight
+        else:  # also if --output-dictionary-size cuts it off
             others.append(word)
     if not weights.any():
         raise UserError(

@@ -7,7 +7,7 @@ import torch
 from fairseq.data import FairseqDataset, iterators
 from torch import Tensor
 
-from fairseq_outlayers.decoders.carried_state import CarriedState
+from fairseq_outlayers.decoders.carried_state import CarriedState, WindowState
 from fairseq_outlayers.errors import UserError
 
 
@@ -196,5 +196,5 @@ def _with_state(
 ) -> Iterator[Dict[str, Any]]:
     # In the main process, after data loader workers have made the batch.
     for batch in batches:
-        batch["net_input"]["carried"] = carried
+        batch["net_input"]["carried"] = WindowState(carried)
         yield batch

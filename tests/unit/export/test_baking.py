@@ -38,13 +38,16 @@ def test_the_nonlinear_layers_are_those_of_the_page():
     assert export == {name: "no" if name in NONLINEAR else "yes" for name in OUTPUT_LAYERS}
 
 
+@pytest.mark.parametrize("no_class_bias", [False, True])
 @pytest.mark.parametrize("name", sorted(set(OUTPUT_LAYERS) - NONLINEAR))
 @torch.no_grad()
-def test_affine_layers_are_class_matrices(name):
-    layer = layer_of(name)
+def test_affine_layers_are_class_matrices(name, no_class_bias):
+    """A tied layer without biases has no parameter of its own."""
+    layer = layer_of(name, no_class_bias=no_class_bias)
     hidden = 3 * torch.randn(5, 8, dtype=torch.float64)
     baked = bake(layer, 8)
-    torch.testing.assert_close(hidden @ baked.weight.t() + baked.bias, layer(hidden))
+    bias = torch.zeros(()) if baked.bias is None else baked.bias
+    torch.testing.assert_close(hidden @ baked.weight.t() + bias, layer(hidden))
 
 
 @pytest.mark.parametrize("name", sorted(NONLINEAR))

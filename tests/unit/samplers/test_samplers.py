@@ -7,11 +7,13 @@ import re
 import numpy as np
 import pytest
 import torch
+from fairseq.data import TruncatedDictionary
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, build_sampler
 from fairseq_outlayers.samplers.batch_negatives import skip
+from fairseq_outlayers.samplers.frequencies import class_counts
 from tests.conftest import make_dictionary, needed_sampler_options
 
 each_sampler = pytest.mark.parametrize("name", SAMPLERS)
@@ -70,6 +72,23 @@ def test_a_proposals_expected_counts_are_exact_over_all_possible_draws():
         sample = sampler.sample(torch.tensor([1]), Prescribed(draw))
         weight[sample.ids.numpy()] += (-sample.log_expected_count).exp().numpy() / 8**n
     np.testing.assert_allclose(weight, 1.0, rtol=1e-12)
+
+
+@each_sampler
+def test_of_a_truncated_dictionary_only_its_classes_are_drawn(name):
+    """fairseq's has the counts and ids of all words; its length alone is that of the output."""
+    dictionary = TruncatedDictionary(make_dictionary(96), 20)
+    sampler = make(name, dictionary, 12)
+    targets = TARGETS.clamp(max=19)
+    draws = [sampler.sample(targets, generator(seed)).ids for seed in range(50)]
+    assert sampler.num_classes == 20
+    assert torch.cat(draws).max() == 19
+
+
+def test_words_that_are_cut_off_count_as_unknown():
+    counts = class_counts(TruncatedDictionary(make_dictionary(96), 20))
+    words = list(range(96, 0, -1))  # 16 are kept
+    assert counts.tolist() == [1, 1, 96, sum(words[16:]), *words[:16]]
 
 
 @each_sampler

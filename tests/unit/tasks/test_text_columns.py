@@ -74,6 +74,17 @@ def test_every_epoch_starts_without_a_state_and_carries_it_through_its_windows()
         assert len(batches) == number + 1 == 3
 
 
+def test_a_window_that_is_trained_again_starts_where_it_started():
+    """As fairseq does after an overflow with --amp; prefetched windows start where they should."""
+    (iterator,) = iterators(24, 2, 4, 1)
+    windows = [b["net_input"]["carried"] for b in iterator.next_epoch_itr(shuffle=False)]
+    for number, carried in enumerate(windows):
+        for _ in range(3):
+            start = carried.of("model")
+            assert start is None if number == 0 else start.eq(number).all()
+            carried.carry(torch.full((1, 2, 2, 3), number + 1.0), "model")
+
+
 def test_a_restored_iterator_goes_on_with_the_next_window_and_the_state_before_it():
     iterator, restored = (iterators(24, 2, 4, 1)[0] for _ in range(2))
     batches = iterator.next_epoch_itr(shuffle=False)
