@@ -135,14 +135,23 @@ class Translator(TrainedModels):
         lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
         for numbers in batches(lengths, batch_size):
             batch = self._batch([encoded[number] for number in numbers])
-            # Not inference_step, which would search and replace <unk>.
-            with self.lock:
-                found = generator.generate(self.models, batch)
-            for number, (hypothesis, *_) in zip(numbers, found, strict=True):
-                tokens = hypothesis["positional_scores"].tolist()
-                units = symbols(target, encoded[number][1])
+            for number, scores in zip(numbers, self._scored(generator, batch), strict=True):
+                tokens, units = scores.tolist(), symbols(target, encoded[number][1])
                 results[number] = PairScore(sum(tokens), tokens, units)
         return [results[number] for number in range(len(encoded))]
+
+    def _scored(self, generator: Any, batch: Dict[str, Any]) -> List[Tensor]:
+        """Log-probabilities of each target, ``(T,)``, averaged over the models as in search."""
+        average = str(getattr(self.task.cfg, "ensemble_average", None))
+        of_each = average == "log_probabilities"
+        ensembles = [[model] for model in self.models] if of_each else [self.models]
+        with self.lock:
+            # Not inference_step, which would search and replace <unk>.
+            found = [generator.generate(models, batch) for models in ensembles]
+        return [
+            torch.stack([hypotheses[0]["positional_scores"] for hypotheses in sentence]).mean(0)
+            for sentence in zip(*found, strict=True)
+        ]
 
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int

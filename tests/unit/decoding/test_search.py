@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fairseq.ngram_repeat_block import NGramRepeatBlock
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
@@ -271,13 +270,6 @@ def test_a_list_with_too_few_words_to_finish_without_repetition_is_doubled(
     make_task, decode, monkeypatch
 ):
     """``<unk>`` and one word make 4 bigrams, 5 tokens: too few for a translation of at least 7."""
-    blocked = NGramRepeatBlock._no_repeat_ngram
-
-    def of_what_is_written(self, tokens, lprobs, bsz, beam_size, step):
-        return blocked(self, tokens[:, : step + 1], lprobs, bsz, beam_size, step)
-
-    # As on a GPU; on a CPU fairseq compares with the end of its buffer, and blocks nothing.
-    monkeypatch.setattr(NGramRepeatBlock, "_no_repeat_ngram", of_what_is_written)
     search = {"no_repeat_ngram_size": 2, "min_len": 7, "max_len_b": 9, "beam": 2}
     task, wider = (make_task(candidate_frequent=frequent) for frequent in (3, 6))
     models, batch = models_of(task), make_batch(task, LENGTHS)

@@ -225,6 +225,15 @@ def test_symbols_that_end_a_sentence_are_refused_within_one(symbol, replacement,
         model.score([("w1", f"w1 {symbol}")])
 
 
+@pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
+def test_an_ensemble_scores_as_it_searches(tmp_path, average):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed) for seed in (1, 2)]
+    model = load(paths, data=tmp_path, ensemble_average=average)
+    found = model.translate("w1 w2 w3", beam=3, max_len_a=0, max_len_b=4, length_penalty=0)
+    (scored,) = model.score([("w1 w2 w3", " ".join(found.target))])
+    assert scored.score == pytest.approx(found.score, rel=1e-5)
+
+
 def test_other_dictionaries_in_an_ensemble_are_refused(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
