@@ -1,5 +1,8 @@
 """Patches of fairseq, one per file; docs/patches.md lists all of them.
 
+The functions of a file declare what they replace (:mod:`fairseq_outlayers.patches.replacing`). A
+file that changes anything else, such as a setting of PyTorch, does so in a function ``apply``.
+
 ``required/`` contains what models and guarantees of this package need: checkpoints load with
 current PyTorch, they cannot run code, no data or progress is lost. ``conveniences/`` makes error
 messages readable; the environment variable ``OUTLAYERS_CONVENIENCES=0`` disables them.
@@ -27,6 +30,7 @@ from fairseq_outlayers.patches.conveniences import (
     replace_unk,
     writable_folder,
 )
+from fairseq_outlayers.patches.replacing import apply_recorded
 from fairseq_outlayers.patches.required import (
     amp_gradients,
     amp_step,
@@ -112,4 +116,6 @@ def apply() -> None:
     """Apply all enabled patches. Idempotent."""
     wanted = os.environ.get(CONVENIENCES_VARIABLE) != "0"
     for patch in (*REQUIRED, *(CONVENIENCES if wanted else ())):
-        patch.apply()
+        if hasattr(patch, "apply"):
+            patch.apply()
+        apply_recorded(patch)

@@ -11,39 +11,34 @@ from typing import Any, Callable, Container, Dict, Set, Tuple
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.checkpoint_options import last_options, plain
 from fairseq_outlayers.registry import command_line_name
 
 logger = logging.getLogger(__name__)
 
 
-def apply() -> None:
-    """Replace ``load_checkpoint``."""
-    replace_once(checkpoint_utils, "load_checkpoint", _compared)
-
-
-def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
-        loaded = stock(cfg, trainer, **passthrough_args)
-        resumes = trainer.get_num_updates() > 0
-        # Other processes than the first have read no checkpoint.
-        if (resumes or cfg.finetune_from_model) and trainer.is_data_parallel_master:
-            stored = plain(last_options(), resolve=False) or {}
-            # Checkpoints before Hydra have one Namespace for all.
-            changed = changed_options(stored.get("model", stored), trainer.cfg.model)
-            exchanged = () if resumes else options_of_exchanged_parts(changed)
-            listed = ", ".join(
-                f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
-                for name, (old, new) in changed.items()
-                if name not in exchanged
-            )
-            if listed:
-                how = "continues" if resumes else "starts from the checkpoint"
-                logger.warning(f"the training {how} with other model options: {listed}")
-        return loaded
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_checkpoint")
+def _compared(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
+) -> Tuple[Any, Any]:
+    loaded = stock(cfg, trainer, **passthrough_args)
+    resumes = trainer.get_num_updates() > 0
+    # Other processes than the first have read no checkpoint.
+    if (resumes or cfg.finetune_from_model) and trainer.is_data_parallel_master:
+        stored = plain(last_options(), resolve=False) or {}
+        # Checkpoints before Hydra have one Namespace for all.
+        changed = changed_options(stored.get("model", stored), trainer.cfg.model)
+        exchanged = () if resumes else options_of_exchanged_parts(changed)
+        listed = ", ".join(
+            f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
+            for name, (old, new) in changed.items()
+            if name not in exchanged
+        )
+        if listed:
+            how = "continues" if resumes else "starts from the checkpoint"
+            logger.warning(f"the training {how} with other model options: {listed}")
+    return loaded
 
 
 def options_of_exchanged_parts(changed: Container[str]) -> Set[str]:

@@ -19,7 +19,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from omegaconf.errors import OmegaConfBaseException
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 KNOWN = {
     "task": (TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
@@ -33,22 +33,12 @@ class _Built:
     parts: tuple = ()  # of a model that is being built from a checkpoint
 
 
-def apply() -> None:
-    """Wrap the functions that build models from checkpoints and load optimizers."""
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_known_parts)
-    replace_once(checkpoint_utils, "load_model_ensemble_and_task", _usable)
-    replace_once(FairseqOptimizer, "load_state_dict", _fitting)
-    replace_once(checkpoint_utils, "load_checkpoint", _with_fitting_shapes)
-
-
-def _with_known_parts(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        state = stock(path, *args, **kwargs)
-        for part in _Built.parts:
-            _require_known(path, state, part)
-        return state
-
-    return load_checkpoint_to_cpu
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _with_known_parts(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    state = stock(path, *args, **kwargs)
+    for part in _Built.parts:
+        _require_known(path, state, part)
+    return state
 
 
 def _require_known(path: str, state: Any, part: str) -> None:
@@ -65,27 +55,23 @@ def _option(options: Any, name: str) -> Any:
     return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
 
 
-def _usable(stock: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(stock)
-
-    def load_model_ensemble_and_task(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(filenames, *args, **kwargs).arguments
-        _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
-        try:
-            models, cfg, task = stock(filenames, *args, **kwargs)
-        except OmegaConfBaseException as error:
-            reason = str(error).splitlines()[0][:150]
-            raise UserError(
-                f"{', '.join(filenames)}: its options, with --model-overrides, are not those of "
-                f"its model ({getattr(error, 'full_key', '')}: {reason}); give another checkpoint"
-            ) from error
-        finally:
-            _Built.parts = ()
-        for path, model in zip(filenames, models, strict=True):
-            _refuse_nan(path, model)
-        return models, cfg, task
-
-    return load_model_ensemble_and_task
+@replaces(checkpoint_utils, "load_model_ensemble_and_task")
+def _usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any) -> Any:
+    given = inspect.signature(stock).bind(filenames, *args, **kwargs).arguments
+    _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
+    try:
+        models, cfg, task = stock(filenames, *args, **kwargs)
+    except OmegaConfBaseException as error:
+        reason = str(error).splitlines()[0][:150]
+        raise UserError(
+            f"{', '.join(filenames)}: its options, with --model-overrides, are not those of "
+            f"its model ({getattr(error, 'full_key', '')}: {reason}); give another checkpoint"
+        ) from error
+    finally:
+        _Built.parts = ()
+    for path, model in zip(filenames, models, strict=True):
+        _refuse_nan(path, model)
+    return models, cfg, task
 
 
 @torch.no_grad()
@@ -99,30 +85,30 @@ def _refuse_nan(path: str, model: torch.nn.Module) -> None:
             )
 
 
-def _fitting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return stock(self, state_dict, *args, **kwargs)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise UserError(
-                f"the optimizer's state in the checkpoint is damaged, or of another optimizer "
-                f"({str(error)[:150]}): {RESET}"
-            ) from error
+@replaces(FairseqOptimizer, "load_state_dict")
+def _fitting(
+    stock: Callable[..., Any], self: Any, state_dict: Any, *args: Any, **kwargs: Any
+) -> Any:
+    try:
+        return stock(self, state_dict, *args, **kwargs)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UserError(
+            f"the optimizer's state in the checkpoint is damaged, or of another optimizer "
+            f"({str(error)[:150]}): {RESET}"
+        ) from error
 
-    return load_state_dict
 
-
-def _with_fitting_shapes(stock: Callable[..., Any]) -> Callable[..., Any]:
-    # Last, because other sizes of a model or of partitions have lines of their own.
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
-        result = stock(cfg, trainer, **passthrough_args)
-        optimizer = getattr(getattr(trainer, "optimizer", None), "optimizer", None)
-        wrong = _other_shape(getattr(optimizer, "state", {}))
-        if wrong is not None:
-            raise UserError(f"the optimizer's state in the checkpoint {wrong}: {RESET}")
-        return result
-
-    return load_checkpoint
+# Last, because other sizes of a model or of partitions have lines of their own.
+@replaces(checkpoint_utils, "load_checkpoint")
+def _with_fitting_shapes(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
+) -> Any:
+    result = stock(cfg, trainer, **passthrough_args)
+    optimizer = getattr(getattr(trainer, "optimizer", None), "optimizer", None)
+    wrong = _other_shape(getattr(optimizer, "state", {}))
+    if wrong is not None:
+        raise UserError(f"the optimizer's state in the checkpoint {wrong}: {RESET}")
+    return result
 
 
 def _other_shape(states: Any) -> Optional[str]:

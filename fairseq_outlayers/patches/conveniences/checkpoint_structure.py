@@ -14,41 +14,34 @@ import torch
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 REMEDY = "give a checkpoint saved by fairseq-train"
 
 
-def apply() -> None:
-    """Wrap ``load_checkpoint_to_cpu``."""
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _checked)
-
-
-def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        if os.path.isdir(path):
-            raise UserError(f"{path}: is a folder; {REMEDY}, perhaps a file in it")
-        try:
-            state = stock(path, *args, **kwargs)
-        except (UserError, FileNotFoundError):
-            raise
-        except OSError as error:
-            # PyTorch's reader of old checkpoints seeks beyond the end of the file.
-            raise UserError(
-                f"{path}: damaged, or not a checkpoint ({error.strerror}); {REMEDY}"
-            ) from error
-        except Exception as error:
-            raise UserError(
-                f"{path}: not a fairseq checkpoint, or damaged "
-                f"({type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
-                f"); {REMEDY}"
-            ) from error
-        wrong = structure_error(state)
-        if wrong is not None:
-            raise UserError(f"{path}: not a fairseq checkpoint, {wrong}; {REMEDY}")
-        return state
-
-    return load_checkpoint_to_cpu
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _checked(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    if os.path.isdir(path):
+        raise UserError(f"{path}: is a folder; {REMEDY}, perhaps a file in it")
+    try:
+        state = stock(path, *args, **kwargs)
+    except (UserError, FileNotFoundError):
+        raise
+    except OSError as error:
+        # PyTorch's reader of old checkpoints seeks beyond the end of the file.
+        raise UserError(
+            f"{path}: damaged, or not a checkpoint ({error.strerror}); {REMEDY}"
+        ) from error
+    except Exception as error:
+        raise UserError(
+            f"{path}: not a fairseq checkpoint, or damaged "
+            f"({type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
+            f"); {REMEDY}"
+        ) from error
+    wrong = structure_error(state)
+    if wrong is not None:
+        raise UserError(f"{path}: not a fairseq checkpoint, {wrong}; {REMEDY}")
+    return state
 
 
 def structure_error(state: Any) -> Optional[str]:

@@ -19,15 +19,10 @@ from typing import Any, Callable, Iterator, Optional
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.stock_mistakes import plain_message
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.rank_watch import lost_rank
 
 TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
-
-
-def apply() -> None:
-    """Install the hook; it calls the previous one."""
-    replace_once(sys, "excepthook", _make_hook)
 
 
 def user_error_in(error: Optional[BaseException]) -> Optional[UserError]:
@@ -66,17 +61,15 @@ def _nobody_reads() -> bool:
     return False
 
 
-def _make_hook(former: Callable[..., Any]) -> Callable[..., Any]:
-    def show(kind: type, error: BaseException, traceback: Any) -> None:
-        # Exception only: a KeyboardInterrupt may have a UserError in its chain.
-        line = _line_for(error) if isinstance(error, Exception) else None
-        if isinstance(error, KeyboardInterrupt):
-            line = "interrupted"
-        if isinstance(error, BrokenPipeError) and _nobody_reads():
-            return
-        if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
-            former(kind, error, traceback)
-        else:
-            print(f"error: {line}", file=sys.stderr)
-
-    return show
+@replaces(sys, "excepthook")
+def _show(former: Callable[..., Any], kind: type, error: BaseException, traceback: Any) -> None:
+    # Exception only: a KeyboardInterrupt may have a UserError in its chain.
+    line = _line_for(error) if isinstance(error, Exception) else None
+    if isinstance(error, KeyboardInterrupt):
+        line = "interrupted"
+    if isinstance(error, BrokenPipeError) and _nobody_reads():
+        return
+    if line is None or os.environ.get(TRACEBACK_VARIABLE) == "1":
+        former(kind, error, traceback)
+    else:
+        print(f"error: {line}", file=sys.stderr)

@@ -12,25 +12,19 @@ from fairseq_cli import preprocess
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.parallel_texts import texts_of
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 FIRST = 10_000  # words
 
 
-def apply() -> None:
-    """Wrap the step that binarizes a side."""
-    replace_once(preprocess, "_make_all", _known)
-
-
-def _known(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def _make_all(lang: Any, vocab: Any, args: Any) -> Any:
-        texts = next(texts_of(args), [])
-        path = next((text for text in texts if not lang or text.endswith(f".{lang}")), None)
-        if path is not None:
-            check_words(path, vocab)
-        return stock(lang, vocab, args)
-
-    return _make_all
+# The step that binarizes a side.
+@replaces(preprocess, "_make_all")
+def _known(stock: Callable[..., Any], lang: Any, vocab: Any, args: Any) -> Any:
+    texts = next(texts_of(args), [])
+    path = next((text for text in texts if not lang or text.endswith(f".{lang}")), None)
+    if path is not None:
+        check_words(path, vocab)
+    return stock(lang, vocab, args)
 
 
 def check_words(path: str, dictionary: Any) -> None:

@@ -9,19 +9,12 @@ from typing import Any, Callable, Iterator, List
 from fairseq_cli import interactive
 
 from fairseq_outlayers.formats.text import BOM
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Wrap ``buffered_read``."""
-    replace_once(interactive, "buffered_read", _without_mark)
-
-
-def _without_mark(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def buffered_read(*args: Any, **kwargs: Any) -> Iterator[List[str]]:
-        batches = stock(*args, **kwargs)
-        for first in batches:
-            yield [first[0].removeprefix(BOM), *first[1:]] if first else first
-            yield from batches
-
-    return buffered_read
+@replaces(interactive, "buffered_read")
+def _without_mark(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
+    batches = stock(*args, **kwargs)
+    for first in batches:
+        yield [first[0].removeprefix(BOM), *first[1:]] if first else first
+        yield from batches

@@ -12,29 +12,23 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 DEFAULT = "checkpoint_last.pt"
 SUFFIX = "checkpoint_suffix"  # attribute of a trainer
 
 
-def apply() -> None:
-    """Wrap ``load_checkpoint``, which training calls first."""
-    replace_once(checkpoint_utils, "load_checkpoint", _found)
-
-
-def _found(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-        last = os.path.join(cfg.save_dir, DEFAULT)
-        if cfg.restore_file != DEFAULT:
-            _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
-        elif PathManager.exists(last):
-            _require_file("--save-dir", last)
-        elif cfg.finetune_from_model is not None:
-            _require_file("--finetune-from-model", cfg.finetune_from_model)
-        return stock(cfg, trainer, **passthrough)
-
-    return load_checkpoint
+# Training calls it first.
+@replaces(checkpoint_utils, "load_checkpoint")
+def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+    last = os.path.join(cfg.save_dir, DEFAULT)
+    if cfg.restore_file != DEFAULT:
+        _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
+    elif PathManager.exists(last):
+        _require_file("--save-dir", last)
+    elif cfg.finetune_from_model is not None:
+        _require_file("--finetune-from-model", cfg.finetune_from_model)
+    return stock(cfg, trainer, **passthrough)
 
 
 def _require_file(option: str, path: str, suffix: Optional[str] = None) -> None:

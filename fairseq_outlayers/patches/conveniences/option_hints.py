@@ -16,7 +16,7 @@ from fairseq import options
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import closest, explain_choice
 
@@ -27,45 +27,36 @@ ALIKE = 0.75  # stricter than for choices: there are two hundred options
 NEEDING_A_CHECKPOINT = r"validate|eval.lm"
 
 
-def apply() -> None:
-    """Replace functions of ``fairseq.options``."""
-    replace_once(options, "parse_args_and_arch", _explain)
-    # fairseq-preprocess parses its options itself, after this.
-    replace_once(options, "add_preprocess_args", _explain_preprocessing)
+@replaces(options, "parse_args_and_arch")
+def _explain(
+    stock: Callable[..., Any],
+    parser: argparse.ArgumentParser,
+    input_args: Optional[List[str]] = None,
+    *arguments: Any,
+    **keywords: Any,
+) -> Any:
+    _replace_error(parser, input_args)
+    try:
+        parsed = stock(parser, input_args, *arguments, **keywords)
+    except KeyError as unnamed:
+        # fairseq-validate has no default task, and looks up None.
+        if unnamed.args != (None,):
+            raise
+        raise UserError(f"{parser.prog} needs --task: give that of the training") from unnamed
+    namespace = parsed[0] if isinstance(parsed, tuple) else parsed
+    if re.search(NEEDING_A_CHECKPOINT, parser.prog) and not namespace.path:
+        raise UserError("no checkpoint: give its path as --path")
+    check_stock_ranges(namespace)
+    check_stock_texts(namespace)
+    check_data_folders(namespace)
+    return parsed
 
 
-def _explain(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def parse_args_and_arch(
-        parser: argparse.ArgumentParser,
-        input_args: Optional[List[str]] = None,
-        *arguments: Any,
-        **keywords: Any,
-    ) -> Any:
-        _replace_error(parser, input_args)
-        try:
-            parsed = stock(parser, input_args, *arguments, **keywords)
-        except KeyError as unnamed:
-            # fairseq-validate has no default task, and looks up None.
-            if unnamed.args != (None,):
-                raise
-            raise UserError(f"{parser.prog} needs --task: give that of the training") from unnamed
-        namespace = parsed[0] if isinstance(parsed, tuple) else parsed
-        if re.search(NEEDING_A_CHECKPOINT, parser.prog) and not namespace.path:
-            raise UserError("no checkpoint: give its path as --path")
-        check_stock_ranges(namespace)
-        check_stock_texts(namespace)
-        check_data_folders(namespace)
-        return parsed
-
-    return parse_args_and_arch
-
-
-def _explain_preprocessing(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def add_preprocess_args(parser: argparse.ArgumentParser) -> Any:
-        _replace_error(parser, None)
-        return stock(parser)
-
-    return add_preprocess_args
+# fairseq-preprocess parses its options itself, after this.
+@replaces(options, "add_preprocess_args")
+def _explain_preprocessing(stock: Callable[..., Any], parser: argparse.ArgumentParser) -> Any:
+    _replace_error(parser, None)
+    return stock(parser)
 
 
 def _replace_error(parser: argparse.ArgumentParser, input_args: Optional[List[str]]) -> None:

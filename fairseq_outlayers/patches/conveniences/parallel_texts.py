@@ -14,31 +14,25 @@ from typing import Any, Callable, Iterator, List, Tuple
 from fairseq_cli import preprocess
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 
 BLOCK = 1 << 22
 CHECKED = "checked_by_outlayers"  # set among the options after the check
 
 
-def apply() -> None:
-    """Wrap the steps that read texts; if both dictionaries are given, the first is skipped."""
-    replace_once(preprocess, "_build_dictionary", _compared)
-    replace_once(preprocess, "_make_all", _compared)
-
-
-def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def step(*positional: Any, **named: Any) -> Any:
-        args = named.get("args", positional[-1] if positional else None)
-        if not getattr(args, CHECKED, False):
-            check_stock_ranges(args)
-            for paths in texts_of(args):
-                check_lines(paths)
-            _check_alignments(args)
-            setattr(args, CHECKED, True)
-        return stock(*positional, **named)
-
-    return step
+# The steps that read texts; given both dictionaries, fairseq skips ``_build_dictionary``.
+@replaces(preprocess, "_make_all")
+@replaces(preprocess, "_build_dictionary")
+def _compared(stock: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+    args = named.get("args", positional[-1] if positional else None)
+    if not getattr(args, CHECKED, False):
+        check_stock_ranges(args)
+        for paths in texts_of(args):
+            check_lines(paths)
+        _check_alignments(args)
+        setattr(args, CHECKED, True)
+    return stock(*positional, **named)
 
 
 def texts_of(args: Any) -> Iterator[List[str]]:

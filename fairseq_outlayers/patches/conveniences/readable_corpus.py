@@ -14,7 +14,7 @@ import numpy as np
 from fairseq.data import data_utils, indexed_dataset
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 REMEDY = "binarize the text again with fairseq-preprocess"
 LOOKED_AT = 1 << 28  # ids of a text to compare with the dictionary
@@ -24,26 +24,20 @@ DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, Typ
            RuntimeError, MemoryError, struct.error)  # fmt: skip
 
 
-def apply() -> None:
-    """Wrap ``load_indexed_dataset``, which tasks look up in its module."""
-    replace_once(data_utils, "load_indexed_dataset", _checked)
-
-
-def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_indexed_dataset(path: str, dictionary: Any = None, *args: Any, **kwargs: Any) -> Any:
-        _check_files(path)
-        try:
-            dataset = stock(path, dictionary, *args, **kwargs)
-        except DAMAGES as error:
-            raise UserError(
-                f"{path}.idx or .bin: damaged ({str(error)[:100]}); {REMEDY}"
-            ) from error
-        for part in getattr(dataset, "datasets", [dataset]):
-            if isinstance(part, indexed_dataset.MMapIndexedDataset):
-                _check_text(part, dictionary, path)
-        return dataset
-
-    return load_indexed_dataset
+# Tasks look it up in its module.
+@replaces(data_utils, "load_indexed_dataset")
+def _checked(
+    stock: Callable[..., Any], path: str, dictionary: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    _check_files(path)
+    try:
+        dataset = stock(path, dictionary, *args, **kwargs)
+    except DAMAGES as error:
+        raise UserError(f"{path}.idx or .bin: damaged ({str(error)[:100]}); {REMEDY}") from error
+    for part in getattr(dataset, "datasets", [dataset]):
+        if isinstance(part, indexed_dataset.MMapIndexedDataset):
+            _check_text(part, dictionary, path)
+    return dataset
 
 
 def _check_files(path: str) -> None:

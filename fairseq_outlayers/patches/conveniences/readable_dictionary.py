@@ -10,42 +10,36 @@ from typing import Any, Callable
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 MOST = 2**62  # of a count; their sum is a 64-bit integer in samplers
 REMEDY = "make it again with fairseq-preprocess, or pass the data folder of the training"
 
 
-def apply() -> None:
-    """Wrap ``add_from_file``, which ``load`` also uses."""
-    replace_once(Dictionary, "add_from_file", _named)
-
-
-def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def add_from_file(self: Any, f: Any) -> Any:
-        if not isinstance(f, str):
-            return stock(self, f)
-        size = len(self)
-        try:
-            result = stock(self, f)
-        except FileNotFoundError:
-            raise  # stock_mistakes.py names the file that the task needs
-        except OSError as error:
-            raise UserError(f"{f}: {error.strerror}; a dictionary is a text file") from error
-        except UserError:
-            raise
-        except Exception as error:
-            raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
-        if len(self) == size:
-            raise UserError(f"{f}: has no words; {REMEDY}")
-        counts = self.count[size:]
-        worst = min(counts) if min(counts) < 0 else max(counts)
-        if not 0 <= worst <= MOST:
-            word = self.symbols[size + counts.index(worst)]
-            raise UserError(f"{f}: {word!r} has the count {str(worst)[:20]}; {REMEDY}")
-        return result
-
-    return add_from_file
+# ``load`` uses it, too.
+@replaces(Dictionary, "add_from_file")
+def _named(stock: Callable[..., Any], self: Any, f: Any) -> Any:
+    if not isinstance(f, str):
+        return stock(self, f)
+    size = len(self)
+    try:
+        result = stock(self, f)
+    except FileNotFoundError:
+        raise  # stock_mistakes.py names the file that the task needs
+    except OSError as error:
+        raise UserError(f"{f}: {error.strerror}; a dictionary is a text file") from error
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{f}: {_reason(error)}; {REMEDY}") from error
+    if len(self) == size:
+        raise UserError(f"{f}: has no words; {REMEDY}")
+    counts = self.count[size:]
+    worst = min(counts) if min(counts) < 0 else max(counts)
+    if not 0 <= worst <= MOST:
+        word = self.symbols[size + counts.index(worst)]
+        raise UserError(f"{f}: {word!r} has the count {str(worst)[:20]}; {REMEDY}")
+    return result
 
 
 def _reason(error: Exception) -> str:

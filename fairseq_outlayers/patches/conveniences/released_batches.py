@@ -9,19 +9,15 @@ from typing import Any, Callable
 
 from fairseq.tasks import FairseqTask
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the method, which tasks inherit."""
-    replace_once(FairseqTask, "get_batch_iterator", _of_splits_only)
-
-
-def _of_splits_only(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        iterator = stock(self, dataset, *args, **kwargs)
-        if not any(dataset is split for split in self.datasets.values()):
-            self.dataset_to_epoch_iter.pop(dataset, None)
-        return iterator
-
-    return get_batch_iterator
+# Tasks inherit it.
+@replaces(FairseqTask, "get_batch_iterator")
+def _of_splits_only(
+    stock: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
+) -> Any:
+    iterator = stock(self, dataset, *args, **kwargs)
+    if not any(dataset is split for split in self.datasets.values()):
+        self.dataset_to_epoch_iter.pop(dataset, None)
+    return iterator

@@ -10,21 +10,14 @@ from typing import Any, Callable
 from fairseq import utils
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``load_align_dict``."""
-    replace_once(utils, "load_align_dict", _refuse)
-
-
-def _refuse(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_align_dict(replace_unk: Any) -> Any:
-        if replace_unk is not None:
-            raise UserError(
-                "--replace-unk does not work in this version of fairseq: use --task "
-                "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
-            )
-        return stock(replace_unk)
-
-    return load_align_dict
+@replaces(utils, "load_align_dict")
+def _refuse(stock: Callable[..., Any], replace_unk: Any) -> Any:
+    if replace_unk is not None:
+        raise UserError(
+            "--replace-unk does not work in this version of fairseq: use --task "
+            "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
+        )
+    return stock(replace_unk)

@@ -10,21 +10,14 @@ from typing import Any, Callable
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Wrap ``verify_checkpoint_directory``."""
-    replace_once(checkpoint_utils, "verify_checkpoint_directory", _named)
-
-
-def _named(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def verify_checkpoint_directory(save_dir: str) -> Any:
-        try:
-            return stock(save_dir)
-        except OSError as error:
-            raise UserError(
-                f"--save-dir {save_dir}: {error.strerror}; choose a writable folder"
-            ) from error
-
-    return verify_checkpoint_directory
+@replaces(checkpoint_utils, "verify_checkpoint_directory")
+def _named(stock: Callable[..., Any], save_dir: str) -> Any:
+    try:
+        return stock(save_dir)
+    except OSError as error:
+        raise UserError(
+            f"--save-dir {save_dir}: {error.strerror}; choose a writable folder"
+        ) from error

@@ -9,16 +9,9 @@ from typing import Any, Callable
 
 from fairseq.optim.amp_optimizer import AMPOptimizer
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``multiply_grads``."""
-    replace_once(AMPOptimizer, "multiply_grads", _by_the_wrapped_optimizer)
-
-
-def _by_the_wrapped_optimizer(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def multiply_grads(self: Any, c: Any) -> None:
-        self.fp32_optimizer.multiply_grads(c)
-
-    return multiply_grads
+@replaces(AMPOptimizer, "multiply_grads")
+def _by_the_wrapped_optimizer(stock: Callable[..., Any], self: Any, c: Any) -> None:
+    self.fp32_optimizer.multiply_grads(c)

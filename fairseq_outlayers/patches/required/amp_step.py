@@ -13,17 +13,10 @@ from typing import Any, Callable
 
 from fairseq.optim.amp_optimizer import AMPOptimizer
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``step``."""
-    replace_once(AMPOptimizer, "step", _of_what_was_unscaled)
-
-
-def _of_what_was_unscaled(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def step(self: Any) -> None:
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-
-    return step
+@replaces(AMPOptimizer, "step")
+def _of_what_was_unscaled(stock: Callable[..., Any], self: Any) -> None:
+    self.scaler.step(self.optimizer)
+    self.scaler.update()

@@ -32,49 +32,43 @@ from fairseq.file_io import PathManager
 from fairseq_outlayers.checkpoints.folder_lock import TEMPORARY_SUFFIX
 from fairseq_outlayers.checkpoints.free_space import require_room, size_of
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 # As in stock, for network file systems.
 ATTEMPTS = 3
 SECONDS_BETWEEN_ATTEMPTS = 2.5
 
 
-def apply() -> None:
-    """Replace the two functions that write checkpoints."""
-    replace_once(PathManager, "copy", _atomic_copy)
-    replace_once(checkpoint_utils, "torch_persistent_save", _atomic_save)
+@replaces(PathManager, "copy")
+def _atomic_copy(
+    stock: Callable[..., bool], src_path: str, dst_path: str, overwrite: bool = False
+) -> bool:
+    if any(PathManager.path_requires_pathmanager(path) for path in (src_path, dst_path)):
+        return stock(src_path, dst_path, overwrite)
+    if os.path.exists(dst_path):
+        if not overwrite:
+            return False
+        # Renaming between two hard links of a file does nothing.
+        if os.path.samefile(src_path, dst_path):
+            return True
+    with _replacing(dst_path) as temporary:
+        if not _link(src_path, temporary):
+            require_room(dst_path, os.path.getsize(src_path))
+            _copy(src_path, temporary)
+    return True
 
 
-def _atomic_copy(stock: Callable[..., bool]) -> Callable[..., bool]:
-    def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-        if any(PathManager.path_requires_pathmanager(path) for path in (src_path, dst_path)):
-            return stock(src_path, dst_path, overwrite)
-        if os.path.exists(dst_path):
-            if not overwrite:
-                return False
-            # Renaming between two hard links of a file does nothing.
-            if os.path.samefile(src_path, dst_path):
-                return True
-        with _replacing(dst_path) as temporary:
-            if not _link(src_path, temporary):
-                require_room(dst_path, os.path.getsize(src_path))
-                _copy(src_path, temporary)
-        return True
-
-    return copy
-
-
-def _atomic_save(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
-        if async_write or PathManager.path_requires_pathmanager(filename):
-            _separate_from_links(filename)
-            stock(obj, filename, async_write=async_write)
-            return
-        with _replacing(filename) as temporary:
-            require_room(filename, size_of(obj))
-            _save(obj, temporary)
-
-    return torch_persistent_save
+@replaces(checkpoint_utils, "torch_persistent_save")
+def _atomic_save(
+    stock: Callable[..., Any], obj: Any, filename: str, async_write: bool = False
+) -> None:
+    if async_write or PathManager.path_requires_pathmanager(filename):
+        _separate_from_links(filename)
+        stock(obj, filename, async_write=async_write)
+        return
+    with _replacing(filename) as temporary:
+        require_room(filename, size_of(obj))
+        _save(obj, temporary)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from fairseq import checkpoint_utils
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
 class _Opened:
@@ -27,9 +27,7 @@ class _Opened:
 
 
 def apply() -> None:
-    """Replace the conversions to omegaconf in ``checkpoint_utils``."""
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _with_its_path_known)
-    replace_once(checkpoint_utils, "convert_namespace_to_omegaconf", _checked)
+    """Replace omegaconf's factory in ``checkpoint_utils``."""
     if not issubclass(checkpoint_utils.OmegaConf, _CheckedConf):
         checkpoint_utils.OmegaConf = _CheckedConf
 
@@ -72,20 +70,16 @@ def _option(name: str) -> str:
     return "--" + name.rpartition(".")[2].replace("_", "-")
 
 
-def _with_its_path_known(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        _Opened.path, _Opened.options = str(path), None
-        return stock(path, *args, **kwargs)
-
-    return load_checkpoint_to_cpu
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _with_its_path_known(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    _Opened.path, _Opened.options = str(path), None
+    return stock(path, *args, **kwargs)
 
 
-def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def convert_namespace_to_omegaconf(args: Any) -> Any:
-        _refuse_interpolations(args)
-        return stock(args)
-
-    return convert_namespace_to_omegaconf
+@replaces(checkpoint_utils, "convert_namespace_to_omegaconf")
+def _checked(stock: Callable[..., Any], args: Any) -> Any:
+    _refuse_interpolations(args)
+    return stock(args)
 
 
 def _refuse_interpolations(options: Any) -> None:

@@ -15,23 +15,17 @@ from fairseq.data import Dictionary
 
 from fairseq_outlayers.formats.dictionary import FILE_ATTRIBUTE
 from fairseq_outlayers.formats.text import BOM
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Wrap ``add_from_file``, which ``load`` also uses."""
-    replace_once(Dictionary, "add_from_file", _remember)
-
-
-def _remember(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def add_from_file(self: Any, f: Any) -> Any:
-        if isinstance(f, str):
-            setattr(self, FILE_ATTRIBUTE, f)
-        elif type(self)._load_meta is Dictionary._load_meta:  # which does not use the lines
-            f = _LineByLine(f)
-        return stock(self, f)
-
-    return add_from_file
+# ``load`` uses it, too.
+@replaces(Dictionary, "add_from_file")
+def _remember(stock: Callable[..., Any], self: Any, f: Any) -> Any:
+    if isinstance(f, str):
+        setattr(self, FILE_ATTRIBUTE, f)
+    elif type(self)._load_meta is Dictionary._load_meta:  # which does not use the lines
+        f = _LineByLine(f)
+    return stock(self, f)
 
 
 class _LineByLine:

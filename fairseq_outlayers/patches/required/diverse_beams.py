@@ -11,18 +11,14 @@ from typing import Any, Callable, Dict
 
 from fairseq.sequence_generator import SequenceGenerator, SequenceGeneratorWithAlignment
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``generate`` of both searches; TorchScript compiles ``_generate``."""
-    for search in (SequenceGenerator, SequenceGeneratorWithAlignment):
-        replace_once(search, "generate", _without_id)
-
-
-def _without_id(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def generate(self: Any, models: Any, sample: Dict[str, Any], **kwargs: Any) -> Any:
-        unnumbered = {name: value for name, value in sample.items() if name != "id"}
-        return stock(self, models, unnumbered, **kwargs)
-
-    return generate
+# TorchScript compiles ``_generate``.
+@replaces(SequenceGeneratorWithAlignment, "generate")
+@replaces(SequenceGenerator, "generate")
+def _without_id(
+    stock: Callable[..., Any], self: Any, models: Any, sample: Dict[str, Any], **kwargs: Any
+) -> Any:
+    unnumbered = {name: value for name, value in sample.items() if name != "id"}
+    return stock(self, models, unnumbered, **kwargs)

@@ -21,28 +21,23 @@ from typing import Any, Callable, Iterable, List
 import numpy as np
 from fairseq.data import data_utils
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``batch_by_size``."""
-    replace_once(data_utils, "batch_by_size", _keep_tail)
-
-
-def _keep_tail(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def batch_by_size(indices: Iterable[int], *args: Any, **kwargs: Any) -> List[np.ndarray]:
-        if not isinstance(indices, np.ndarray):
-            indices = np.fromiter(indices, dtype=np.int64, count=-1)
-        if len(indices) == 0:
-            return []  # stock raises an IndexError
-        batches = stock(indices, *args, **kwargs)
-        if _fixed_shapes(*args, **kwargs) is not None:
-            return batches
-        # Batches are consecutive slices of `indices`, so the end is missing.
-        kept = sum(len(batch) for batch in batches)
-        return batches if kept == len(indices) else [*batches, indices[kept:]]
-
-    return batch_by_size
+@replaces(data_utils, "batch_by_size")
+def _keep_tail(
+    stock: Callable[..., Any], indices: Iterable[int], *args: Any, **kwargs: Any
+) -> List[np.ndarray]:
+    if not isinstance(indices, np.ndarray):
+        indices = np.fromiter(indices, dtype=np.int64, count=-1)
+    if len(indices) == 0:
+        return []  # stock raises an IndexError
+    batches = stock(indices, *args, **kwargs)
+    if _fixed_shapes(*args, **kwargs) is not None:
+        return batches
+    # Batches are consecutive slices of `indices`, so the end is missing.
+    kept = sum(len(batch) for batch in batches)
+    return batches if kept == len(indices) else [*batches, indices[kept:]]
 
 
 def _fixed_shapes(

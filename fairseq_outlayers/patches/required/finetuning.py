@@ -13,7 +13,7 @@ from typing import Any, Callable
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
 
@@ -23,23 +23,15 @@ class _Begun:
     trainer: Any = None
 
 
-def apply() -> None:
-    """Wrap the functions that start training and read checkpoints."""
-    replace_once(checkpoint_utils, "load_checkpoint", _noting)
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _adapting)
-
-
-def _noting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-        if not _begins(cfg, trainer):
-            return stock(cfg, trainer, **passthrough)
-        _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
-        try:
-            return stock(cfg, trainer, **passthrough)
-        finally:
-            _Begun.path, _Begun.trainer = "", None
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_checkpoint")
+def _noting(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+    if not _begins(cfg, trainer):
+        return stock(cfg, trainer, **passthrough)
+    _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
+    try:
+        return stock(cfg, trainer, **passthrough)
+    finally:
+        _Begun.path, _Begun.trainer = "", None
 
 
 def _begins(cfg: Any, trainer: Any) -> bool:
@@ -55,25 +47,23 @@ def _begins(cfg: Any, trainer: Any) -> bool:
     return isinstance(getattr(decoder, "output_projection", None), OutputLayer)
 
 
-def _adapting(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        state = stock(path, *args, **kwargs)
-        if _Begun.trainer is None or path != _Begun.path:
-            return state
-        # Imported here, because patches are applied before other parts are imported.
-        from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
-
-        trainer = _Begun.trainer
-        adapted = adapt(path, state, trainer.get_model(), trainer.task)
-        for line in adapted.lines(path, arch_of(state)):
-            logger.info(line)
-        state["model"] = adapted.state
-        if hasattr(trainer.task, "start_classes"):
-            trainer.task.start_classes(adapted.new_biases)
-        extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
-        if trainer.cfg.ema.store_ema:  # the moving average starts at the model
-            extra["ema"] = dict(adapted.state)
-        state["extra_state"] = extra
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    state = stock(path, *args, **kwargs)
+    if _Begun.trainer is None or path != _Begun.path:
         return state
+    # Imported here, because patches are applied before other parts are imported.
+    from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
 
-    return load_checkpoint_to_cpu
+    trainer = _Begun.trainer
+    adapted = adapt(path, state, trainer.get_model(), trainer.task)
+    for line in adapted.lines(path, arch_of(state)):
+        logger.info(line)
+    state["model"] = adapted.state
+    if hasattr(trainer.task, "start_classes"):
+        trainer.task.start_classes(adapted.new_biases)
+    extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
+    if trainer.cfg.ema.store_ema:  # the moving average starts at the model
+        extra["ema"] = dict(adapted.state)
+    state["extra_state"] = extra
+    return state

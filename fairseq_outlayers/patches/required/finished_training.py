@@ -13,31 +13,26 @@ from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
 
 
-def apply() -> None:
-    """Replace ``load_checkpoint``."""
-    replace_once(checkpoint_utils, "load_checkpoint", _ending)
-
-
-def _ending(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
-        extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
-        limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
-        if extra_state is None:
-            return extra_state, epoch_itr
-        epochs = epoch_itr.next_epoch_idx - 1
-        has_all_updates = 0 < limits.max_update <= updates
-        if has_all_updates or 0 < limits.max_epoch <= epochs:
-            logger.warning(
-                f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
-                f"({epochs} epochs): raise --max-update or --max-epoch, or name another --save-dir"
-            )
-        if has_all_updates:
-            limits.max_epoch = -1  # 0 would mean no limit
+@replaces(checkpoint_utils, "load_checkpoint")
+def _ending(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
+) -> Tuple[Any, Any]:
+    extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
+    limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
+    if extra_state is None:
         return extra_state, epoch_itr
-
-    return load_checkpoint
+    epochs = epoch_itr.next_epoch_idx - 1
+    has_all_updates = 0 < limits.max_update <= updates
+    if has_all_updates or 0 < limits.max_epoch <= epochs:
+        logger.warning(
+            f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
+            f"({epochs} epochs): raise --max-update or --max-epoch, or name another --save-dir"
+        )
+    if has_all_updates:
+        limits.max_epoch = -1  # 0 would mean no limit
+    return extra_state, epoch_itr

@@ -10,23 +10,16 @@ from typing import Any, Callable, Dict
 
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``_upgrade_state_dict``."""
-    replace_once(checkpoint_utils, "_upgrade_state_dict", _reset_idle_options)
+@replaces(checkpoint_utils, "_upgrade_state_dict")
+def _reset_idle_options(stock: Callable[..., Any], state: Dict[str, Any]) -> Dict[str, Any]:
+    # Imported here, because patches are applied before other parts are imported.
+    from fairseq_outlayers.options import reset_idle_options
 
-
-def _reset_idle_options(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def _upgrade_state_dict(state: Dict[str, Any]) -> Dict[str, Any]:
-        # Imported here, because patches are applied before other parts are imported.
-        from fairseq_outlayers.options import reset_idle_options
-
-        state = stock(state)
-        if state.get("cfg") is not None:
-            for part in ("model", "criterion"):
-                reset_idle_options(state["cfg"].get(part))
-        return state
-
-    return _upgrade_state_dict
+    state = stock(state)
+    if state.get("cfg") is not None:
+        for part in ("model", "criterion"):
+            reset_idle_options(state["cfg"].get(part))
+    return state

@@ -23,7 +23,7 @@ from omegaconf import DictConfig, ListConfig
 
 from fairseq_outlayers.checkpoints.literals import evaluate
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required import checkpoint_options
 
 SHOWN = 60  # characters of a refused value
@@ -35,7 +35,6 @@ def apply() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("fairseq.") and module is not None:
             module.eval = evaluate_option  # type: ignore[attr-defined]
-    replace_once(fasta_dataset.FastaDataset, "_build_index", _with_a_plain_path)
 
 
 def evaluate_option(text: Any, *_: Any) -> Any:
@@ -69,13 +68,11 @@ def _source_of(text: Any) -> str:
     return "an option"
 
 
-def _with_a_plain_path(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def build_index(self: Any, path: str) -> Any:
-        if shlex.quote(str(path)) != str(path):
-            raise UserError(
-                f"{path}: fairseq reads FASTA files through a shell, which this path would need "
-                "quoting for: rename the file"
-            )
-        return stock(self, path)
-
-    return build_index
+@replaces(fasta_dataset.FastaDataset, "_build_index")
+def _with_a_plain_path(stock: Callable[..., Any], self: Any, path: str) -> Any:
+    if shlex.quote(str(path)) != str(path):
+        raise UserError(
+            f"{path}: fairseq reads FASTA files through a shell, which this path would need "
+            "quoting for: rename the file"
+        )
+    return stock(self, path)

@@ -16,27 +16,21 @@ from typing import Any, Callable
 
 from fairseq.data.iterators import BufferedIterator
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 LONGEST_WAIT = 10.0  # seconds, for the current batch
 
 _consumers: Any = weakref.WeakSet()
 
 
-def apply() -> None:
-    """Replace the method that starts the thread."""
-    replace_once(BufferedIterator, "_create_consumer", _remembered)
-
-
-def _remembered(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def _create_consumer(self: Any) -> None:
-        stock(self)
-        if not _consumers:
-            atexit.unregister(_end_all)
-            atexit.register(_end_all)
-        _consumers.add(self._consumer)
-
-    return _create_consumer
+# The method that starts the thread.
+@replaces(BufferedIterator, "_create_consumer")
+def _remembered(stock: Callable[..., Any], self: Any) -> None:
+    stock(self)
+    if not _consumers:
+        atexit.unregister(_end_all)
+        atexit.register(_end_all)
+    _consumers.add(self._consumer)
 
 
 def _end_all() -> None:

@@ -21,22 +21,14 @@ from fairseq.trainer import Trainer
 from fairseq_outlayers.checkpoints import folder_lock
 from fairseq_outlayers.checkpoints.names import LAST, shard_of
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the trainer's constructor and ``load_checkpoint``."""
-    replace_once(Trainer, "__init__", _with_lock)
-    replace_once(checkpoint_utils, "load_checkpoint", _refusing_to_begin_anew)
-
-
-def _with_lock(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
-        if _saves_locally(cfg.checkpoint) and utils.is_master(cfg.distributed_training):
-            folder_lock.acquire(cfg.checkpoint.save_dir)
-        stock(self, cfg, *others, **named)
-
-    return __init__
+@replaces(Trainer, "__init__")
+def _with_lock(stock: Callable[..., Any], self: Any, cfg: Any, *others: Any, **named: Any) -> None:
+    if _saves_locally(cfg.checkpoint) and utils.is_master(cfg.distributed_training):
+        folder_lock.acquire(cfg.checkpoint.save_dir)
+    stock(self, cfg, *others, **named)
 
 
 def _saves_locally(options: Any) -> bool:
@@ -49,21 +41,21 @@ def _saves_locally(options: Any) -> bool:
     )
 
 
-def _refusing_to_begin_anew(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Any:
-        if _saves_locally(cfg) and cfg.restore_file == LAST:
-            suffix = trainer.checkpoint_suffix
-            last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-            earlier = _earlier(cfg.save_dir)
-            if earlier and not os.path.exists(last):
-                raise UserError(
-                    f"{cfg.save_dir} has {earlier[-1]} but no {os.path.basename(last)} to resume "
-                    "from: a new training would overwrite it. Pass --restore-file "
-                    f"{os.path.join(cfg.save_dir, earlier[-1])} to resume, or another --save-dir."
-                )
-        return stock(cfg, trainer, **passthrough_args)
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_checkpoint")
+def _refusing_to_begin_anew(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
+) -> Any:
+    if _saves_locally(cfg) and cfg.restore_file == LAST:
+        suffix = trainer.checkpoint_suffix
+        last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
+        earlier = _earlier(cfg.save_dir)
+        if earlier and not os.path.exists(last):
+            raise UserError(
+                f"{cfg.save_dir} has {earlier[-1]} but no {os.path.basename(last)} to resume "
+                "from: a new training would overwrite it. Pass --restore-file "
+                f"{os.path.join(cfg.save_dir, earlier[-1])} to resume, or another --save-dir."
+            )
+    return stock(cfg, trainer, **passthrough_args)
 
 
 def _earlier(folder: str) -> List[str]:

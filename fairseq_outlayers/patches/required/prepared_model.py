@@ -18,26 +18,27 @@ from typing import Any, Callable
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.trainer import Trainer
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the constructor of the trainer."""
-    replace_once(Trainer, "__init__", _with_preparation)
-
-
-def _with_preparation(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def __init__(self: Any, cfg: Any, task: Any, model: Any, *others: Any, **named: Any) -> None:
-        if hasattr(model, "prepare_training"):
-            model.prepare_training(cfg)
-        if hasattr(task, "prepare_training"):
-            task.prepare_training(cfg, model)
-        optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))
-        if hasattr(optimizer, "prepare_model"):
-            optimizer.prepare_model(cfg.optimizer, model)
-        stock(self, cfg, task, model, *others, **named)
-        criterion = others[0] if others else named.get("criterion")
-        if criterion is not None and hasattr(criterion, "follow_updates"):
-            criterion.follow_updates(self.get_num_updates)
-
-    return __init__
+@replaces(Trainer, "__init__")
+def _with_preparation(
+    stock: Callable[..., Any],
+    self: Any,
+    cfg: Any,
+    task: Any,
+    model: Any,
+    *others: Any,
+    **named: Any,
+) -> None:
+    if hasattr(model, "prepare_training"):
+        model.prepare_training(cfg)
+    if hasattr(task, "prepare_training"):
+        task.prepare_training(cfg, model)
+    optimizer = OPTIMIZER_REGISTRY.get(getattr(cfg.optimizer, "_name", None))
+    if hasattr(optimizer, "prepare_model"):
+        optimizer.prepare_model(cfg.optimizer, model)
+    stock(self, cfg, task, model, *others, **named)
+    criterion = others[0] if others else named.get("criterion")
+    if criterion is not None and hasattr(criterion, "follow_updates"):
+        criterion.follow_updates(self.get_num_updates)

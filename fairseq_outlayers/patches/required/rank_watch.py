@@ -27,7 +27,7 @@ import torch.distributed as dist
 from fairseq.models import distributed_fairseq_model
 from fairseq.trainer import Trainer
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 DEFAULT_TIMEOUT = 120.0
 INTERVAL = 1.0
@@ -36,12 +36,6 @@ LEAVING = 5.0  # seconds to wait for the current count at exit
 STARTING = 5  # timeouts within which a process must count for the first time: it may load data
 
 LOST = r"Connection (closed|reset|refused)|Broken pipe|Socket closed|remote process exited"
-
-
-def apply() -> None:
-    """Replace the trainer's constructor and fairseq's timer."""
-    replace_once(Trainer, "__init__", _watched)
-    replace_once(distributed_fairseq_model, "DistributedTimeoutWrapper", _without_timer)
 
 
 class RankWatch:
@@ -157,12 +151,10 @@ def lost_rank(error: BaseException) -> Optional[str]:
     )
 
 
-def _watched(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def __init__(self: Any, cfg: Any, *others: Any, **named: Any) -> None:
-        _start(cfg.distributed_training)
-        stock(self, cfg, *others, **named)
-
-    return __init__
+@replaces(Trainer, "__init__")
+def _watched(stock: Callable[..., Any], self: Any, cfg: Any, *others: Any, **named: Any) -> None:
+    _start(cfg.distributed_training)
+    stock(self, cfg, *others, **named)
 
 
 def _start(options: Any) -> None:
@@ -178,8 +170,6 @@ def _start(options: Any) -> None:
     _watch = RankWatch(store, dist.get_rank(), dist.get_world_size(), float(timeout)).start()
 
 
-def _without_timer(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapper(module: Any, timeout: int, *_: Any, **__: Any) -> Any:
-        return module
-
-    return wrapper
+@replaces(distributed_fairseq_model, "DistributedTimeoutWrapper")
+def _without_timer(stock: Callable[..., Any], module: Any, timeout: int, *_: Any, **__: Any) -> Any:
+    return module

@@ -16,27 +16,17 @@ import torch
 from fairseq.distributed import utils
 from omegaconf import OmegaConf
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the functions that split and that broadcast an object."""
-    replace_once(utils, "_split_tensors_from_obj", _with_plain_options)
-    replace_once(utils, "_broadcast_object_slow", _with_placeholder_allowed)
+@replaces(utils, "_split_tensors_from_obj")
+def _with_plain_options(stock: Callable[..., Any], obj: Any, tensors: Any) -> Any:
+    if OmegaConf.is_config(obj):
+        obj = OmegaConf.to_container(obj)
+    return stock(obj, tensors)
 
 
-def _with_plain_options(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def split_tensors_from_obj(obj: Any, tensors: Any) -> Any:
-        if OmegaConf.is_config(obj):
-            obj = OmegaConf.to_container(obj)
-        return stock(obj, tensors)
-
-    return split_tensors_from_obj
-
-
-def _with_placeholder_allowed(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def broadcast_object_slow(*args: Any, **kwargs: Any) -> Any:
-        with torch.serialization.safe_globals([utils._TensorPlaceholder]):
-            return stock(*args, **kwargs)
-
-    return broadcast_object_slow
+@replaces(utils, "_broadcast_object_slow")
+def _with_placeholder_allowed(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    with torch.serialization.safe_globals([utils._TensorPlaceholder]):
+        return stock(*args, **kwargs)

@@ -22,49 +22,40 @@ from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the method, which tasks inherit, and the trainer's that calls it for training."""
-    replace_once(FairseqTask, "get_batch_iterator", _as_in_the_first_epoch)
-    replace_once(Trainer, "get_train_iterator", _apart_from_validation)
+# Tasks inherit it.
+@replaces(FairseqTask, "get_batch_iterator")
+def _as_in_the_first_epoch(
+    stock: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
+) -> Any:
+    call = inspect.signature(stock).bind(self, dataset, *args, **kwargs)
+    call.apply_defaults()
+    given = call.arguments
+    epoch = given["epoch"]
+    kept = (
+        not given["disable_iterator_cache"]
+        and not given["update_epoch_batch_itr"]
+        and not getattr(self.cfg, "rebuild_batches", False)
+        and self.can_reuse_epoch_itr(dataset)
+    )
+    if not kept or epoch <= 1 or dataset in self.dataset_to_epoch_iter:
+        return stock(self, dataset, *args, **kwargs)
+    given["epoch"] = 1
+    iterator = stock(*call.args, **call.kwargs)
+    dataset.set_epoch(epoch)
+    iterator.epoch = epoch
+    return iterator
 
 
-def _apart_from_validation(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
-        data = self.cfg.dataset
-        if not data.disable_validation and data.train_subset in data.valid_subset.split(","):
-            raise UserError(
-                f"--valid-subset {data.valid_subset}: validation on the training text would take "
-                f"its epochs from training; validate a checkpoint by fairseq-validate "
-                f"--valid-subset {data.train_subset}, or link the text under another name"
-            )
-        return stock(self, *args, **kwargs)
-
-    return get_train_iterator
-
-
-def _as_in_the_first_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(stock)
-
-    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        call = signature.bind(self, dataset, *args, **kwargs)
-        call.apply_defaults()
-        given = call.arguments
-        epoch = given["epoch"]
-        kept = (
-            not given["disable_iterator_cache"]
-            and not given["update_epoch_batch_itr"]
-            and not getattr(self.cfg, "rebuild_batches", False)
-            and self.can_reuse_epoch_itr(dataset)
+@replaces(Trainer, "get_train_iterator")
+def _apart_from_validation(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    data = self.cfg.dataset
+    if not data.disable_validation and data.train_subset in data.valid_subset.split(","):
+        raise UserError(
+            f"--valid-subset {data.valid_subset}: validation on the training text would take "
+            f"its epochs from training; validate a checkpoint by fairseq-validate "
+            f"--valid-subset {data.train_subset}, or link the text under another name"
         )
-        if not kept or epoch <= 1 or dataset in self.dataset_to_epoch_iter:
-            return stock(self, dataset, *args, **kwargs)
-        given["epoch"] = 1
-        iterator = stock(*call.args, **call.kwargs)
-        dataset.set_epoch(epoch)
-        iterator.epoch = epoch
-        return iterator
-
-    return get_batch_iterator
+    return stock(self, *args, **kwargs)

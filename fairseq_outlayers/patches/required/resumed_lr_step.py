@@ -12,23 +12,18 @@ from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace ``load_checkpoint``."""
-    replace_once(checkpoint_utils, "load_checkpoint", _with_step)
-
-
-def _with_step(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough_args: Any) -> Tuple[Any, Any]:
-        extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
-        loss = None if extra_state is None else extra_state.get("val_loss")
-        resets = cfg.reset_lr_scheduler or cfg.reset_optimizer
-        # A checkpoint within an epoch precedes the step in any case.
-        ended = epoch_itr.epoch > 1 and epoch_itr.iterations_in_epoch == 0
-        if loss is not None and ended and not resets:
-            trainer.lr_step(epoch_itr.epoch - 1, loss)
-        return extra_state, epoch_itr
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_checkpoint")
+def _with_step(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
+) -> Tuple[Any, Any]:
+    extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)
+    loss = None if extra_state is None else extra_state.get("val_loss")
+    resets = cfg.reset_lr_scheduler or cfg.reset_optimizer
+    # A checkpoint within an epoch precedes the step in any case.
+    ended = epoch_itr.epoch > 1 and epoch_itr.iterations_in_epoch == 0
+    if loss is not None and ended and not resets:
+        trainer.lr_step(epoch_itr.epoch - 1, loss)
+    return extra_state, epoch_itr

@@ -30,7 +30,7 @@ from fairseq import checkpoint_utils
 
 from fairseq_outlayers.checkpoints.integrity import recovery_hint
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +39,8 @@ FORCED = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
 def apply() -> None:
-    """Allow the types in fairseq's checkpoints, and refuse others in one line."""
+    """Allow the types in fairseq's checkpoints."""
     torch.serialization.add_safe_globals(safe_globals())
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _name_the_file)
-    replace_once(checkpoint_utils, "load_ema_from_checkpoint", _name_the_file)
 
 
 def safe_globals() -> List[Any]:
@@ -58,18 +56,17 @@ def safe_globals() -> List[Any]:
     return [argparse.Namespace, np.ndarray, np.dtype, *number_types, *functions]
 
 
-def _name_the_file(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
-        _warn_if_told_to_run_code(path)
-        try:
-            return stock(path, *args, **kwargs)
-        except Exception as error:
-            unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
-            if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
-                raise UserError(_explanation(path, str(error))) from error
-            raise
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_ema_from_checkpoint")
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _name_the_file(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    _warn_if_told_to_run_code(path)
+    try:
+        return stock(path, *args, **kwargs)
+    except Exception as error:
+        unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
+        if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
+            raise UserError(_explanation(path, str(error))) from error
+        raise
 
 
 def _warn_if_told_to_run_code(path: str) -> None:

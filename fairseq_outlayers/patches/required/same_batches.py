@@ -14,45 +14,35 @@ import numpy as np
 from fairseq.data.iterators import EpochBatchIterator
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 KEY = "outlayers_batches"
 CACHED = "_outlayers_batches"
 
 
-def apply() -> None:
-    """Replace the methods that save and load the position in an epoch."""
-    replace_once(EpochBatchIterator, "state_dict", _with_checksum)
-    replace_once(EpochBatchIterator, "load_state_dict", _compared)
+@replaces(EpochBatchIterator, "state_dict")
+def _with_checksum(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
+    state = stock(self)
+    if state["iterations_in_epoch"] > 0:
+        found = checksum(self)
+        return state if found is None else {**state, KEY: found}
+    return state
 
 
-def _with_checksum(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def state_dict(self: Any) -> Dict[str, Any]:
-        state = stock(self)
-        if state["iterations_in_epoch"] > 0:
-            found = checksum(self)
-            return state if found is None else {**state, KEY: found}
-        return state
-
-    return state_dict
-
-
-def _compared(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_state_dict(self: Any, state_dict: Dict[str, Any]) -> None:
-        known, done = state_dict.get(KEY), state_dict.get("iterations_in_epoch", 0)
-        if known is not None and done > 0:
-            self.epoch = state_dict["epoch"]
-            self.shuffle = state_dict.get("shuffle", True)  # partitions order their batches by it
-            if checksum(self) not in (known, None):
-                raise UserError(
-                    f"the checkpoint has trained on {done} batches of epoch {self.epoch}, but this "
-                    "run has other batches (another --max-tokens, --batch-size, --seed, number of "
-                    "processes or text), so sentences would be left out: use the options of the "
-                    "checkpoint, or begin the epoch anew by --reset-dataloader"
-                )
-        stock(self, state_dict)
-
-    return load_state_dict
+@replaces(EpochBatchIterator, "load_state_dict")
+def _compared(stock: Callable[..., Any], self: Any, state_dict: Dict[str, Any]) -> None:
+    known, done = state_dict.get(KEY), state_dict.get("iterations_in_epoch", 0)
+    if known is not None and done > 0:
+        self.epoch = state_dict["epoch"]
+        self.shuffle = state_dict.get("shuffle", True)  # partitions order their batches by it
+        if checksum(self) not in (known, None):
+            raise UserError(
+                f"the checkpoint has trained on {done} batches of epoch {self.epoch}, but this "
+                "run has other batches (another --max-tokens, --batch-size, --seed, number of "
+                "processes or text), so sentences would be left out: use the options of the "
+                "checkpoint, or begin the epoch anew by --reset-dataloader"
+            )
+    stock(self, state_dict)
 
 
 def checksum(iterator: Any) -> Optional[int]:

@@ -22,7 +22,7 @@ from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.checkpoints import signals
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 VOTES = "_outlayers_stop_votes"
 ITERATOR = "_outlayers_epoch_iterator"
@@ -30,67 +30,63 @@ LEAVING = "_outlayers_leaves_after_save"
 SECURED = "_outlayers_saved_in_validation_after_update"
 
 
-def apply() -> None:
-    """Replace the functions that start training, take a step and save."""
-    replace_once(checkpoint_utils, "save_checkpoint", _leaving_if_asked)
-    replace_once(Trainer, "get_train_iterator", _listening)
-    replace_once(Trainer, "_aggregate_logging_outputs", _with_votes)
-    replace_once(Trainer, "train_step", _then_stopping)
-    replace_once(Trainer, "valid_step", _saving_first)
+@replaces(checkpoint_utils, "save_checkpoint")
+def _leaving_if_asked(
+    stock: Callable[..., Any], cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any
+) -> Any:
+    if not getattr(trainer, LEAVING, False):
+        return stock(cfg, trainer, epoch_itr, val_loss)
+    cfg = _with_last(cfg)
+    stock(cfg, trainer, epoch_itr, val_loss)
+    _leave(cfg, trainer)
 
 
-def _listening(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def get_train_iterator(self: Any, *args: Any, **kwargs: Any) -> Any:
-        signals.listen(several_processes=self.data_parallel_world_size > 1)
-        iterator = stock(self, *args, **kwargs)
-        setattr(self, ITERATOR, iterator)
-        return iterator
-
-    return get_train_iterator
+@replaces(Trainer, "get_train_iterator")
+def _listening(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    signals.listen(several_processes=self.data_parallel_world_size > 1)
+    iterator = stock(self, *args, **kwargs)
+    setattr(self, ITERATOR, iterator)
+    return iterator
 
 
-def _with_votes(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def aggregate(self: Any, outputs: Any, *sums: Any, ignore: bool = False) -> Any:
-        vote = signals.received() or 0  # the sum over processes tells whether any received one
-        outputs, sums = stock(self, outputs, *sums, float(vote), ignore=ignore)
-        setattr(self, VOTES, sums[-1])
-        return outputs, tuple(sums[:-1])
-
-    return aggregate
-
-
-def _then_stopping(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        earlier = getattr(self, VOTES, 0)
-        result = stock(self, *args, **kwargs)
-        if self.data_parallel_world_size == 1:
-            asked = signals.received() is not None
-        else:
-            # On a GPU, use the previous update's, because reading this one's would synchronize.
-            asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
-        if asked:
-            setattr(self, LEAVING, True)
-            if not _fairseq_acts_now(self):
-                checkpoint_utils.save_checkpoint(
-                    self.cfg.checkpoint, self, getattr(self, ITERATOR), None
-                )
-        return result
-
-    return train_step
+@replaces(Trainer, "_aggregate_logging_outputs")
+def _with_votes(
+    stock: Callable[..., Any], self: Any, outputs: Any, *sums: Any, ignore: bool = False
+) -> Any:
+    vote = signals.received() or 0  # the sum over processes tells whether any received one
+    outputs, sums = stock(self, outputs, *sums, float(vote), ignore=ignore)
+    setattr(self, VOTES, sums[-1])
+    return outputs, tuple(sums[:-1])
 
 
-def _saving_first(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def valid_step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        iterator, updates = getattr(self, ITERATOR, None), self.get_num_updates()
-        # Other processes may not have received the signal, and sharded states need all of them.
-        alone = self.data_parallel_world_size == 1 and iterator is not None
-        if alone and signals.received() is not None and getattr(self, SECURED, None) != updates:
-            setattr(self, SECURED, updates)
-            cfg = _with_last(self.cfg.checkpoint)
-            checkpoint_utils.save_checkpoint(cfg, self, iterator, None)
-        return stock(self, *args, **kwargs)
+@replaces(Trainer, "train_step")
+def _then_stopping(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    earlier = getattr(self, VOTES, 0)
+    result = stock(self, *args, **kwargs)
+    if self.data_parallel_world_size == 1:
+        asked = signals.received() is not None
+    else:
+        # On a GPU, use the previous update's, because reading this one's would synchronize.
+        asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
+    if asked:
+        setattr(self, LEAVING, True)
+        if not _fairseq_acts_now(self):
+            checkpoint_utils.save_checkpoint(
+                self.cfg.checkpoint, self, getattr(self, ITERATOR), None
+            )
+    return result
 
-    return valid_step
+
+@replaces(Trainer, "valid_step")
+def _saving_first(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    iterator, updates = getattr(self, ITERATOR, None), self.get_num_updates()
+    # Other processes may not have received the signal, and sharded states need all of them.
+    alone = self.data_parallel_world_size == 1 and iterator is not None
+    if alone and signals.received() is not None and getattr(self, SECURED, None) != updates:
+        setattr(self, SECURED, updates)
+        cfg = _with_last(self.cfg.checkpoint)
+        checkpoint_utils.save_checkpoint(cfg, self, iterator, None)
+    return stock(self, *args, **kwargs)
 
 
 def _fairseq_acts_now(trainer: Any) -> bool:
@@ -104,17 +100,6 @@ def _fairseq_acts_now(trainer: Any) -> bool:
         or updates >= (cfg.optimization.max_update or float("inf"))
         or (hours > 0 and trainer.cumulative_training_time() / 3600 > hours)
     )
-
-
-def _leaving_if_asked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: Any) -> Any:
-        if not getattr(trainer, LEAVING, False):
-            return stock(cfg, trainer, epoch_itr, val_loss)
-        cfg = _with_last(cfg)
-        stock(cfg, trainer, epoch_itr, val_loss)
-        _leave(cfg, trainer)
-
-    return save_checkpoint
 
 
 def _with_last(cfg: Any) -> Any:

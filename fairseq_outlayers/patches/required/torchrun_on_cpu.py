@@ -22,28 +22,20 @@ from fairseq.distributed import utils
 from fairseq.models import distributed_fairseq_model
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 TORCHRUN_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
 FROM_FAIRSCALE = ("fully_sharded", "slowmo")
 SLURM_VARIABLES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
 
 
-def apply() -> None:
-    """Replace ``call_main``, and the wrapper as fairseq's models see it."""
-    replace_once(utils, "call_main", _with_processes_joined)
-    replace_once(distributed_fairseq_model, "DistributedDataParallel", _without_device_on_cpu)
-
-
-def _with_processes_joined(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def call_main(cfg: Any, main: Any, **kwargs: Any) -> Any:
-        _require_fairscale(cfg.distributed_training.ddp_backend)
-        on_cpu = cfg.common.cpu or not torch.cuda.is_available()
-        if not cfg.common.tpu:
-            _join(cfg.distributed_training, on_cpu)
-        return stock(cfg, main, **kwargs)
-
-    return call_main
+@replaces(utils, "call_main")
+def _with_processes_joined(stock: Callable[..., Any], cfg: Any, main: Any, **kwargs: Any) -> Any:
+    _require_fairscale(cfg.distributed_training.ddp_backend)
+    on_cpu = cfg.common.cpu or not torch.cuda.is_available()
+    if not cfg.common.tpu:
+        _join(cfg.distributed_training, on_cpu)
+    return stock(cfg, main, **kwargs)
 
 
 def _require_fairscale(backend: str) -> None:
@@ -99,10 +91,10 @@ def _require_somebody_to_start(options: Any) -> None:
         )
 
 
-def _without_device_on_cpu(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def wrap(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if all(parameter.device.type == "cpu" for parameter in module.parameters()):
-            kwargs.update(device_ids=None, output_device=None)
-        return stock(module, *args, **kwargs)
-
-    return wrap
+@replaces(distributed_fairseq_model, "DistributedDataParallel")
+def _without_device_on_cpu(
+    stock: Callable[..., Any], module: Any, *args: Any, **kwargs: Any
+) -> Any:
+    if all(parameter.device.type == "cpu" for parameter in module.parameters()):
+        kwargs.update(device_ids=None, output_device=None)
+    return stock(module, *args, **kwargs)

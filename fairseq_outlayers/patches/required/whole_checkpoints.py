@@ -12,19 +12,12 @@ from typing import Any, Callable
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.checkpoints.integrity import require_whole
-from fairseq_outlayers.patches.replacing import replace_once
+from fairseq_outlayers.patches.replacing import replaces
 
 
-def apply() -> None:
-    """Replace the two functions that load checkpoints."""
-    replace_once(checkpoint_utils, "load_checkpoint_to_cpu", _checked)
-    replace_once(checkpoint_utils, "load_ema_from_checkpoint", _checked)
-
-
-def _checked(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(path: str, *args: Any, **kwargs: Any) -> Any:
-        if os.path.isfile(path):  # otherwise it is remote, or stock reports that it is missing
-            require_whole(path)
-        return stock(path, *args, **kwargs)
-
-    return load_checkpoint
+@replaces(checkpoint_utils, "load_ema_from_checkpoint")
+@replaces(checkpoint_utils, "load_checkpoint_to_cpu")
+def _checked(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    if os.path.isfile(path):  # otherwise it is remote, or stock reports that it is missing
+        require_whole(path)
+    return stock(path, *args, **kwargs)

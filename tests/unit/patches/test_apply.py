@@ -12,7 +12,7 @@ from fairseq.models import distributed_fairseq_model
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers import patches
-from fairseq_outlayers.patches.replacing import MARK, PATCHES
+from fairseq_outlayers.patches.replacing import MARK, PATCHES, _recorded
 
 
 def replaced():
@@ -41,6 +41,11 @@ def test_importing_the_package_patches_each_function_once_and_applying_again_cha
     for name, function in before.items():
         applied = getattr(function, PATCHES)
         assert len(set(applied)) == len(applied), name
+
+
+def test_no_patch_on_the_list_does_nothing():
+    for patch in (*patches.REQUIRED, *patches.CONVENIENCES):
+        assert patch.__name__ in _recorded or hasattr(patch, "apply"), patch.__name__
 
 
 def without_conveniences(value):

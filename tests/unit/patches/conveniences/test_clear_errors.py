@@ -1,5 +1,6 @@
 import os
 import sys
+from functools import partial
 
 import pytest
 
@@ -22,7 +23,7 @@ def shown(capsys, function, hook=None):
 @pytest.fixture
 def hook(monkeypatch):
     monkeypatch.delenv(clear_errors.TRACEBACK_VARIABLE, raising=False)
-    return clear_errors._make_hook(sys.__excepthook__)
+    return partial(clear_errors._show, sys.__excepthook__)
 
 
 def mistake():

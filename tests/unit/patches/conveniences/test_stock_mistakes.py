@@ -17,7 +17,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
 
-from fairseq_outlayers.patches.conveniences.clear_errors import _make_hook
+from fairseq_outlayers.patches.conveniences.clear_errors import _show
 from fairseq_outlayers.patches.conveniences.stock_mistakes import REMEDIES, plain_message
 
 
@@ -207,7 +207,7 @@ def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp
 def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
     monkeypatch.delenv("OUTLAYERS_TRACEBACK", raising=False)
     error = OSError("Model file not found: no.pt")
-    _make_hook(sys.__excepthook__)(OSError, error, None)
+    _show(sys.__excepthook__, OSError, error, None)
     assert capsys.readouterr().err == "error: no.pt: no such checkpoint: check the path\n"
 
 

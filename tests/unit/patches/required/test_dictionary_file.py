@@ -7,7 +7,8 @@ import pytest
 from fairseq.data import Dictionary, TruncatedDictionary
 
 from fairseq_outlayers.formats.dictionary import file_of
-from fairseq_outlayers.patches.required.dictionary_file import apply
+from fairseq_outlayers.patches.replacing import apply_recorded
+from fairseq_outlayers.patches.required import dictionary_file
 
 
 def test_a_dictionary_that_was_read_remembers_its_file(tmp_path):
@@ -26,7 +27,7 @@ def test_a_dictionary_made_in_memory_has_none():
 
 def test_applying_twice_wraps_once():
     before = Dictionary.add_from_file
-    apply()
+    apply_recorded(dictionary_file)
     assert Dictionary.add_from_file is before
 
 

@@ -1,5 +1,6 @@
 """What the task, the optimizer and the criterion learn when the trainer is made."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,7 @@ class Trainer:
 
 @pytest.mark.parametrize("by_name", [False, True])
 def test_a_criterion_knows_the_trainers_update_at_any_time(task, by_name):
-    construct = prepared_model._with_preparation(lambda *args, **kwargs: None)
+    construct = partial(prepared_model._with_preparation, lambda *args, **kwargs: None)
     cfg = SimpleNamespace(optimizer=SimpleNamespace())
     criterion, trainer = FullSoftmax(task, 0.0, 0, False), Trainer()
     if by_name:
@@ -27,7 +28,7 @@ def test_a_criterion_knows_the_trainers_update_at_any_time(task, by_name):
 
 
 def test_criterions_of_fairseq_are_left_alone(task):
-    construct = prepared_model._with_preparation(lambda *args, **kwargs: None)
+    construct = partial(prepared_model._with_preparation, lambda *args, **kwargs: None)
     cfg = SimpleNamespace(optimizer=SimpleNamespace())
     construct(Trainer(), cfg, task, None, object())
     construct(Trainer(), cfg, task, None)

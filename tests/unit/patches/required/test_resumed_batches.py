@@ -1,6 +1,7 @@
 """Every sentence is trained once in an epoch that a second process goes on with."""
 
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_validation_on_the_training_text_is_refused(subsets):
     """It would take epochs from training, whose iterator it gets."""
     data = SimpleNamespace(train_subset="train", valid_subset=subsets, disable_validation=False)
     trainer = SimpleNamespace(cfg=SimpleNamespace(dataset=data))
-    get_train_iterator = _apart_from_validation(lambda *_, **__: None)
+    get_train_iterator = partial(_apart_from_validation, lambda *_, **__: None)
     with pytest.raises(UserError, match=f"--valid-subset {subsets}: .* fairseq-validate"):
         get_train_iterator(trainer, epoch=1)
     data.disable_validation = True

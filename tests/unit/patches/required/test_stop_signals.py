@@ -1,6 +1,7 @@
 """A signal during validation saves at once, and once."""
 
 import signal
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -37,7 +38,7 @@ def validate(trained, batches, monkeypatch, signal_at=None):
     """Validate on some batches; a signal arrives before one of them."""
     received = []
     monkeypatch.setattr(signals, "_received", received)
-    step = stop_signals._saving_first(lambda self, batch: batch)
+    step = partial(stop_signals._saving_first, lambda self, batch: batch)
     for batch in range(batches):
         if batch == signal_at:
             received.append(int(signal.SIGTERM))
