@@ -48,7 +48,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Write a model whose output layer is baked into a class matrix",
     example="run/checkpoint_best.pt --to ctranslate2 --output exported",
     add_arguments=add_arguments,
     run=run,

@@ -88,7 +88,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Count the words of a text that a model with external vectors knows, and show examples",
     example="--dictionary data-bin/dict.en.txt --internal-vocabulary 8000 "
     "--external-embeddings table.npy --source test.en --translations reference=test.de mix=mix.hyp",
     add_arguments=add_arguments,

@@ -210,7 +210,6 @@ def _command_line() -> str:
 
 
 COMMAND = Command(
-    summary="Translate a test set and write a page with scores, sentences and attention",
     example="--path tied.pt joint.pt --source test.en --reference test.de --output page.html",
     add_arguments=add_arguments,
     run=run,

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from fairseq_outlayers.analysis.finding import Study
 
 
-def study_command(study: str, axes: Tuple[str, str], summary: str, example: str) -> Command:
+def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
     """A command that runs a study on every given checkpoint.
 
     Args:
         study: module in ``analysis/`` with a function ``study`` of one model.
         axes: labels of the plot.
-        summary, example: of the command.
+        example: of the command.
     """
 
     def run(options: argparse.Namespace) -> None:
@@ -38,7 +38,7 @@ def study_command(study: str, axes: Tuple[str, str], summary: str, example: str)
         if options.plot:
             plots.draw(curves, axes, options.plot)
 
-    return Command(summary, example, add_arguments, run)
+    return Command(example, add_arguments, run)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
