@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--data`` for ``checkpoints.loading.load``."""
+    """Add ``--data`` for loading checkpoints."""
     parser.add_argument(
         "--data",
         metavar="DIR",

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import short_names
 from fairseq_outlayers.errors import UserError
 
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--names", nargs="+", metavar="NAME", help="model names (default: their run folders)"
     )
-    parser.add_argument(
-        "--data", metavar="DIR", help="folder with the dictionaries (default: the training data)"
-    )
+    add_data_argument(parser)
     parser.add_argument("--device", default="cpu", help="PyTorch device (default: cpu)")
     parser.add_argument("--beam", type=int, default=5, metavar="N", help="default: 5")
     parser.add_argument(
@@ -92,17 +90,6 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unk-dictionary", metavar="FILE", help="lexical table of data_prep/build_lexicon.py"
     )
-
-
-DECODING = (
-    "candidates",
-    "candidate_frequent",
-    "candidate_per_word",
-    "candidate_scope",
-    "candidate_copies",
-    "unk_replacement",
-    "unk_dictionary",
-)
 
 
 class Clock:
@@ -186,9 +173,12 @@ def _names(options: argparse.Namespace) -> List[str]:
 
 def _load(path: str, options: argparse.Namespace) -> Any:
     from fairseq_outlayers.hub import Translator, load
+    from fairseq_outlayers.hub.loading import DECODING_OPTIONS
 
-    decoding = {name: getattr(options, name) for name in DECODING}
-    given = {name: value for name, value in decoding.items() if value is not None}
+    names = {"candidates", *DECODING_OPTIONS}
+    given = {
+        name: value for name, value in vars(options).items() if name in names and value is not None
+    }
     model = load(path, options.data, device=options.device, **given)
     if not isinstance(model, Translator):
         raise UserError(f"{path}: a language model; inspect needs a translation model")
