@@ -116,9 +116,7 @@ def describe(
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
         "--vectors",
         required=True,
