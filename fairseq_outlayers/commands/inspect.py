@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import short_names
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 
 CANDIDATE_SCOPES = ("sentence", "batch", "common")
 MOST_MODELS = 2
@@ -151,8 +151,7 @@ def _check(options: argparse.Namespace) -> None:
     for name in ("neighbour_words", "number", "beam", "batch_size"):
         least = 0 if name == "neighbour_words" else 1
         if getattr(options, name) < least:
-            flag = name.replace("_", "-")
-            raise UserError(f"--{flag} {getattr(options, name)}: must be at least {least}")
+            raise UserError(f"{as_flag(name, getattr(options, name))}: must be at least {least}")
     known = sorted(BLEU.TOKENIZERS)
     name = options.bleu_tokenizer
     if name not in (None, *known):
