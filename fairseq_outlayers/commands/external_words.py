@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as in training (default: 0, all training words)",
     )
     parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenized text")
     parser.add_argument(
         "--translations",
         nargs="*",

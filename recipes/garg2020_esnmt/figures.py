@@ -147,7 +147,7 @@ def bleu_by_length(runs: Runs) -> Chart:
     series = series if len(series) > 1 else []
     best = max(series, key=lambda one: one.y[-1]).label if series else ""
     words = f"Of sentences of {names[-1]} words, {best} translates best"
-    panel = Panel("words of the reference", "BLEU (tokenised)", series)
+    panel = Panel("words of the reference", "BLEU (tokenized)", series)
     return Chart(words, [panel], chart_parts.note(view, list(FIXED)) if view else "")
 
 

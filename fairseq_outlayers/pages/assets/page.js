@@ -27,7 +27,7 @@ function make(tag, attributes = {}, ...children) {
   const apply = () => {
     if (chosen) root.dataset.theme = chosen;
     button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+    button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colors`);
   };
   button.addEventListener("click", () => {
     chosen = isDark() ? "light" : "dark";
