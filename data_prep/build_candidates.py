@@ -139,11 +139,7 @@ def whole_number(text: str) -> int:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     for name, what in (
         ("lexicon", "table of build_lexicon.py"),
         ("source-dictionary", "dict.SOURCE.txt of the binarized data"),

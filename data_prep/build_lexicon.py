@@ -84,11 +84,7 @@ def build(options: argparse.Namespace) -> Lexicon:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument("--source", type=Path, metavar="FILE", help="tokenized source text")
     parser.add_argument("--target", type=Path, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the table")

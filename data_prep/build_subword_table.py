@@ -76,11 +76,7 @@ def frequent(table: SubwordTable, number: int = 5) -> str:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
         "dictionary", type=Path, metavar="DICT", help="dict.txt or dict.LANGUAGE.txt"
     )

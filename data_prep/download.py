@@ -98,11 +98,7 @@ def is_present(path: Path, file: RemoteFile) -> bool:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument("name", choices=DATA_SETS, metavar="NAME", help=", ".join(DATA_SETS))
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
     parser.add_argument(

@@ -58,42 +58,6 @@ def by_frequency(counts: Counter[str]) -> list[str]:
     return sorted(words, key=lambda word: (-counts[word], word))
 
 
-def extract(options: argparse.Namespace) -> None:
-    """Write table, checksums and dictionary, and print their coverage."""
-    training, texts = count_words([options.train])[options.train], count_words(options.text)
-    form = detect_format(options.vectors) if options.format == "auto" else options.format
-    vectors = FORMATS[form](options.vectors)
-    paths = [Path(f"{options.output}{ending}") for ending in (".npy", ".npy.json", ".dict.txt")]
-    with write_together(paths, [options.vectors, options.train, *options.text]) as outputs:
-        table = TableWriter(outputs[0], vectors.dimensions, PRECISIONS[options.precision])
-        extraction = Extraction(vectors, table, by_frequency(training))
-        extraction.read(options.limit)
-        for counts in (training, *texts.values()):
-            extraction.add_other_forms(counts)
-        if all(extraction.source(word) == NONE for word in training):
-            raise UserError(
-                f"{options.vectors}: has no word of {options.train}; check the language of the "
-                "vectors, and how the text is tokenized"
-            )
-        norms = extraction.add_shared_rows()
-        rows = len(extraction.rows)
-        table.finish(rows)
-        facts: dict[str, Any] = {
-            "rows": rows,
-            "dimensions": vectors.dimensions,
-            "training_rows": extraction.trained,
-            "vectors": {"file": options.vectors.name, "format": form, "words": extraction.count},
-            "norms": norms,
-            "dictionary": dictionary_facts(extraction.rows),
-        }
-        write_json(outputs[1], facts | checksums(outputs[0].temporary))
-        words = list(extraction.rows)[len(SPECIALS) :]
-        write_dictionary(outputs[2], words, [training[word] for word in words])
-    describe(options, extraction, norms, {options.train: training, **texts})
-    for path in paths:
-        print(f"wrote {path}")
-
-
 def describe(
     options: argparse.Namespace,
     extraction: Extraction,
@@ -116,9 +80,7 @@ def describe(
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
         "--vectors",
         required=True,
@@ -161,8 +123,40 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the table."""
-    extract(parse_arguments(arguments))
+    """Write table, checksums and dictionary, and print their coverage."""
+    options = parse_arguments(arguments)
+    training, texts = count_words([options.train])[options.train], count_words(options.text)
+    form = detect_format(options.vectors) if options.format == "auto" else options.format
+    vectors = FORMATS[form](options.vectors)
+    paths = [Path(f"{options.output}{ending}") for ending in (".npy", ".npy.json", ".dict.txt")]
+    with write_together(paths, [options.vectors, options.train, *options.text]) as outputs:
+        table = TableWriter(outputs[0], vectors.dimensions, PRECISIONS[options.precision])
+        extraction = Extraction(vectors, table, by_frequency(training))
+        extraction.read(options.limit)
+        for counts in (training, *texts.values()):
+            extraction.add_other_forms(counts)
+        if all(extraction.source(word) == NONE for word in training):
+            raise UserError(
+                f"{options.vectors}: has no word of {options.train}; check the language of the "
+                "vectors, and how the text is tokenized"
+            )
+        norms = extraction.add_shared_rows()
+        rows = len(extraction.rows)
+        table.finish(rows)
+        facts: dict[str, Any] = {
+            "rows": rows,
+            "dimensions": vectors.dimensions,
+            "training_rows": extraction.trained,
+            "vectors": {"file": options.vectors.name, "format": form, "words": extraction.count},
+            "norms": norms,
+            "dictionary": dictionary_facts(extraction.rows),
+        }
+        write_json(outputs[1], facts | checksums(outputs[0].temporary))
+        words = list(extraction.rows)[len(SPECIALS) :]
+        write_dictionary(outputs[2], words, [training[word] for word in words])
+    describe(options, extraction, norms, {options.train: training, **texts})
+    for path in paths:
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":

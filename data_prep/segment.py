@@ -74,13 +74,10 @@ def apply(options: argparse.Namespace) -> None:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    style = argparse.RawDescriptionHelpFormatter
-    parser = CommandParser(description=__doc__, epilog=EXAMPLE, formatter_class=style)
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="learn|apply")
 
-    learner = commands.add_parser(
-        "learn", help="learn codes from text", epilog=EXAMPLE, formatter_class=style
-    )
+    learner = commands.add_parser("learn", help="learn codes from text", epilog=EXAMPLE)
     learner.set_defaults(command=learn)
     learner.add_argument(
         "--method", choices=METHODS, default="subword-nmt", help="default: %(default)s"
@@ -96,9 +93,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="number of units, including single characters",
     )
 
-    applier = commands.add_parser(
-        "apply", help="apply codes to a corpus", epilog=EXAMPLE, formatter_class=style
-    )
+    applier = commands.add_parser("apply", help="apply codes to a corpus", epilog=EXAMPLE)
     applier.set_defaults(command=apply)
     applier.add_argument("--codes", required=True, type=Path, metavar="CODES")
     add_corpus_arguments(applier)

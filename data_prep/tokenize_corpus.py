@@ -120,11 +120,7 @@ def ratio(text: str) -> float:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     add_corpus_arguments(parser)
     parser.add_argument("--lowercase", action="store_true", help="lower-case the text")
     parser.add_argument(

@@ -56,11 +56,7 @@ def describe(splits: dict[str, Pairs]) -> str:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
         "--output", required=True, type=Path, metavar="DIR", help="write files here"
     )

@@ -88,9 +88,7 @@ def train(options: argparse.Namespace, output: Path) -> None:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        description=__doc__, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(description=__doc__, epilog=EXAMPLE)
     parser.add_argument("--input", required=True, nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE.vec|FILE.bin")
     parser.add_argument(

@@ -7,7 +7,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
 from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
@@ -16,74 +16,29 @@ if TYPE_CHECKING:
     from fairseq_outlayers.commands.base import Command
 
 
-class Listed(NamedTuple):
-    """A command that is not imported yet: its module in ``commands/`` and its summary."""
-
-    module: str
-    summary: str
-
-
-LISTED: Dict[str, Listed] = {
-    "options": Listed(
-        "options",
-        "Print every option of this package, in Markdown",
+# What each command does, one sentence without a full stop; its module in commands/ has _ for -.
+LISTED: Dict[str, str] = {
+    "options": "Print every option of this package, in Markdown",
+    "capacity": "Print the capacity and the parameters of every output layer, to choose d_j by",
+    "checkpoint": "Show what a checkpoint stores and what is regenerated from a seed",
+    "export": "Write a model whose output layer is baked into a class matrix",
+    "inspect": "Translate a test set and write a page with scores, sentences and attention",
+    "partitions": "Show how --partition-size divides a corpus into partitions",
+    "partition-correction": "Correct the class biases of a model that was trained by partitions",
+    "frequency-bins": "Score translations by the training frequency of their words",
+    "neighbours": (
+        "Print the nearest neighbours of words in the input and in the output space of models"
     ),
-    "capacity": Listed(
-        "capacity",
-        "Print the capacity and the parameters of every output layer, to choose d_j by",
+    "unseen-words": "Add new words to a trained model, each described by words that it knows",
+    "echo-gain": "Print by how much a frozen layer of esnmt scales its inputs at initialization",
+    "external-words": (
+        "Count the words of a text that a model with external vectors knows, and show examples"
     ),
-    "checkpoint": Listed(
-        "checkpoint",
-        "Show what a checkpoint stores and what is regenerated from a seed",
+    "open-vocabulary": "Print the perplexity of a text, with unseen words scored as themselves",
+    "principal-components": (
+        "Count the principal components that the input and the output vectors of words use"
     ),
-    "export": Listed(
-        "export",
-        "Write a model whose output layer is baked into a class matrix",
-    ),
-    "inspect": Listed(
-        "inspect",
-        "Translate a test set and write a page with scores, sentences and attention",
-    ),
-    "partitions": Listed(
-        "partitions",
-        "Show how --partition-size divides a corpus into partitions",
-    ),
-    "partition-correction": Listed(
-        "partition_correction",
-        "Correct the class biases of a model that was trained by partitions",
-    ),
-    "frequency-bins": Listed(
-        "frequency_bins",
-        "Score translations by the training frequency of their words",
-    ),
-    "neighbours": Listed(
-        "neighbours",
-        "Print the nearest neighbours of words in the input and in the output space of models",
-    ),
-    "unseen-words": Listed(
-        "unseen_words",
-        "Add new words to a trained model, each described by words that it knows",
-    ),
-    "echo-gain": Listed(
-        "echo_gains",
-        "Print by how much a frozen layer of esnmt scales its inputs at initialization",
-    ),
-    "external-words": Listed(
-        "external_words",
-        "Count the words of a text that a model with external vectors knows, and show examples",
-    ),
-    "open-vocabulary": Listed(
-        "open_vocabulary",
-        "Print the perplexity of a text, with unseen words scored as themselves",
-    ),
-    "principal-components": Listed(
-        "principal_components",
-        "Count the principal components that the input and the output vectors of words use",
-    ),
-    "transform-gates": Listed(
-        "transform_gates",
-        "Print how open the transform gates of composed word vectors are",
-    ),
+    "transform-gates": "Print how open the transform gates of composed word vectors are",
 }
 
 
@@ -91,7 +46,8 @@ class Commands(Mapping[str, "Command"]):
     """Commands by name, imported on access."""
 
     def __getitem__(self, name: str) -> "Command":
-        return importlib.import_module(f"fairseq_outlayers.commands.{LISTED[name].module}").COMMAND
+        module = name.replace("-", "_")
+        return importlib.import_module(f"fairseq_outlayers.commands.{module}").COMMAND
 
     def __iter__(self) -> Iterator[str]:
         return iter(LISTED)
@@ -133,8 +89,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         "--version", action=_Version, nargs=0, help="of this package, fairseq, PyTorch and Python"
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, (_, summary) in LISTED.items():
-        subparser = subparsers.add_parser(name, help=summary)
+    for name, summary in LISTED.items():
+        subparser = subparsers.add_parser(name, help=summary, description=f"{summary}.")
         if arguments[:1] == [name]:
             COMMANDS[name].prepare(subparser)
     chosen = parser.parse_args(arguments)

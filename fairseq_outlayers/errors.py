@@ -44,17 +44,18 @@ def changes_nothing(option: str, value: Any, where: str, remedy: str) -> UserErr
     return UserError(f"{as_flag(option, value)} has no effect {where}: {remedy}")
 
 
-def refuse_idle(config: Any, defaults: Any, option: str, needed: str) -> None:
-    """Refuse an option that has no effect without another.
+def refuse_idle(config: Any, defaults: Any, needed: str, *options: str) -> None:
+    """Refuse options that have no effect without another.
 
     Args:
-        config: has the option.
-        defaults: has its default.
-        option: its name in both.
+        config: has the options.
+        defaults: has their defaults.
         needed: the other option, as on the command line.
+        options: their names in both.
     Raises:
-        UserError: if the option is not at its default.
+        UserError: for the first option that is not at its default.
     """
-    value = getattr(config, option)
-    if str(value) != str(getattr(defaults, option)):
-        raise changes_nothing(option, value, f"without {needed}", "add that, or leave it out")
+    for option in options:
+        value = getattr(config, option)
+        if str(value) != str(getattr(defaults, option)):
+            raise changes_nothing(option, value, f"without {needed}", "add that, or leave it out")

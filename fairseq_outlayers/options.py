@@ -9,10 +9,10 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
 
 from fairseq_outlayers.compositions import COMPOSITION
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.output_layers import OUTPUT_LAYER
 from fairseq_outlayers.output_layers.subword_composed import uncomposed
-from fairseq_outlayers.registry import Selection, command_line_name
+from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.samplers import SAMPLER
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING
 
@@ -59,8 +59,8 @@ def _refuse_taken(selection: Selection, options: Dict[str, Any]) -> None:
         for taken_by, known in _taken():
             if taken_by != selection.option and known.get(name, option) is not option:
                 raise UserError(
-                    f"{command_line_name(name)}, an option of {', '.join(selection.owners(name))} "
-                    f"({command_line_name(selection.option)}), is also an option of {taken_by}: "
+                    f"{as_flag(name)}, an option of {', '.join(selection.owners(name))} "
+                    f"({as_flag(selection.option)}), is also an option of {taken_by}: "
                     "rename it"
                 )
     _selected[selection.option] = options
@@ -83,9 +83,9 @@ def add_selection(parser: Any, config: Any) -> None:
         UserError: if the model has an option of the same name.
     """
     for option in fields(config):
-        flag = command_line_name(option.name)
+        flag = as_flag(option.name)
         if OWNER in option.metadata and flag in parser._option_string_actions:
-            selector = command_line_name(option.metadata[OWNER])
+            selector = as_flag(option.metadata[OWNER])
             raise UserError(
                 f"{flag} is both an option of one of {selector}'s entries and of the model: rename "
                 "one of them"
@@ -103,9 +103,9 @@ def _refuse_redefined(cls: Any, **keywords: Any) -> None:
             here = vars(base).get(name) if base is cls else here
             owner = getattr(here, "metadata", {}).get(OWNER)
             if name in owners and owners[name] != owner and (owner or owners[name]):
-                selector = command_line_name(owner or owners[name])
+                selector = as_flag(owner or owners[name])
                 raise UserError(
-                    f"{command_line_name(name)} is both an option of one of {selector}'s entries "
+                    f"{as_flag(name)} is both an option of one of {selector}'s entries "
                     f"and of {cls.__name__}: rename one of them"
                 )
             owners[name] = owner

@@ -9,7 +9,7 @@ import math
 from dataclasses import field
 from typing import Any, Mapping, NamedTuple, Optional
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 
 WIDEST = 1_000_000  # units of a layer
 DEEPEST = 1_000  # layers, heads and the like
@@ -102,4 +102,4 @@ def check_ranges(config: Any, dataclass: Any) -> None:
 def check_number(name: str, value: Any, limits: Range) -> None:
     """Raise ``UserError`` if ``value`` is a number out of the range."""
     if isinstance(value, (int, float)) and value not in limits:
-        raise UserError(f"--{name.replace('_', '-')} {value}: must be {limits}")
+        raise UserError(f"{as_flag(name)} {value}: must be {limits}")

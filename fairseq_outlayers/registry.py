@@ -8,7 +8,7 @@ selected. ``options.py`` converts it to command-line options.
 from dataclasses import Field, field, fields, make_dataclass
 from typing import Any, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.suggestions import did_you_mean
 
@@ -47,7 +47,7 @@ class Selection:
         help_text: str,
         others: Sequence[str] = (),
     ):
-        lookup(registry, default, command_line_name(option))
+        lookup(registry, default, as_flag(option))
         self.registry, self.option, self.default = registry, option, default
         self.help_text, self.others = help_text, others
 
@@ -67,7 +67,7 @@ class Selection:
                 if found.setdefault(option.name, option) is not option:
                     raise UserError(
                         f"{' and '.join(self.owners(option.name))} have different options "
-                        f"{command_line_name(option.name)}: rename one, or let both inherit it "
+                        f"{as_flag(option.name)}: rename one, or let both inherit it "
                         "from one Config"
                     )
         return {name: option for name, option in found.items() if not name.startswith("_")}
@@ -106,7 +106,7 @@ class Selection:
                 (there without the option that selects the entry).
         """
         name = getattr(config, self.option)
-        entry = lookup(self.registry, name, command_line_name(self.option))
+        entry = lookup(self.registry, name, as_flag(self.option))
         self.refuse_unselected(config)
         check_ranges(config, entry.Config)
         return entry
@@ -117,7 +117,7 @@ class Selection:
             raise changes_nothing(
                 name,
                 getattr(config, name),
-                f"with {command_line_name(self.option)} {getattr(config, self.option)}",
+                f"with {as_flag(self.option)} {getattr(config, self.option)}",
                 f"it is an option of {', '.join(self.owners(name))}; select one of them, or leave "
                 "it out",
             )
@@ -151,6 +151,4 @@ def class_of(config: Any) -> type:
     return getattr(metadata, "object_type", None) or type(config)
 
 
-def command_line_name(option: str) -> str:
-    """``joint_dim -> --joint-dim``."""
-    return f"--{option.replace('_', '-')}"
+command_line_name = as_flag  # for patches/conveniences/changed_options.py

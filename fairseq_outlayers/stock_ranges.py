@@ -9,7 +9,7 @@ below does. It is checked after ``parse_args_and_arch`` has parsed the command l
 import math
 from typing import Any, Callable, Dict
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
 
@@ -150,7 +150,7 @@ def check_stock_ranges(options: Any) -> None:
         UserError: for the first number out of its range, or options that exclude each other.
     """
     for name, value in vars(options).items():
-        limits, option = STOCK.get(name), f"--{name.replace('_', '-')}"
+        limits, option = STOCK.get(name), as_flag(name)
         if name in TEXTS and isinstance(value, str) and not value.startswith(REFERENCE):
             value = _number(option, value, TEXTS[name])
         if value == [] and limits is not None:

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.formats.text import escape_unprintable_words
@@ -17,9 +17,12 @@ QUIET_SECONDS = 20.0  # if not a terminal, show progress only after, and every, 
 
 
 class CommandParser(HelpfulParser):
-    """An argument parser of a command whose help has an example."""
+    """An argument parser of a command whose help has an example, not wrapped."""
 
     ending = " (--help shows an example)"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
 
 
 def run(main: Callable[[], None]) -> None:

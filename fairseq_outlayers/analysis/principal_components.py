@@ -3,12 +3,11 @@
 Reports how many components explain a share of the variance (Assylbekov & Takhanov 2018, Sec. 6).
 """
 
-from typing import Dict, Iterator
+from typing import Any, Dict, Iterator, Tuple
 
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.analysis.finding import Finding
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 
@@ -48,13 +47,13 @@ def sides(trained: loading.Trained) -> Dict[str, Tensor]:
     return found
 
 
-def study(trained: loading.Trained) -> Iterator[Finding]:
+def study(trained: loading.Trained) -> Iterator[Tuple[Dict[str, Any], Any]]:
     """The number of components that the vectors of all words need on each side."""
     for side, vectors in sides(trained).items():
         explained = explained_variance(vectors[trained.words()])
         needed = {heading(share): components_needed(explained, share) for share in SHARES}
         facts = {"side": side, "dimensions": vectors.size(1), **needed}
-        yield Finding(facts, (range(1, len(explained) + 1), explained.tolist()))
+        yield facts, (range(1, len(explained) + 1), explained.tolist())
 
 
 def heading(share: float) -> str:

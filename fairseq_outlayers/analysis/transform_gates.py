@@ -9,7 +9,6 @@ from typing import Any, Dict, Iterator, Tuple
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.analysis.finding import Finding
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.compositions import HIGHWAYS, ComposedEmbedding
 from fairseq_outlayers.errors import UserError
@@ -54,7 +53,7 @@ def sides(decoder: Any) -> Iterator[Tuple[str, Any, Any]]:
         raise UserError("this model composes no word vectors, so it has no transform gates")
 
 
-def study(trained: loading.Trained) -> Iterator[Finding]:
+def study(trained: loading.Trained) -> Iterator[Tuple[Dict[str, Any], Any]]:
     """Mean, median and density of the gates of every highway layer."""
     centres = [(number + 0.5) / BINS for number in range(BINS)]
     for side, words, layers in sides(trained.model.decoder):
@@ -68,4 +67,4 @@ def study(trained: loading.Trained) -> Iterator[Finding]:
                 "share over 0.5": values.gt(0.5).double().mean().item(),
             }
             density = torch.histc(values.float(), BINS, 0, 1) * BINS / values.numel()
-            yield Finding(facts, (centres, density.tolist()))
+            yield facts, (centres, density.tolist())

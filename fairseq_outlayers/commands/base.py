@@ -1,37 +1,29 @@
 """What every command of ``python -m fairseq_outlayers`` is made of."""
 
 import argparse
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, NamedTuple
 
 
 class Command(NamedTuple):
-    """A command's help, arguments and function. User mistakes raise ``UserError``.
+    """A command's example, arguments and function. User mistakes raise ``UserError``.
 
     ``run`` imports what it needs when it is called, so that the help does not import PyTorch.
     """
 
-    summary: str  # one sentence, without a full stop
     example: str  # arguments that follow the command's name
     add_arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], None]
 
     def prepare(self, parser: argparse.ArgumentParser) -> None:
-        """Add the description, the example and the arguments of this command to a parser."""
-        parser.description = f"{self.summary}."
+        """Add the example and the arguments of this command to a parser."""
         parser.epilog = f"example:\n  {parser.prog} {self.example}"
         # Not wrapped, so that the example can be copied.
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_arguments(parser)
 
-    def main(self, module: str, arguments: Optional[List[str]] = None) -> None:
-        """Run it as ``python -m module``."""
-        parser = argparse.ArgumentParser(prog=f"python -m {module}")
-        self.prepare(parser)
-        self.run(parser.parse_args(arguments))
-
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--data`` for ``checkpoints.loading.load``."""
+    """Add ``--data`` for loading checkpoints."""
     parser.add_argument(
         "--data",
         metavar="DIR",

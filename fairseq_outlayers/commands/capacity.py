@@ -79,7 +79,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Print the capacity and the parameters of every output layer, to choose d_j by",
     example="--num-classes 32000 --embed-dim 512 --hidden-size 512 --joint-dim 512 2048 4096",
     add_arguments=add_arguments,
     run=run,

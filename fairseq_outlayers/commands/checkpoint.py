@@ -14,7 +14,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Show what a checkpoint stores and what is regenerated from a seed",
     example="checkpoints/checkpoint_best.pt",
     add_arguments=lambda parser: parser.add_argument("path", type=Path, metavar="FILE"),
     run=run,

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.errors import UserError
 
 TARGETS = ("fairseq", "ctranslate2")
@@ -21,9 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="DIR", help="new folder to write"
     )
-    parser.add_argument(
-        "--data", metavar="DIR", help="folder with the dictionaries (default: the training data)"
-    )
+    add_data_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -48,7 +46,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Write a model whose output layer is baked into a class matrix",
     example="run/checkpoint_best.pt --to ctranslate2 --output exported",
     add_arguments=add_arguments,
     run=run,

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as in training (default: 0, all training words)",
     )
     parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenized text")
     parser.add_argument(
         "--translations",
         nargs="*",
@@ -88,7 +88,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Count the words of a text that a model with external vectors knows, and show examples",
     example="--dictionary data-bin/dict.en.txt --internal-vocabulary 8000 "
     "--external-embeddings table.npy --source test.en --translations reference=test.de mix=mix.hyp",
     add_arguments=add_arguments,

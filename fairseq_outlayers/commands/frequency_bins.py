@@ -123,7 +123,6 @@ def _decimals(value: Optional[float]) -> str:
 
 
 COMMAND = Command(
-    summary="Score translations by the training frequency of their words",
     example="--reference test.de --hypothesis tied.hyp joint.hyp --training-text train.de "
     "--language de",
     add_arguments=add_arguments,

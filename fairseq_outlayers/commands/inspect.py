@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import short_names
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 
 CANDIDATE_SCOPES = ("sentence", "batch", "common")
 MOST_MODELS = 2
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--names", nargs="+", metavar="NAME", help="model names (default: their run folders)"
     )
-    parser.add_argument(
-        "--data", metavar="DIR", help="folder with the dictionaries (default: the training data)"
-    )
+    add_data_argument(parser)
     parser.add_argument("--device", default="cpu", help="PyTorch device (default: cpu)")
     parser.add_argument("--beam", type=int, default=5, metavar="N", help="default: 5")
     parser.add_argument(
@@ -92,17 +90,6 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unk-dictionary", metavar="FILE", help="lexical table of data_prep/build_lexicon.py"
     )
-
-
-DECODING = (
-    "candidates",
-    "candidate_frequent",
-    "candidate_per_word",
-    "candidate_scope",
-    "candidate_copies",
-    "unk_replacement",
-    "unk_dictionary",
-)
 
 
 class Clock:
@@ -164,8 +151,7 @@ def _check(options: argparse.Namespace) -> None:
     for name in ("neighbour_words", "number", "beam", "batch_size"):
         least = 0 if name == "neighbour_words" else 1
         if getattr(options, name) < least:
-            flag = name.replace("_", "-")
-            raise UserError(f"--{flag} {getattr(options, name)}: must be at least {least}")
+            raise UserError(f"{as_flag(name, getattr(options, name))}: must be at least {least}")
     known = sorted(BLEU.TOKENIZERS)
     name = options.bleu_tokenizer
     if name not in (None, *known):
@@ -186,9 +172,12 @@ def _names(options: argparse.Namespace) -> List[str]:
 
 def _load(path: str, options: argparse.Namespace) -> Any:
     from fairseq_outlayers.hub import Translator, load
+    from fairseq_outlayers.hub.loading import DECODING_OPTIONS
 
-    decoding = {name: getattr(options, name) for name in DECODING}
-    given = {name: value for name, value in decoding.items() if value is not None}
+    names = {"candidates", *DECODING_OPTIONS}
+    given = {
+        name: value for name, value in vars(options).items() if name in names and value is not None
+    }
     model = load(path, options.data, device=options.device, **given)
     if not isinstance(model, Translator):
         raise UserError(f"{path}: a language model; inspect needs a translation model")
@@ -210,7 +199,6 @@ def _command_line() -> str:
 
 
 COMMAND = Command(
-    summary="Translate a test set and write a page with scores, sentences and attention",
     example="--path tied.pt joint.pt --source test.en --reference test.de --output page.html",
     add_arguments=add_arguments,
     run=run,

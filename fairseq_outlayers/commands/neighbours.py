@@ -62,7 +62,6 @@ def _table(found: Dict[str, "Neighbours"]) -> str:
 
 
 COMMAND = Command(
-    summary="Print the nearest neighbours of words in the input and in the output space of models",
     example="--path tied.pt joint.pt --data data-bin --words haus gut",
     add_arguments=add_arguments,
     run=run,

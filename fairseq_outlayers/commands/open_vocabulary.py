@@ -38,7 +38,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Print the perplexity of a text, with unseen words scored as themselves",
     example="run/checkpoint_best.pt --text test.txt",
     add_arguments=add_arguments,
     run=run,

@@ -13,7 +13,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Print every option of this package, in Markdown",
     example="> options.md",
     add_arguments=lambda parser: None,
     run=run,

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from fairseq.models import ARCH_MODEL_INV_REGISTRY
 
 from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.errors import as_flag
 from fairseq_outlayers.options import (
     CompositionConfig,
     OutputLayerConfig,
@@ -82,7 +83,7 @@ def _registry(
     title: str, option: str, remark: str, registry: Dict[str, Any], config: Any
 ) -> Iterator[str]:
     """The entries and options of one of our registries."""
-    selector = f"--{option.replace('_', '-')}"
+    selector = as_flag(option)
     yield f"## {title}\n"
     yield remark + "\n"
     yield f"| `{selector}` | meaning |"
@@ -133,7 +134,7 @@ def _stock_limits() -> Iterator[str]:
     yield "|---|---|"
     options: Dict[str, List[str]] = {}
     for name, limits in STOCK.items():
-        options.setdefault(str(limits), []).append(f"`--{name.replace('_', '-')}`")
+        options.setdefault(str(limits), []).append(f"`{as_flag(name)}`")
     for allowed, names in options.items():
         yield f"| {allowed} | {', '.join(names)} |"
     yield ""

@@ -30,7 +30,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="Correct the class biases of a model that was trained by partitions",
     example="--path checkpoints/checkpoint_best.pt --output checkpoints/corrected.pt",
     add_arguments=_add_arguments,
     run=run,

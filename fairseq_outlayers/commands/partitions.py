@@ -33,7 +33,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Show how --partition-size divides a corpus into partitions",
     example="data-bin --partition-size 15000",
     add_arguments=_add_arguments,
     run=run,

@@ -3,29 +3,27 @@
 import argparse
 import importlib
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from fairseq_outlayers.commands import plots
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
 
-if TYPE_CHECKING:
-    from fairseq_outlayers.analysis.finding import Study
 
-
-def study_command(study: str, axes: Tuple[str, str], summary: str, example: str) -> Command:
+def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
     """A command that runs a study on every given checkpoint.
 
     Args:
-        study: module in ``analysis/`` with a function ``study`` of one model.
+        study: module in ``analysis/`` with a function ``study`` of one model, that yields the
+            cells of a row by heading, and ``(xs, ys)`` of a curve.
         axes: labels of the plot.
-        summary, example: of the command.
+        example: of the command.
     """
 
     def run(options: argparse.Namespace) -> None:
         from fairseq_outlayers.checkpoints import loading
 
-        measure: Study = importlib.import_module(f"fairseq_outlayers.analysis.{study}").study
+        measure = importlib.import_module(f"fairseq_outlayers.analysis.{study}").study
         rows: List[Dict[str, Any]] = []
         curves = []
         for path in options.checkpoints:
@@ -38,7 +36,7 @@ def study_command(study: str, axes: Tuple[str, str], summary: str, example: str)
         if options.plot:
             plots.draw(curves, axes, options.plot)
 
-    return Command(summary, example, add_arguments, run)
+    return Command(example, add_arguments, run)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,5 @@ from fairseq_outlayers.commands.study import study_command
 COMMAND = study_command(
     "transform_gates",
     axes=("transform gate", "density"),
-    summary="Print how open the transform gates of composed word vectors are",
     example="run/checkpoint_best.pt --plot gates.svg",
 )

@@ -60,7 +60,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Add new words to a trained model, each described by words that it knows",
     example="--path joint.pt --data data-bin --descriptions new_words.tsv --output extended",
     add_arguments=add_arguments,
     run=run,

@@ -54,22 +54,14 @@ class SoftmaxCriterion(FairseqCriterion):
         label_smoothing: probability of the classes other than the target.
         loss_chunk_size: positions per chunk of logits; 0: chosen by device.
         sentence_avg: divide gradients by the number of sentences instead of words.
-        ignore_index: a class that gets no share of the smoothing, or None.
     """
 
     name: str
 
-    def __init__(
-        self,
-        task: Any,
-        label_smoothing: float,
-        loss_chunk_size: int,
-        sentence_avg: bool,
-        ignore_index: Optional[int] = None,
-    ):
+    def __init__(self, task: Any, label_smoothing: float, loss_chunk_size: int, sentence_avg: bool):
         super().__init__(task)
         self.label_smoothing = label_smoothing
-        self.ignore_index = ignore_index
+        self.ignore_index: Optional[int] = None  # a class that gets no share of the smoothing
         self.chunk_size = loss_chunk_size
         self.sentence_avg = sentence_avg
         self.update_number: Callable[[], int] = lambda: 0

@@ -39,7 +39,7 @@ class FullSoftmax(SoftmaxCriterion):
     @classmethod
     def build_criterion(cls, config: Any, task: Any) -> "FullSoftmax":
         if config.label_smoothing == 0:
-            refuse_idle(config, FullSoftmaxConfig, "smooth_real_classes", "--label-smoothing")
+            refuse_idle(config, FullSoftmaxConfig, "--label-smoothing", "smooth_real_classes")
         return super().build_criterion(config, task)
 
     def training_loss(

@@ -1,6 +1,6 @@
 """The recurrence of RNNsearch: attention by the previous state, then one transition."""
 
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 import torch
 import torch.nn as nn
@@ -49,11 +49,10 @@ class AttentionalGRU(nn.Module):
         """
         step, from_context = gated_step(self.unit.recurrent), StepwiseLinear(self.context.weight)
         state, context = before["state"], before.get("context")
-        made: Dict[str, List[Tensor]] = {name: [] for name in Steps._fields}
+        made: List[Tuple[Tensor, ...]] = []
         for from_word in self.unit.input(inputs).unbind(1):
             if context is not None:
                 state = step(from_word + from_context(context), state)
             context, weights = attend(state)
-            for name, tensor in zip(Steps._fields, (state, context, weights), strict=True):
-                made[name].append(tensor)
-        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values()))
+            made.append((state, context, weights))
+        return Steps(*(torch.stack(tensors, dim=1) for tensors in zip(*made, strict=True)))

@@ -1,6 +1,6 @@
 """The recurrence of Nematus: two GRU transitions with attention between them."""
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Tuple
 
 import torch
 import torch.nn as nn
@@ -54,7 +54,7 @@ class ConditionalGRU(nn.Module):
         from_middle = StepwiseLinear(self.second.weight_hh)
         from_context = StepwiseLinear(self.second.weight_ih)
         state = before["state"]
-        made: Dict[str, List[Tensor]] = {name: [] for name in Steps._fields}
+        made: List[Tuple[Tensor, ...]] = []
         for gates in input_gates.unbind(1):
             middle = gru_cell(gates, from_state(state) + self.first.bias_hh, state)
             context, weights = attend(middle)
@@ -63,9 +63,8 @@ class ConditionalGRU(nn.Module):
                 from_middle(middle) + self.second.bias_hh,
                 middle,
             )
-            for name, tensor in zip(Steps._fields, (state, context, weights), strict=True):
-                made[name].append(tensor)
-        return Steps(*(torch.stack(tensors, dim=1) for tensors in made.values()))
+            made.append((state, context, weights))
+        return Steps(*(torch.stack(tensors, dim=1) for tensors in zip(*made, strict=True)))
 
 
 def gru_cell(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:

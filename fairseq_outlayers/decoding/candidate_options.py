@@ -55,9 +55,9 @@ def build_lists(
     check_ranges(config, CandidateConfig)
     frequent, per_word = config.candidate_frequent, config.candidate_per_word
     if frequent == 0 and config.candidates is None:
-        for name in ("candidate_scope", "candidate_copies"):
-            refuse_idle(config, CandidateConfig(), name, "--candidate-frequent")
-        refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
+        idle = ("candidate_scope", "candidate_copies")
+        refuse_idle(config, CandidateConfig(), "--candidate-frequent", *idle)
+        refuse_idle(config, CandidateConfig(), "--candidates", "candidate_per_word")
         return None
     if frequent < 2:
         raise UserError(
@@ -66,7 +66,7 @@ def build_lists(
         )
     if config.candidates is None:
         if per_word != 0:
-            refuse_idle(config, CandidateConfig(), "candidate_per_word", "--candidates")
+            refuse_idle(config, CandidateConfig(), "--candidates", "candidate_per_word")
         translations, per_word = Translations.none(len(source_dictionary)), 0
     else:
         translations = Translations.load(config.candidates, source_dictionary, target_dictionary)

@@ -200,8 +200,8 @@ def build_replacement(
     """
     if str(config.unk_replacement) != "none":
         return UnkReplacement(config, source_dictionary, target_dictionary)
-    for name in ("unk_dictionary", "source_text"):
-        refuse_idle(config, UnkReplacementConfig(), name, "--unk-replacement")
+    idle = ("unk_dictionary", "source_text")
+    refuse_idle(config, UnkReplacementConfig(), "--unk-replacement", *idle)
     return None
 
 

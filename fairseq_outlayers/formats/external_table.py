@@ -14,7 +14,7 @@ from typing import Any, Dict, Tuple
 
 import numpy as np
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.formats.dictionary import checksum
 
 MAKER = "data_prep/extract_embeddings.py"
@@ -49,7 +49,7 @@ def open_table(
 
 def override(option: str) -> str:
     """The options of fairseq's commands that set the path of a model's table."""
-    in_training = f"--{option.replace('_', '-')} FILE.npy"
+    in_training = as_flag(option, "FILE.npy")
     return f"{in_training} (fairseq-train) or --model-overrides \"{{'{option}': 'FILE.npy'}}\""
 
 

@@ -1,16 +1,17 @@
 """Base class of translation and language models in Python."""
 
 import copy
+import math
 import threading
-from typing import Any, Collection, Dict, List, Mapping
+from typing import Any, Collection, Dict, Iterable, List, Mapping
 
 import torch
+from fairseq.modules import LearnedPositionalEmbedding
 from omegaconf import open_dict
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_text
-from fairseq_outlayers.hub.lengths import check_length
 from fairseq_outlayers.hub.search_options import check_names, check_search
 from fairseq_outlayers.hub.text import TextProcessor
 
@@ -89,7 +90,11 @@ class TrainedModels:
                 raise UserError(
                     f"{name}: has {dictionary[symbol]}, which no text may have; remove it"
                 )
-        check_length(name, len(ids), limit)
+        if len(ids) > limit:
+            raise UserError(
+                f"{name}: {len(ids)} units, with </s>, but the model has only {limit} positions; "
+                "split or shorten it"
+            )
         return ids
 
 
@@ -97,3 +102,15 @@ def symbols(dictionary: Any, ids: Tensor) -> List[str]:
     """Units of ids, without ``</s>`` and padding."""
     hidden = (dictionary.eos(), dictionary.pad())
     return [dictionary[number] for number in ids.tolist() if number not in hidden]
+
+
+def learned_positions(parts: Iterable[Any]) -> float:
+    """The number of positions that all encoders or decoders have a vector for; infinity for any."""
+    return min(
+        (
+            part.max_positions()
+            for part in parts
+            if isinstance(getattr(part, "embed_positions", None), LearnedPositionalEmbedding)
+        ),
+        default=math.inf,
+    )

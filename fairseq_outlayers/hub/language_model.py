@@ -10,8 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_whole
-from fairseq_outlayers.hub.base import TrainedModels, symbols
-from fairseq_outlayers.hub.lengths import learned_positions
+from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import SearchOptions
 

@@ -28,9 +28,8 @@ from fairseq_outlayers.hub.arguments import (
     check_real,
     check_whole,
 )
-from fairseq_outlayers.hub.base import TrainedModels, symbols
+from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
-from fairseq_outlayers.hub.lengths import learned_positions
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 

@@ -1,4 +1,4 @@
-"""Autocast for products that it does not reach: those of custom functions."""
+"""Dtypes of products and sums in custom functions, which autocast does not reach."""
 
 import torch
 from torch import Tensor
@@ -10,3 +10,8 @@ def type_of_products(tensor: Tensor) -> torch.dtype:
     if torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)
     return tensor.dtype
+
+
+def type_of_sums(dtype: torch.dtype) -> torch.dtype:
+    """At least float32, for sums over many positions, which half precision cannot hold."""
+    return torch.promote_types(dtype, torch.float32)

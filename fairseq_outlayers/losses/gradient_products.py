@@ -12,13 +12,15 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.layers.autocast import type_of_sums
+
 LARGEST_IN_FLOAT16 = 15.0  # exponent of two
 WIDEST_FACTOR = 15.0
 
 
 def zeros_to_sum(like: Tensor) -> Tensor:
     """An accumulator for gradients of ``like``, in at least float32."""
-    return torch.zeros_like(like, dtype=torch.promote_types(like.dtype, torch.float32))
+    return torch.zeros_like(like, dtype=type_of_sums(like.dtype))
 
 
 def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:

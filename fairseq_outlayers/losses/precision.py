@@ -5,7 +5,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 
 # Chunks whose scores fit into a CPU's cache: of all classes, and of some thousands of sampled ones.
 POSITIONS_ON_CPU = 128
@@ -49,4 +49,4 @@ def in_autocast_type(*tensors: Optional[Tensor]) -> Any:
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor.float() if tensor.dtype in LOW_PRECISION else tensor
+    return tensor.to(type_of_sums(tensor.dtype))

@@ -11,7 +11,7 @@ from fairseq.optim import FairseqOptimizer, register_optimizer
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
@@ -107,7 +107,7 @@ def check_options(cfg: Any) -> None:
     for option, advice in REFUSED_FLAGS.items():
         if getattr(cfg, option):
             raise UserError(
-                f"--{option.replace('_', '-')} does not support the row-sparse gradients of "
+                f"{as_flag(option)} does not support the row-sparse gradients of "
                 f"--optimizer lazy_adam: {advice}"
             )
     require_whole_parameters(cfg, "the row-sparse gradients of --optimizer lazy_adam")

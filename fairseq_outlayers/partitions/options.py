@@ -80,8 +80,7 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
     """
     check_ranges(cfg, PartitionConfig)
     if cfg.partition_size == 0:
-        for name in OF_PARTITIONS:
-            refuse_idle(cfg, PartitionConfig(), name, "--partition-size")
+        refuse_idle(cfg, PartitionConfig(), "--partition-size", *OF_PARTITIONS)
         return {}
     limits = {"target": min(cfg.partition_size, target_words)}
     authors = str(cfg.partition_mode) == "authors"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
@@ -91,7 +91,7 @@ class _EchoStates(torch.autograd.Function):
             of_drive = torch.empty_like(states)
         else:  # the drive by the inputs, overwritten by gradients
             of_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
-        wide = at_least_single(states.dtype)
+        wide = type_of_sums(states.dtype)
         of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):
@@ -117,11 +117,6 @@ class _EchoStates(torch.autograd.Function):
 
 def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:
     return (inputs @ from_input.t()).mul_(gamma)
-
-
-def at_least_single(dtype: torch.dtype) -> torch.dtype:
-    """A dtype for sums over many positions, which half precision cannot hold."""
-    return torch.promote_types(dtype, torch.float32)
 
 
 def positions_in_order(length: int, reverse: bool) -> range:

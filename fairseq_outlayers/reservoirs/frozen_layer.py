@@ -1,12 +1,14 @@
 """Recurrent layers whose matrices are a frozen reservoir."""
 
-from typing import Optional
+from typing import Callable, Optional
 
 from torch import Tensor
 
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import Scale
+
+Drive = Callable[[int, Optional[Tensor], Tensor], Tensor]
 
 
 class FrozenLayer(RecurrentLayer):
@@ -28,26 +30,20 @@ class FrozenLayer(RecurrentLayer):
     def reset_parameters(self, bound: float) -> None:
         """Do nothing: the scales keep their initial values."""
 
-    def drive(self, inputs: Tensor) -> "Drive":
-        """``gamma Wi x + rho Wr h`` for a sequence, step by step."""
-        return Drive(self, inputs)
+    def drive(self, inputs: Tensor) -> Drive:
+        """``gamma Wi x + rho Wr h`` step by step, with one input product for all steps.
 
+        Args:
+            inputs: ``(T, B, D')``, the first features of the layer's input.
+        Returns:
+            ``(B, gates H)``, of a position, its other features and the hidden state.
+        """
+        given, matrices = inputs.size(-1), self.reservoir
+        from_rest = matrices.input[:, given:]
+        input_part = self.gamma.linear(inputs, matrices.input[:, :given])
 
-class Drive:
-    """Pre-activations of a frozen layer, with one input product for all steps.
+        def at(position: int, rest: Optional[Tensor], hidden: Tensor) -> Tensor:
+            drive = input_part[position] + self.radius.linear(hidden, matrices.recurrent)
+            return drive if rest is None else drive + self.gamma.linear(rest, from_rest)
 
-    Args:
-        layer: the layer.
-        inputs: ``(T, B, D')``, the first features of its input.
-    """
-
-    def __init__(self, layer: FrozenLayer, inputs: Tensor):
-        self.radius, self.gamma = layer.radius, layer.gamma
-        given, matrices = inputs.size(-1), layer.reservoir
-        self.recurrent, self.from_rest = matrices.recurrent, matrices.input[:, given:]
-        self.input_part = self.gamma.linear(inputs, matrices.input[:, :given])
-
-    def __call__(self, position: int, rest: Optional[Tensor], hidden: Tensor) -> Tensor:
-        """``(B, gates H)`` at one position."""
-        drive = self.input_part[position] + self.radius.linear(hidden, self.recurrent)
-        return drive if rest is None else drive + self.gamma.linear(rest, self.from_rest)
+        return at

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
-from fairseq_outlayers.reservoirs.echo_state import at_least_single, positions_in_order
+from fairseq_outlayers.reservoirs.echo_state import positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import Scale, fold, scaled
@@ -102,7 +102,7 @@ class _LSTMStates(torch.autograd.Function):
         before = torch.cat([states[1:], start] if ctx.reverse else [start, states[:-1]])
         parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
         steps = _gates_and_cells(parts, (radius, gamma), cell, ctx.reverse)
-        wide = at_least_single(states.dtype)
+        wide = type_of_sums(states.dtype)
         of_radius, of_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
         of_hidden = torch.zeros_like(hidden)
         # From the state read last to the one read first.
@@ -168,5 +168,5 @@ def _through_cell(
 
 def _by_gate(products: Tensor, scale: Tensor) -> Tensor:
     """Sum ``(B, 4 H)`` over the features of each factor in ``scale``."""
-    wide = at_least_single(products.dtype)
+    wide = type_of_sums(products.dtype)
     return products.unflatten(1, (len(scale), -1)).sum((0, 2), dtype=wide)

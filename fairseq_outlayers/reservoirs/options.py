@@ -42,8 +42,8 @@ class EchoStart(NamedTuple):
 
 SIMPLE, LSTM = "simple", "lstm"
 PAPER = EchoStart(10.0, 1.0, "none")
-# output_variance: states have the variance of the inputs (``gain.output_gain``). LSTM cells do for
-# small inputs, which smaller scales shrink from layer to layer; simple cells do for inputs of
+# output_variance: states have the variance of the inputs (analysis/echo_gains.py). LSTM cells do
+# for small inputs, which smaller scales shrink from layer to layer; simple cells do for inputs of
 # deviation 0.84, to which a stack of them converges from any deviation (docs/echo_states.md).
 ECHO_STARTS: Dict[str, Dict[str, EchoStart]] = {
     "output_variance": {

@@ -6,6 +6,7 @@ fairseq's moving average skips such names and half precision does not convert in
 """
 
 import zlib
+from functools import partial
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -97,7 +98,7 @@ def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = Non
         owner.register_buffer(leaf, value, persistent=False)
         tensors.append(value)
     module.register_buffer(VERSION, version_of(seed, tensors).as_tensor())
-    module.register_load_state_dict_pre_hook(_Comparison(name))
+    module.register_load_state_dict_pre_hook(partial(_check_loaded, name))
 
 
 def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]:
@@ -113,16 +114,11 @@ def _glorot(parameter: Tensor) -> float:
     return (6 / (rows + columns)) ** 0.5
 
 
-class _Comparison:
-    """The hook that checks the version before a frozen module is loaded."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __call__(
-        self, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
-    ) -> None:
-        # If missing, strict loading fails by itself; the moving average has none.
-        if prefix + VERSION in state_dict:
-            found = Version.from_tensor(state_dict[prefix + VERSION])
-            check(self.name, found, Version.from_tensor(module.get_buffer(VERSION)))
+def _check_loaded(
+    name: str, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
+) -> None:
+    """Check the version before a frozen module is loaded."""
+    # If missing, strict loading fails by itself; the moving average has none.
+    if prefix + VERSION in state_dict:
+        found = Version.from_tensor(state_dict[prefix + VERSION])
+        check(name, found, Version.from_tensor(module.get_buffer(VERSION)))

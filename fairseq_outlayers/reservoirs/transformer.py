@@ -5,7 +5,7 @@ from typing import Any, List
 
 from fairseq.dataclass import FairseqDataclass
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.reservoirs.regenerated import freeze
 
@@ -47,7 +47,6 @@ def _numbers(text: str, count: int, option: str) -> List[int]:
     for word in words:
         if not (word.isdecimal() and int(word) < count):
             raise UserError(
-                f"--{option.replace('_', '-')} {text}: no layer '{word}'; there are {count}, "
-                "counted from 0"
+                f"{as_flag(option, text)}: no layer '{word}'; there are {count}, counted from 0"
             )
     return sorted({int(word) for word in words})

@@ -11,7 +11,7 @@ from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.options import changed_defaults
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
 
@@ -54,7 +54,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         for option, allowed in WITHOUT_SAMPLES.items():
             if getattr(args, option, allowed[0]) not in allowed:
                 raise UserError(
-                    f"--{option.replace('_', '-')} {getattr(args, option)} does not apply to "
+                    f"{as_flag(option)} {getattr(args, option)} does not apply to "
                     "--task subword_language_modeling, which reads a split as one text: leave it "
                     "out, or use --task language_modeling"
                 )

@@ -1,6 +1,5 @@
 """Claim 7: gain of MorphSum+RE+RW over Word+RE, by the type-token ratio of the text."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -56,7 +55,7 @@ def type_token_ratios(texts: Mapping[str, Path], folder: Path) -> dict[str, floa
         folder: of the ledger.
     """
     file = folder / RATIOS
-    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    kept = scoring.read_json(file)
     found = {data: type_token_ratio(text) for data, text in texts.items() if text.exists()}
     if found and {**kept, **found} != kept:
         scoring.write_json(file, {**kept, **found})

@@ -28,7 +28,7 @@ RADII = (("esnmt", "radius_0.9"), ("radius_0.9", "radius_0.1"), ("radius_0.9", "
 NOTES = (
     "Multi30k is far below the paper's data: a claim that fails here says something of scale and"
     " refutes nothing.",
-    "BLEU is tokenised. Claim 6 is about BLEU(references of at most"
+    "BLEU is tokenized. Claim 6 is about BLEU(references of at most"
     f" {SHORT} words) / BLEU(at least {LONG}), claim 7 about the radius gained per layer, by least"
     " squares, the mean over directions and seeds, both of which the resamples draw.",
 )

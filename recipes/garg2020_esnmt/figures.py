@@ -6,12 +6,11 @@ through time in frozen and trained layers. Arms that were not run are omitted.
 """
 
 import itertools
-import json
 import shlex
 from pathlib import Path
 
 from recipes.lab import ledger
-from recipes.lab.figures import chart_parts, training_curves
+from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Series
 from recipes.lab.running import training_log
 from recipes.lab.runs import Runs
@@ -99,10 +98,9 @@ def radii(runs: Runs, arm: str, seed: int, side: str) -> list[float]:
     run, found = runs.entry(arm, seed), []
     echo = run["figures"].get("echo", {})
     kept = Path(run.get("results", "nowhere"), KEPT_RADII)
-    if not echo and kept.exists():
-        sides = json.loads(kept.read_text(encoding="utf-8")).get(training_curves.name_of(run), {})
-        if side in sides:
-            return sides[side]
+    sides = {} if echo else scoring.read_json(kept).get(ledger.name_of(run), {})
+    if side in sides:
+        return sides[side]
     while (name := f"radius_{side}_{len(found)}") in echo:
         found.append(echo[name])
     while not echo and (values := curve(run, f"radius_{side}_{len(found)}")[1]):
@@ -149,7 +147,7 @@ def bleu_by_length(runs: Runs) -> Chart:
     series = series if len(series) > 1 else []
     best = max(series, key=lambda one: one.y[-1]).label if series else ""
     words = f"Of sentences of {names[-1]} words, {best} translates best"
-    panel = Panel("words of the reference", "BLEU (tokenised)", series)
+    panel = Panel("words of the reference", "BLEU (tokenized)", series)
     return Chart(words, [panel], chart_parts.note(view, list(FIXED)) if view else "")
 
 
@@ -179,10 +177,8 @@ def measure_gradients(runs: Runs, output: Path) -> Norms:
 
     For the others, earlier measurements.
     """
-    norms: Norms = {}
-    if output.exists():
-        kept = json.loads(output.read_text(encoding="utf-8"))
-        norms = {arm: [layer["norms"] for layer in layers] for arm, layers in kept.items()}
+    kept = scoring.read_json(output)
+    norms: Norms = {arm: [layer["norms"] for layer in layers] for arm, layers in kept.items()}
     measured = False
     for arm in CELLS:
         checkpoint = runs.file(arm, "checkpoints/checkpoint_best.pt") if arm in runs else None

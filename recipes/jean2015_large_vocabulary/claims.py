@@ -4,7 +4,6 @@ BLEU is of cased tokens, as in the paper. The inequalities were written before a
 for the tenth: by then one seed of two of its three models had been seen.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from recipes.lab.claims import (
     every_round,
     ratios,
     smaller,
+    speeds,
     weighted,
 )
 from recipes.lab.pages.report import Findings
@@ -67,7 +67,7 @@ class Evidence:
 
     def __init__(self, runs: Runs, folder: Path, chosen: str):
         self.runs, self.chosen = runs, chosen
-        self.rounds = {kind: _rounds(folder / f"{kind}_speed.json") for kind in SPEEDS}
+        self.rounds = {kind: speeds(folder / f"{kind}_speed.json") for kind in SPEEDS}
 
     def lv(self, *parts: str) -> str:
         """A decoding of the model trained on partitions, over the chosen lists."""
@@ -79,14 +79,6 @@ class Evidence:
         """The speed of one is at least a multiple of that of another, in every round."""
         found = ratios(self.rounds[kind], fast, slow)
         return every_round(inequality, found, threshold, "80_timing.sh")
-
-
-def _rounds(path: Path) -> dict[str, list[float]]:
-    """The speeds of every round, by name; empty if not measured."""
-    if not path.exists():
-        return {}
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {row["arm"]: row["rounds"] for row in rows}
 
 
 def large_beats_shortlist(found: Evidence) -> Claim:

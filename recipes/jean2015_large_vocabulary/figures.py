@@ -167,7 +167,7 @@ def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict
     kinds = {
         "rare_words": ("recall, %", "words", rare_words.recall(bins)),
         "bleu_by_rarest_word": (
-            "BLEU (tokenised)",
+            "BLEU (tokenized)",
             "sentences whose rarest word is",
             rare_words.of_rarest(bleu(tokenised=True), bins),
         ),

@@ -69,7 +69,7 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
     """The page."""
     score = "log2 P / length, mean of the best translations"
     rows = {
-        f"{score}: renormalised over the list": f"{found['score_renormalised']:.3f}",
+        f"{score}: renormalized over the list": f"{found['score_renormalised']:.3f}",
         f"{score}: the same ones over all words": f"{found['score_all_words']:.3f}",
         f"{score}: those of the search over all words": f"{found['score_full_search']:.3f}",
         "BLEU, order of the renormalized scores": f"{found['bleu_renormalised']:.2f}",

@@ -12,12 +12,14 @@ interval, and it
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from recipes.lab.runs import Runs, Score, Weights
 from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
+from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
@@ -197,6 +199,11 @@ def every_round(inequality: str, values: Sequence[float], threshold: float, step
     verdict = HOLDS if all(reached) else UNDECIDED if any(reached) else FAILS
     verdict = UNDECIDED if len(values) < 2 else verdict
     return Part(inequality, verdict, ", ".join(f"{value:.2f}" for value in values))
+
+
+def speeds(file: Path) -> dict[str, list[float]]:
+    """The speed of each arm in every round, of a file of measurements; empty if not measured."""
+    return {row["arm"]: row["rounds"] for row in read_json(file).get("rows", [])}
 
 
 def ratios(rounds: dict[str, list[float]], fast: str, slow: str) -> list[float]:

@@ -23,6 +23,11 @@ LAST_EPOCH = "last_epoch_seconds"
 PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq-outlayers", "sacrebleu")
 
 
+def name_of(entry: dict) -> str:
+    """ARM.seedN.KEY, which names what is stored of a line."""
+    return f"{entry['arm']}.seed{entry['seed']}.{entry['key']}"
+
+
 def setting_key(setting: dict) -> str:
     """A short hash of a setting, independent of the order of its entries."""
     canonical = json.dumps(setting, sort_keys=True, ensure_ascii=False)

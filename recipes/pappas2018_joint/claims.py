@@ -1,11 +1,10 @@
 """The claims of Pappas et al. (2018) as inequalities, written before the arms were run."""
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios
+from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios, speeds
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -214,16 +213,9 @@ CLAIMS: tuple[Callable[[Arms], Claim], ...] = (
 )
 
 
-def speeds_of(file: Path) -> dict[str, list[float]]:
-    """Tokens per second of each arm in each round; empty if not measured."""
-    if not file.exists():
-        return {}
-    return {row["arm"]: row["rounds"] for row in json.loads(file.read_text())["rows"]}
-
-
 def find(recipe: Pappas2018, runs: Runs) -> Findings:
     """Verdicts and figures."""
-    arms = Arms(recipe, runs, speeds_of(recipe.ledger.parent / recipe.speed_file))
+    arms = Arms(recipe, runs, speeds(recipe.ledger.parent / recipe.speed_file))
     chosen = [
         f"d_j chosen by validation perplexity, {direction}: {arms.chosen_joint(direction)}"
         for direction in arms.directions

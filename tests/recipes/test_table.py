@@ -80,7 +80,7 @@ def test_the_table_of_a_small_case_is_the_one_worked_out_by_hand(results, capsys
     write(results, arms=["ours", "base", "third"], compare=False)
     # Mean of 10, 11, 12 is 11, their sample variance (1 + 0 + 1) / 2 = 1; of the speeds likewise.
     assert capsys.readouterr().out.split("\n")[:6] == [
-        "| arm | BLEU (tokenised) | chrF | parameters | train tokens/s | seeds | commit |",
+        "| arm | BLEU (tokenized) | chrF | parameters | train tokens/s | seeds | commit |",
         "|---|---|---|---|---|---|---|",
         "| ours | 13.26 | 50.00 | 1,234,567 | - | 1 | c0ffee |",
         "| base | 11.00 ± 1.00 | 50.00 | 1,000 | 2,000 ± 1,000 | 1, 2, 3 | c0ffee |",
@@ -214,7 +214,7 @@ def test_the_files_hold_signatures_commands_and_every_seed(results):
     write(results, title="Mine", arms=["base"])
     text = (results.parent / "report.md").read_text()
     assert text.startswith("# Mine\n")
-    for fact in ("BLEU (tokenised): `tok:none`", "machine: X, 2 cores", "Arms not run: none."):
+    for fact in ("BLEU (tokenized): `tok:none`", "machine: X, 2 cores", "Arms not run: none."):
         assert fact in text
     (row,) = read(results)["rows"]
     assert {seed: figures["bleu_tokenised"] for seed, figures in row["seeds"].items()} == {

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import torch
 
-from fairseq_outlayers.commands import open_vocabulary, principal_components, transform_gates
+from fairseq_outlayers.__main__ import main
 from tests.system.commands import PLUGIN, on_two_processes, run, succeed
 
 pytestmark = pytest.mark.system
@@ -95,15 +95,15 @@ def test_resuming_within_an_epoch_equals_training_without_a_break_bit_for_bit(
 
 def test_the_vectors_of_a_trained_model_can_be_looked_into(data, straight, capsys):
     checkpoint = str(straight[0] / "checkpoint_last.pt")
-    principal_components.COMMAND.main("x", [checkpoint, "--data", str(data)])
+    main(["principal-components", checkpoint, "--data", str(data)])
     rows = capsys.readouterr().out.splitlines()
     # All is tied: what is read is what is scored.
     assert rows[2].replace("input", "output") == rows[3]
-    transform_gates.COMMAND.main("x", [checkpoint])
+    main(["transform-gates", checkpoint])
     rows = capsys.readouterr().out.splitlines()
     assert [row.split(" | ")[1:3] for row in rows[2:]] == [["both", "hw1"], ["both", "hw2"]]
     valid = str(data.parent / "valid")
-    open_vocabulary.COMMAND.main("x", [checkpoint, "--text", valid])
+    main(["open-vocabulary", checkpoint, "--text", valid])
     known, composed, _, together = capsys.readouterr().out.splitlines()[2:]
     # Every word is in the dictionary: the perplexity is that of one column.
     assert composed == "| composed | 0 | 0 | - |"

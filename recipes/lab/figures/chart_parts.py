@@ -14,11 +14,8 @@ Labels = Mapping[str, str]  # labels of arms
 def bleu_of(runs: Runs, arm: str) -> Estimate | None:
     """BLEU with its interval; without interval if translations are missing."""
     found = runs.estimate([arm], lambda score: score(arm)) if arm in runs else None
-    return found or bleu_alone(runs, arm)
-
-
-def bleu_alone(runs: Runs, arm: str) -> Estimate | None:
-    """Mean BLEU over seeds, without an interval."""
+    if found:
+        return found
     value, nan = runs.bleu(arm), float("nan")
     return None if value is None else Estimate(value, nan, nan, len(runs.seeds([arm])))
 

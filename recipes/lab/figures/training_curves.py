@@ -4,27 +4,20 @@ New ledger lines contain it (``history``). For older ones it is read from the tr
 is on this machine, and stored in ``training_curves.json``, by ARM.seedN.KEY.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from recipes.lab import ledger
-from recipes.lab.ledger import LAST_EPOCH
+from recipes.lab.ledger import LAST_EPOCH, name_of
 from recipes.lab.running import training_log
 from recipes.lab.scores import scoring
 
 FILE = "training_curves.json"
 
 
-def name_of(entry: dict) -> str:
-    """The key of a line's curve."""
-    return f"{entry['arm']}.seed{entry['seed']}.{entry['key']}"
-
-
 def read(folder: Path) -> dict[str, list[dict]]:
     """The stored curves of a ledger."""
-    file = folder / FILE
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return scoring.read_json(folder / FILE)
 
 
 def keep(entries: Sequence[dict], folder: Path, checkouts: Sequence[Path]) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recipes.lab.pages.report import Findings
 
 FILE = "report.html"
-FIGURES = {"BLEU": "bleu", "BLEU (tokenised)": "bleu_tokenised", "valid ppl": "best_valid_ppl",
+FIGURES = {"BLEU": "bleu", "BLEU (tokenized)": "bleu_tokenised", "valid ppl": "best_valid_ppl",
            "test ppl": "test_ppl", "parameters": "parameters", "updates": "updates"}  # fmt: skip
 
 

@@ -56,8 +56,8 @@ def _p_values(_: Runs, row: str, comparison: Comparison | None) -> str:
 COLUMNS: dict[str, Cell] = {
     "arm": lambda _, row, __: row,
     "BLEU": _figure("bleu", 2),
-    "BLEU (tokenised)": _figure("bleu_tokenised", 2),
-    "BLEU, dev set (tokenised)": _figure("valid_bleu_tokenised", 2),
+    "BLEU (tokenized)": _figure("bleu_tokenised", 2),
+    "BLEU, dev set (tokenized)": _figure("valid_bleu_tokenised", 2),
     "difference": _difference,
     "p": _p_values,
     "BLEU, lenpen 0": _figure("bleu_lenpen0", 2),
@@ -112,7 +112,7 @@ def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
     notes = []
     for name in ("bleu", "bleu_tokenised", "chrf", "chrf_tokenised"):
         found = {e["figures"].get(f"{name}_signature") for e in entries} - {None}
-        title = {"bleu": "BLEU", "bleu_tokenised": "BLEU (tokenised)"}.get(name, name)
+        title = {"bleu": "BLEU", "bleu_tokenised": "BLEU (tokenized)"}.get(name, name)
         notes += [f"{title}: `{signature}`" for signature in sorted(found)]
     notes += [note for heading, note in NOTES.items() if heading in headings]
     for machine in sorted({json.dumps(e["machine"], sort_keys=True) for e in entries}):

@@ -182,5 +182,5 @@ def card_of(recipe: "Recipe", entry: dict, why: str, model: Path, halved: bool) 
         "A model of an experiment, trained on a small corpus of one kind of text and nothing else:"
         " it shows what an output layer or an encoder does, and is no translator for use. Its text"
         " must be split into words (and lower-cased, segmented) as the recipe's 00_prepare.sh does."
-        " The corpus has its own licence.",
+        " The corpus has its own license.",
     ]  # fmt: skip

@@ -28,7 +28,7 @@ def kept_file(results: Path, entry: dict) -> Path:
     Args:
         results: the ledger's folder.
     """
-    return results / FOLDER / f"{entry['arm']}.seed{entry['seed']}.{entry['key']}.hyp"
+    return results / FOLDER / f"{ledger.name_of(entry)}.hyp"
 
 
 def keep(results: Path, entry: dict, run: Path, test: TranslationTest) -> None:
@@ -65,7 +65,7 @@ def note_references(results: Path, fingerprint: str, test: TranslationTest) -> N
         place["plain"] = _from_checkout(test.raw_reference)
     file = results / FOLDER / "references.json"
     with ledger.locked(file.parent):
-        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        known = scoring.read_json(file)
         if known.get(fingerprint) != place:
             known[fingerprint] = place
             text = json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False)
@@ -122,9 +122,7 @@ def _places(entry: dict) -> dict[str, str]:
     """Stored paths of an entry's references; empty unless the fingerprint matches."""
     file = Path(entry.get("results", "/nowhere")) / FOLDER / "references.json"
     fingerprint = entry.get("setting", {}).get("references")
-    if not file.exists():
-        return {}
-    places = json.loads(file.read_text(encoding="utf-8")).get(fingerprint, {})
+    places = scoring.read_json(file).get(fingerprint, {})
     files = [ledger.ROOT / places[kind] for kind in REFERENCES.values() if kind in places]
     here = files and all(path.exists() for path in files)
     return places if here and ledger.fingerprint(files) == fingerprint else {}

@@ -36,6 +36,11 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     temporary.replace(path)
 
 
+def read_json(path: Path) -> dict:
+    """The object in a JSON file; empty if there is no file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def write_json(path: Path, facts: object, ascii_only: bool = False) -> None:
     """Write a JSON file atomically."""
     text = json.dumps(facts, indent=2, ensure_ascii=ascii_only)

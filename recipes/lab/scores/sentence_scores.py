@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from recipes.lab import ledger
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Metric
 
@@ -54,7 +55,7 @@ def kept_file(results: Path, entry: dict) -> Path:
     Args:
         results: the ledger's folder.
     """
-    return results / FOLDER / f"{entry['arm']}.seed{entry['seed']}.{entry['key']}.txt"
+    return results / FOLDER / f"{ledger.name_of(entry)}.txt"
 
 
 def keep(results: Path, entry: dict, log: Path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis.external_words import (
     Amount,
     SourceWords,
@@ -10,7 +11,6 @@ from fairseq_outlayers.analysis.external_words import (
     unknown_symbols,
     unknown_words,
 )
-from fairseq_outlayers.commands.external_words import COMMAND
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.external_table import ExternalTable
 from tests.conftest import make_dictionary, write_external_table
@@ -72,14 +72,14 @@ def test_the_command_prints_tables_and_examples_side_by_side(tmp_path, table_pat
     (tmp_path / "mix").write_text("A <unk>\nA B B\nC\nD\nE\n")
     line = f"--dictionary {tmp_path}/dict.en.txt --internal-vocabulary 6 "
     line += f"--external-embeddings {table_path} --source {tmp_path}/test.en --translations"
-    COMMAND.main("x", [*line.split(), f"mix={tmp_path}/mix"])
+    main(["external-words", *line.split(), f"mix={tmp_path}/mix"])
     printed = capsys.readouterr().out
     assert "| internal | 6 | 3 |" in printed
     assert "| mix | 1 | 1 |" in printed
     assert "- line 2, **w2**: w0 w2 w2\n  - mix: A B B\n" in printed
     (tmp_path / "short").write_text("A\n")
     with pytest.raises(UserError, match=r"short has 1 lines and .*test\.en 5"):
-        COMMAND.main("x", [*line.split(), f"short={tmp_path}/short"])
+        main(["external-words", *line.split(), f"short={tmp_path}/short"])
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_what_would_give_a_table_of_zeros_is_refused(tmp_path, table_path, optio
     (tmp_path / "src").write_text(f"{text}\n")
     line = f"--dictionary {tmp_path}/dict.en.txt --external-embeddings {table_path}"
     with pytest.raises(UserError, match=message):
-        COMMAND.main("x", f"{line} --source {tmp_path}/src {option}".split())
+        main(["external-words", *f"{line} --source {tmp_path}/src {option}".split()])

@@ -6,7 +6,6 @@ import pytest
 
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis.frequency_bins import bins_by_count, bins_by_thirds
-from fairseq_outlayers.commands.frequency_bins import COMMAND
 from fairseq_outlayers.errors import UserError
 
 TRAINING = "the " * 100 + "cat " * 99 + "dog " * 10 + "owl " * 9 + "emu"
@@ -61,7 +60,7 @@ def test_thirds_do_not_depend_on_the_order_of_the_training_text():
 
 
 def test_every_word_of_the_reference_is_in_one_bin(files, capsys):
-    COMMAND.main("x", [*arguments(files, "good", "bad"), "--json"])
+    main(["frequency-bins", *arguments(files, "good", "bad"), "--json"])
     report = json.loads(capsys.readouterr().out)
     assert report["types"] == {">=100": 1, "10-99": 2, "1-9": 2, "0": 0}
     for system in report["systems"]:
@@ -91,7 +90,7 @@ def test_the_table_has_a_row_for_every_bin_and_system(files, capsys):
 
 def test_other_parameters_take_the_place_of_a_language(files, capsys):
     options = arguments(files, "good")[:-2]
-    COMMAND.main("x", [*options, "--parameters", "0.5", "1", "0.5", "0", "--json"])
+    main(["frequency-bins", *options, "--parameters", "0.5", "1", "0.5", "0", "--json"])
     report = json.loads(capsys.readouterr().out)
     assert report["parameters"] == {"alpha": 0.5, "beta": 1, "gamma": 0.5, "delta": 0}
     assert report["systems"][0]["scores"]["all"]["meteor"] == pytest.approx(1 - 0.5 * 2 / 5)
@@ -100,17 +99,17 @@ def test_other_parameters_take_the_place_of_a_language(files, capsys):
 def test_files_of_different_lengths_are_refused_with_their_lengths(files):
     (files / "short").write_text("the cat\n")
     with pytest.raises(UserError, match=r"short has 1 lines and .*ref 2"):
-        COMMAND.main("x", arguments(files, "good", "short"))
+        main(["frequency-bins", *arguments(files, "good", "short")])
 
 
 def test_an_empty_line_is_a_sentence(files):
     (files / "bad").write_text("\n\n")
-    COMMAND.main("x", arguments(files, "bad"))
+    main(["frequency-bins", *arguments(files, "bad")])
 
 
 def test_a_line_separator_within_a_line_does_not_end_it(files):
     (files / "bad").write_text("the\u2028cat\nthe emu\u0085yak\n", encoding="utf-8")
-    COMMAND.main("x", arguments(files, "bad"))
+    main(["frequency-bins", *arguments(files, "bad")])
 
 
 @pytest.mark.parametrize(
@@ -126,11 +125,11 @@ def test_files_that_cannot_be_used_are_named(files, name, content, message):
     if content is not None:
         (files / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
-        COMMAND.main("x", arguments(files, "good"))
+        main(["frequency-bins", *arguments(files, "good")])
 
 
 def test_empty_files_are_refused(files):
     for name in ("ref", "good"):
         (files / name).write_text("")
     with pytest.raises(UserError, match="at least one"):
-        COMMAND.main("x", arguments(files, "good"))
+        main(["frequency-bins", *arguments(files, "good")])

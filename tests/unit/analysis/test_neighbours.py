@@ -6,10 +6,10 @@ import math
 import pytest
 import torch
 
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis.neighbours import neighbours, plane, word_maps
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained, real_words
-from fairseq_outlayers.commands.neighbours import COMMAND
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
@@ -97,7 +97,7 @@ def test_words_that_are_not_in_the_dictionary_are_named(task):
 def command(task, monkeypatch):
     """Runs the command with models made on the spot, named after their output layers."""
     monkeypatch.setattr(loading, "load", lambda path, data: make_trained(task, output_layer=path))
-    return lambda *options: COMMAND.main("x", [str(option) for option in options])
+    return lambda *options: main(["neighbours", *map(str, options)])
 
 
 def test_the_table_has_both_spaces_side_by_side(command, task, capsys):

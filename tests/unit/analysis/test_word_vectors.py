@@ -8,11 +8,10 @@ import pytest
 import torch
 import torch.nn as nn
 
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis import principal_components, transform_gates
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained
-from fairseq_outlayers.commands import principal_components as components_command
-from fairseq_outlayers.commands import transform_gates as gates_command
 from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
@@ -78,15 +77,15 @@ def trained(task):
 def run(trained, monkeypatch):
     """Runs a command on that model, whatever the checkpoint is called."""
     monkeypatch.setattr(loading, "load", lambda path, data: trained)
-    return lambda command, *options: command.COMMAND.main("x", [str(option) for option in options])
+    return lambda command, *options: main([command, *map(str, options)])
 
 
 def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
     models = [f"runs/ptb.{name}/seed1-abc/checkpoints/checkpoint_best.pt" for name in ("a", "b")]
-    run(gates_command, *models, "--json")
+    run("transform-gates", *models, "--json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["model"] for row in rows] == ["ptb.a"] * 4 + ["ptb.b"] * 4
-    run(gates_command, *models)
+    run("transform-gates", *models)
     heading, _, *table = capsys.readouterr().out.splitlines()
     assert heading == f"| {' | '.join(rows[0])} |"
     for row, line in zip(rows, table, strict=True):
@@ -94,7 +93,7 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
         assert line == f"| {' | '.join(shown)} |"
 
 
-@pytest.mark.parametrize("study", [components_command, gates_command])
+@pytest.mark.parametrize("study", ["principal-components", "transform-gates"])
 def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_path, capsys, caplog):
     pytest.importorskip("matplotlib")
     caplog.set_level(logging.NOTSET, "matplotlib")
@@ -109,7 +108,7 @@ def test_the_plot_is_drawn_and_leaves_the_output_to_the_table(run, study, tmp_pa
 
 
 def test_composed_rows_are_also_looked_at_before_a_projection_narrows_them(run, trained, capsys):
-    run(components_command, "mine/checkpoint_best.pt", "--json")
+    run("principal-components", "mine/checkpoint_best.pt", "--json")
     rows = {row["side"]: row for row in json.loads(capsys.readouterr().out)}
     assert {side: row["dimensions"] for side, row in rows.items()} == {
         "input": 6, "output": 8, "output before projection": 6,

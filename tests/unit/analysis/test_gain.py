@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from fairseq_outlayers.analysis.echo_gains import output_gain
 from fairseq_outlayers.models.esnmt import ESNMT, ESNMTLSTM, ESNMTConfig, ESNMTLSTMConfig
-from fairseq_outlayers.reservoirs.gain import output_gain
 from fairseq_outlayers.reservoirs.options import make_reservoir
 from tests.unit.reservoirs.test_recurrent_layers import naive_step
 

@@ -33,7 +33,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="Print by how much a frozen layer of esnmt scales its inputs at initialization",
     example="--arch esnmt_lstm --gamma-init 3.5",
     add_arguments=add_arguments,
     run=run,
