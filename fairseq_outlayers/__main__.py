@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # What each command does, one sentence without a full stop; its module in commands/ has _ for -.
 LISTED: Dict[str, str] = {
     "options": "Print every option of this package, in Markdown",
-    "capacity": "Print the capacity and the parameters of every output layer, to choose d_j by",
+    "capacity": (
+        "Print the capacity and the parameters of every output layer, to help choose --joint-dim"
+    ),
     "checkpoint": "Show what a checkpoint stores and what is regenerated from a seed",
     "export": "Write a model whose output layer is baked into a class matrix",
     "inspect": "Translate a test set and write a page with scores, sentences and attention",
@@ -86,7 +88,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
         "--arch luong_lstm --output-layer tied --criterion full_softmax ...",
     )
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="of this package, fairseq, PyTorch and Python"
+        "--version",
+        action=_Version,
+        nargs=0,
+        help="print the versions of this package, fairseq, PyTorch and Python",
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in LISTED.items():

@@ -19,9 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="V",
         help="size of the target dictionary, fairseq's four special symbols included",
     )
-    parser.add_argument("--embed-dim", type=size, default=512, metavar="D", help="d (default: 512)")
     parser.add_argument(
-        "--hidden-size", type=size, default=512, metavar="H", help="d_h (default: 512)"
+        "--embed-dim",
+        type=size,
+        default=512,
+        metavar="D",
+        help="size d of embeddings (default: 512)",
+    )
+    parser.add_argument(
+        "--hidden-size",
+        type=size,
+        default=512,
+        metavar="H",
+        help="size d_h of decoder states (default: 512)",
     )
     parser.add_argument(
         "--joint-dim",
@@ -29,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[512, 2048, 4096],
         metavar="J",
-        help="one d_j or several (default: 512 2048 4096)",
+        help="sizes d_j of the joint space to list (default: 512 2048 4096)",
     )
     parser.add_argument(
         "--layers",

@@ -15,6 +15,8 @@ def run(options: argparse.Namespace) -> None:
 
 COMMAND = Command(
     example="checkpoints/checkpoint_best.pt",
-    add_arguments=lambda parser: parser.add_argument("path", type=Path, metavar="FILE"),
+    add_arguments=lambda parser: parser.add_argument(
+        "path", type=Path, metavar="FILE", help="checkpoint of fairseq-train"
+    ),
     run=run,
 )

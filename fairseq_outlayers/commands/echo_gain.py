@@ -10,11 +10,20 @@ ECHO_STARTS = ("output_variance", "paper")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--arch", choices=ARCHITECTURES, default="esnmt")
-    parser.add_argument("--echo-start", choices=ECHO_STARTS, default="output_variance")
+    parser.add_argument(
+        "--arch", choices=ARCHITECTURES, default="esnmt", help="with frozen layers (default: esnmt)"
+    )
+    parser.add_argument(
+        "--echo-start",
+        choices=ECHO_STARTS,
+        default="output_variance",
+        help="initial scales, as in training (default: output_variance)",
+    )
     parser.add_argument("--gamma-init", type=float, help="overrides that of --echo-start")
     parser.add_argument("--radius-init", type=float, help="overrides that of --echo-start")
-    parser.add_argument("--hidden-size", type=int, default=512)
+    parser.add_argument(
+        "--hidden-size", type=int, default=512, metavar="N", help="units (default: 512)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

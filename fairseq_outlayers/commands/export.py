@@ -10,7 +10,7 @@ TARGETS = ("fairseq", "ctranslate2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="trained model")
     parser.add_argument(
         "--to",
         choices=TARGETS,

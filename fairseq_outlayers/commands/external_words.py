@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="as in training (default: 0, all training words)",
     )
-    parser.add_argument("--external-embeddings", required=True, metavar="FILE.npy")
+    parser.add_argument(
+        "--external-embeddings", required=True, metavar="FILE.npy", help="made by data_prep"
+    )
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenized text")
     parser.add_argument(
         "--translations",

@@ -75,7 +75,11 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--candidate-per-word", type=int, metavar="K", help="translations of each source word"
     )
-    parser.add_argument("--candidate-scope", choices=CANDIDATE_SCOPES)
+    parser.add_argument(
+        "--candidate-scope",
+        choices=CANDIDATE_SCOPES,
+        help="one list for each sentence or batch, or a common one (default: sentence)",
+    )
     parser.add_argument(
         "--candidate-copies",
         action="store_true",

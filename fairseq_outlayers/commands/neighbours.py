@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--path", required=True, nargs="+", metavar="CHECKPOINT", help="one model or several"
     )
     add_data_argument(parser)
-    parser.add_argument("--words", required=True, nargs="+", metavar="WORD")
+    parser.add_argument("--words", required=True, nargs="+", metavar="WORD", help="of the target")
     parser.add_argument(
         "--number", type=int, default=5, metavar="N", help="neighbours of each word (default: 5)"
     )

@@ -10,7 +10,7 @@ from fairseq_outlayers.formats.text import lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="of a composing language model")
     parser.add_argument(
         "--text",
         required=True,

@@ -9,15 +9,35 @@ from fairseq_outlayers.errors import changes_nothing
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, metavar="DATA", help="made by fairseq-preprocess")
-    parser.add_argument("--partition-size", type=int, required=True)
-    parser.add_argument("--partition-mode", choices=["paper", "authors"], default="paper")
-    parser.add_argument("--source-partition-size", type=int, default=0)
-    parser.add_argument("--reshuffle-partitions", action="store_true", help="as in epoch 1")
     parser.add_argument(
-        "--seed", type=between(0, 2**32 - 1), help="of --reshuffle-partitions (default: 1)"
+        "--partition-size", type=int, required=True, metavar="N", help="most target words of one"
     )
-    parser.add_argument("--source-lang")
-    parser.add_argument("--target-lang")
+    parser.add_argument(
+        "--partition-mode",
+        choices=["paper", "authors"],
+        default="paper",
+        help="as in training (default: paper)",
+    )
+    parser.add_argument(
+        "--source-partition-size",
+        type=int,
+        default=0,
+        metavar="N",
+        help="most source words of one (default: no limit)",
+    )
+    parser.add_argument(
+        "--reshuffle-partitions",
+        action="store_true",
+        help="show the shuffled partitions of epoch 1",
+    )
+    parser.add_argument(
+        "--seed",
+        type=between(0, 2**32 - 1),
+        metavar="N",
+        help="random seed of --reshuffle-partitions (default: 1)",
+    )
+    parser.add_argument("--source-lang", metavar="LANG", help="default: that of the data")
+    parser.add_argument("--target-lang", metavar="LANG", help="default: that of the data")
 
 
 def run(options: argparse.Namespace) -> None:

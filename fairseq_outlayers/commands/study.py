@@ -41,7 +41,7 @@ def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of all studies."""
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT")
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="trained models")
     add_data_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     plots.add_arguments(parser)

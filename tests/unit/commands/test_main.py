@@ -54,6 +54,13 @@ def test_the_example_has_options_that_the_command_takes(name):
     parser.parse_args(shlex.split(COMMANDS[name].example.partition(">")[0]))
 
 
+@each_command
+def test_every_option_says_what_it_is(name):
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].prepare(parser)
+    assert [action.dest for action in parser._actions if not action.help] == []
+
+
 def test_the_commands_are_listed_with_what_they_do(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
