@@ -8,8 +8,7 @@ EXTRAS ?= dev,embed,export,report,subword
 VENV   ?= .venv
 # Not ?=: a DATA in the environment is somebody's data, not this choice.
 DATA   := toy
-# One worker more than cores, at most 8: tests also wait, for processes and signals.
-JOBS   ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 7 ? n + 1 : 8)))
+JOBS   ?= 2
 PYTEST_ARGS ?=
 GPU_PYTHON ?= $(VENV)/bin/python
 

@@ -1,4 +1,7 @@
-"""Every block of code of the pages runs as it stands, in the order in which a reader runs them."""
+"""Every block of code of the pages runs as it stands, in the order in which a reader runs them.
+
+Except for the number of epochs: those after the second only repeat what the first two do.
+"""
 
 import re
 
@@ -31,6 +34,7 @@ PAGES = {  # and what the reader has before the first block
 NOT_RUN = {
     "docs/finetuning.md": "tests/system/test_finetuning.py follows it",
     "docs/installing.md": "downloads from PyPI",
+    "docs/patches.md": "tests/unit/patches/test_replacing.py replaces functions like it",
     "docs/static_vectors.md": "tests/data_prep/test_model2vec.py runs it on a small model",
     "CONTRIBUTING.md": "tests/system/test_walkthrough.py follows it",
 }
@@ -67,7 +71,7 @@ def test_every_block_of_a_page_runs_as_it_stands(page, readers, tmp_path):
                 script.append(f"python page.py > python.{number}.log\n")
         elif block.language in SHELL and not is_fragment(block):
             script.append(block.code)
-    readers.shell.run(_without_repetitions(script), folder)
+    readers.shell.run(_of_two_epochs(_without_repetitions(script)), folder)
 
 
 def research():
@@ -85,7 +89,7 @@ def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_p
     # Samples need many words; with them, each epoch of the others would save hundreds of megabytes.
     before = "large" if "--num-sampled" in commands[number] else "research"
     folder = readers.copy(before, tmp_path / "reader")
-    readers.shell.run(f"{common}{commands[number]}", folder)
+    readers.shell.run(_of_two_epochs(f"{common}{commands[number]}"), folder)
     own = [re.search(r"--save-dir (\S+)", command)[1] for command in commands]
     assert len(set(own)) == len(commands)  # a folder holds one model
     assert (folder / own[number] / "checkpoint_best.pt").exists()
@@ -106,6 +110,11 @@ def test_a_stock_command_trains_once_two_flags_are_added(readers, tmp_path):
     folder = readers.copy("words", tmp_path / "reader")
     readers.shell.run(f"fairseq-train{after}".replace(" ... ", f" {options} "), folder)
     assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
+
+
+def _of_two_epochs(script):
+    script = re.sub(r"--max-epoch \d+", "--max-epoch 2", script)
+    return re.sub(r"(?m)(--config-name \w+)$", r"\1 optimization.max_epoch=2", script)
 
 
 def _without_repetitions(script):

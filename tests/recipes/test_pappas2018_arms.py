@@ -13,6 +13,7 @@ from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.settings import UserError
 from tests.recipes.conftest import ROOT
+from tests.warm_shell import Shell
 
 RECIPE = ROOT / "recipes" / "pappas2018_joint"
 
@@ -165,30 +166,23 @@ def test_speed_is_measured_with_large_batches_of_the_sampling_vocabulary():
 @pytest.mark.system
 def test_an_arm_goes_from_plain_text_to_a_line_in_the_ledger(tmp_path):
     """Data laid out as the README asks for with SETTING=paper, but a toy's."""
-    toy = [sys.executable, "data_prep/toy_corpus.py", "--output", tmp_path / "toy"]
-    toy += ["--seed", "1", "--train", "120", "--valid", "15", "--test", "15", "--vocabulary", "40"]
-    subprocess.run(toy, cwd=ROOT, check=True, capture_output=True)
-    (tmp_path / "wmt" / "de-en").mkdir(parents=True)
-    for split, name in (("train", "train"), ("valid", "newstest2014"), ("test", "newstest2015")):
-        for side, language in (("src", "de"), ("tgt", "en")):
-            text = (tmp_path / "toy" / f"{split}.{side}").read_text()
-            (tmp_path / "wmt" / "de-en" / f"{name}.{language}").write_text(text)
-    small = {"DIM": "8", "LAYERS": "1", "EPOCHS": "1", "BATCH_SENTENCES": "16", "BEAM": "2"}
     environment = {
-        **os.environ,
-        **small,
-        "OUTLAYERS_PYTHON": sys.executable,
+        **{"DIM": "8", "LAYERS": "1", "EPOCHS": "1", "BATCH_SENTENCES": "16", "BEAM": "2"},
         "OUTLAYERS_WORK": str(tmp_path / "work"),
         "OUTLAYERS_RESULTS": str(tmp_path / "results"),
         "SETTING": "paper",
         "WMT_DATA": str(tmp_path / "wmt"),
         "ARMS": "de-en.bpe60.joint4.share80",
     }
-    for step in ("00_prepare.sh", "10_arms.sh"):
-        ended = subprocess.run(
-            [RECIPE / step], env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert ended.returncode == 0, ended.stderr[-3000:]
+    shell = Shell(tmp_path / "shell", **environment)
+    sizes = "--seed 1 --train 120 --valid 15 --test 15 --vocabulary 40"
+    shell.run(f"python data_prep/toy_corpus.py --output {tmp_path}/toy {sizes}", ROOT)
+    (tmp_path / "wmt" / "de-en").mkdir(parents=True)
+    for split, name in (("train", "train"), ("valid", "newstest2014"), ("test", "newstest2015")):
+        for side, language in (("src", "de"), ("tgt", "en")):
+            text = (tmp_path / "toy" / f"{split}.{side}").read_text()
+            (tmp_path / "wmt" / "de-en" / f"{name}.{language}").write_text(text)
+    shell.run(f"{RECIPE}/00_prepare.sh\n{RECIPE}/10_arms.sh", tmp_path)
     (entry,) = ledger.read(tmp_path / "results" / "paper" / "ledger.jsonl")
     figures = entry["figures"]
     assert entry["arm"] == "de-en.bpe60.joint4.share80"

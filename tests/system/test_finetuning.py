@@ -1,15 +1,12 @@
 """docs/finetuning.md followed to the letter, and what it says that the commands print."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from tests.system.commands import ROOT
+from tests.warm_shell import Shell
 
 pytestmark = pytest.mark.system
 PAGE = ROOT / "docs" / "finetuning.md"
@@ -19,28 +16,16 @@ PAGE = ROOT / "docs" / "finetuning.md"
 def followed(tmp_path_factory):
     """A reader's folder after all blocks of the page, and what the last one printed."""
     folder = tmp_path_factory.mktemp("reader")
-    script = ROOT / "data_prep" / "toy_corpus.py"
-    sizes = ["--train", 400, "--valid", 20, "--test", 20, "--vocabulary", 300]
-    command = [sys.executable, script, "--output", folder / "tokenized", *sizes]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    shell = Shell(tmp_path_factory.mktemp("shell"), CUDA_VISIBLE_DEVICES="")
+    sizes = "--train 400 --valid 20 --test 20 --vocabulary 300"
+    shell.run(f"python {ROOT}/data_prep/toy_corpus.py --output tokenized {sizes}", folder)
     for path in (folder / "tokenized").iterdir():
         path.rename(path.with_suffix({".src": ".de", ".tgt": ".en"}[path.suffix]))
     (folder / "fairseq_outlayers").symlink_to(ROOT / "fairseq_outlayers")
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
     blocks = re.findall(r"(?ms)^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
     assert len(blocks) == 2
-    for block in blocks:
-        done = subprocess.run(
-            ["bash", "-euc", block], cwd=folder, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-    return folder, done.stdout + done.stderr
+    printed = [shell.run(block, folder) for block in blocks]
+    return folder, printed[-1]
 
 
 def said(text, pattern):

@@ -1,5 +1,7 @@
 """A checkpoint whose options are code: every route, through every command that builds a model."""
 
+import copy
+import functools
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -62,6 +64,13 @@ def parsed(parser, *given):
     return convert_namespace_to_omegaconf(arguments)
 
 
+@functools.cache
+def defaults(*given):
+    """Default options of a training, as fairseq stores them."""
+    cfg = parsed(options.get_training_parser(), "data", *given)
+    return OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
+
+
 def checkpoint(data, arch, needed, option, value):
     """A file like fairseq's with default options, but for ``needed`` and ``option``."""
     of_task = (
@@ -71,9 +80,8 @@ def checkpoint(data, arch, needed, option, value):
     )
     needed = dict(needed)
     criterion = needed.pop("criterion", "cross_entropy")
-    given = [data, "--arch", arch, "--criterion", criterion, *of_task]
-    cfg = parsed(options.get_training_parser(), *given)
-    cfg = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
+    cfg = copy.deepcopy(defaults("--arch", arch, "--criterion", criterion, *of_task))
+    cfg["task"]["data"] = str(data)
     model = cfg["model"]
     for name, chosen in {**needed, option: value}.items():
         if isinstance(model, Namespace):
