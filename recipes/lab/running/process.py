@@ -23,6 +23,9 @@ class Usage(NamedTuple):
     peak_rss_mb: float
 
 
+LONGEST_LINE = 500  # of a log in a message
+
+
 class CommandFailed(RuntimeError):
     """A command failed; the message has the end of its log."""
 
@@ -102,7 +105,9 @@ def _ending_with_us(process: subprocess.Popen) -> Iterator[None]:
 
 
 def _failure(command: Sequence[str], code: int, log: Path) -> str:
-    last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
+    # fairseq logs its whole configuration in one line.
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
+    last = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..." for line in lines]
     how = f"was ended by signal {-code}" if code < 0 else f"failed with code {code}"
     name = next(word for word in command if word != "env" and "=" not in word)
     return "\n".join([f"{name} {how}; the end of {log}:", *(f"  | {line}" for line in last)])
