@@ -149,6 +149,3 @@ def class_of(config: Any) -> type:
     """The dataclass of a configuration, also if omegaconf has wrapped it."""
     metadata = getattr(config, "_metadata", None)
     return getattr(metadata, "object_type", None) or type(config)
-
-
-command_line_name = as_flag  # for patches/conveniences/changed_options.py

@@ -171,3 +171,12 @@ def test_a_tuning_run_is_trained_and_the_test_set_left_alone(checkout):
     assert not any("bleu" in name for name in entry["figures"])
     assert execute(Run(arm, 1, place))  # the same as an arm: another run
     assert calls() == ["train", "train", "generate"]
+
+
+def test_a_long_line_of_a_failed_commands_log_is_cut(tmp_path):
+    """fairseq logs its configuration in a line of 10,000 characters."""
+    command = ["sh", "-c", "printf '%10000s\\nwhy it failed\\n' x >&2; exit 3"]
+    with pytest.raises(process.CommandFailed, match=r"sh failed with code 3") as failure:
+        process.run(command, log=tmp_path / "log")
+    assert str(failure.value).endswith(" ...\n  | why it failed")
+    assert len(str(failure.value)) < 1000

@@ -11,9 +11,9 @@ from typing import Any, Callable, Container, Dict, Set, Tuple
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
 
+from fairseq_outlayers.errors import as_flag
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.checkpoint_options import last_options, plain
-from fairseq_outlayers.registry import command_line_name
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def _compared(
         changed = changed_options(stored.get("model", stored), trainer.cfg.model)
         exchanged = () if resumes else options_of_exchanged_parts(changed)
         listed = ", ".join(
-            f"{command_line_name(name)} {new!r} (checkpoint: {old!r})"
+            f"{as_flag(name)} {new!r} (checkpoint: {old!r})"
             for name, (old, new) in changed.items()
             if name not in exchanged
         )
