@@ -101,6 +101,7 @@ def socket_of_server() -> str:
 
 def serve(path: str) -> None:
     """Fork for every request until the parent goes."""
+    gc.disable()
     for name in LATE:
         importlib.import_module(name)
     for name in COMMANDS:
@@ -118,6 +119,7 @@ def serve(path: str) -> None:
         listener.bind(path)
         listener.listen()
         gc.freeze()  # forks need not search what is imported here for garbage
+        gc.enable()
         print("ready", flush=True)
         while listener in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
