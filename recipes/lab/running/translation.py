@@ -41,23 +41,10 @@ class Translation:
         return setting
 
     def commands(self, begin: process.Begin) -> dict[str, list[str]]:
-        """The commands to run, by their names in the ledger.
-
-        With the languages of the training: fairseq would translate data of both directions from
-        the alphabetically first one.
-        """
-        languages = [
-            word
-            for option, value in zip(self.train, self.train[1:], strict=False)
-            if option in ("--source-lang", "--target-lang")
-            for word in (option, value)
-        ]
+        """The commands to run, by their names in the ledger."""
+        beginning = [*begin("fairseq-generate"), *length_limits.direction(self.train)]
         return {
-            f"{prefix}generate_command": [
-                *begin("fairseq-generate"),
-                *languages,
-                *shlex.split(test.generate),
-            ]
+            f"{prefix}generate_command": [*beginning, *shlex.split(test.generate)]
             for prefix, test in self.sets.items()
         }
 

@@ -15,7 +15,18 @@ def _parsed(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--max-len-b", type=int, default=200)
     parser.add_argument("--gen-subset", default="test")
     parser.add_argument("--source-lang", "-s")
+    parser.add_argument("--target-lang", "-t")
     return parser.parse_known_args(options)[0]
+
+
+def direction(train: Sequence[str]) -> list[str]:
+    """The languages in options of fairseq-train, as options of fairseq-generate.
+
+    Without them it would translate data of both directions from the alphabetically first language.
+    """
+    found = _parsed(train)
+    given = {"--source-lang": found.source_lang, "--target-lang": found.target_lang}
+    return [word for option, language in given.items() if language for word in (option, language)]
 
 
 def in_words(generate: Sequence[str]) -> str:
