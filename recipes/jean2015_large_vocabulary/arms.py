@@ -69,7 +69,10 @@ class Jean2015(Recipe):
         "CHOICE": ("", "K and K' of all other decodings (default: best on the dev set)"),
         "ENSEMBLE_OF": ("", "arms whose two best checkpoints form the ensembles"),
         "ENSEMBLES": ("4 8", "numbers of checkpoints"),
-        "SEED_ENSEMBLES": ("lv lv_corrected", "models whose three seeds form an ensemble"),
+        "SEED_ENSEMBLES": (
+            "lv lv_corrected lv_corrected_reshuffle",
+            "models whose three seeds form an ensemble",
+        ),
         "TIMING_ROUNDS": ("3", "rounds of decoding in step 80"),
         "TIMING_SENTENCES": ("200", "test sentences in step 80"),
         "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),

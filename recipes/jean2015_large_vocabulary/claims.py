@@ -112,14 +112,24 @@ def small_partitions_want_small_lists(found: Evidence, default: str, taus: list[
     return Claim(5, f"τ = {tau}: BLEU at K ≈ τ ≥ BLEU at K ≥ 4 τ", parts)
 
 
-def reshuffling_and_ensembles_help(found: Evidence, ensembles: dict[str, list[str]]) -> Claim:
+def reshuffling_and_ensembles_help(found: Evidence, ensembles: dict[str, Sequence[str]]) -> Claim:
     ending = f"{found.chosen}.unk2"
-    parts = [at_least(found.runs, f"lv_reshuffle.{ending}", f"lv.{ending}")]
+    parts = [
+        at_least(found.runs, f"{model}_reshuffle.{ending}", f"{model}.{ending}")
+        for model in ("lv", "lv_corrected")
+    ]
     for ensemble, members in ensembles.items():
         parts += [
             at_least(found.runs, f"{ensemble}.{ending}", f"{one}.{ending}") for one in members
         ]
     return Claim(6, "BLEU: reshuffled ≥ fixed partitions; ensemble > each of its arms", parts)
+
+
+def members_of_ensembles(recipe: Jean2015) -> dict[str, Sequence[str]]:
+    """The arms of every ensemble: one with several seeds, or several of one seed."""
+    s = recipe.settings
+    seeds = {f"{model}.seeds3": [model] for model in s.words("SEED_ENSEMBLES")}
+    return seeds | {f"ensemble{n}": recipe.members[: n // 2] for n in s.wholes("ENSEMBLES")}
 
 
 def decoding_time(found: Evidence) -> Claim:
@@ -170,7 +180,6 @@ def as_good_as_the_exact_softmax(found: Evidence) -> Claim:
 def claims_of(found: Evidence, recipe: Jean2015) -> list[Claim]:
     """The paper's eight claims in order, then our two."""
     s = recipe.settings
-    ensembles = {f"ensemble{n}": recipe.members[: n // 2] for n in s.wholes("ENSEMBLES")}
     taus = [s.whole("TAU"), *s.wholes("TAUS")]
     return [
         large_beats_shortlist(found),
@@ -178,7 +187,7 @@ def claims_of(found: Evidence, recipe: Jean2015) -> list[Claim]:
         replacement_helps_the_shortlist_more(found),
         more_translations_help(found, s.DEFAULT_CHOICE),
         small_partitions_want_small_lists(found, s.DEFAULT_CHOICE, taus),
-        reshuffling_and_ensembles_help(found, ensembles),
+        reshuffling_and_ensembles_help(found, members_of_ensembles(recipe)),
         decoding_time(found),
         training_time(found),
         correction_helps(found),
@@ -219,6 +228,7 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
         names = (f"{model}.{chosen}.unk2", f"{model}.{chosen}")
         pairs += [(name, base) for name in names if name in runs][:1]
     pairs += [("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
+    pairs += [("lv_corrected_reshuffle", "lv_corrected")]
     pairs += [(model, "full") for model in ("lv_corrected", "sampled_log_uniform")]
     for one, other in pairs:
         if one in runs and other in runs:

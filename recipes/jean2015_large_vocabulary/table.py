@@ -34,7 +34,8 @@ def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
 
 
 def _ensembles(runs: Runs) -> list[str]:
-    return [arm for arm in runs.arms if arm.startswith("ensemble") and arm.endswith(".unk2")]
+    found = (arm for arm in runs.arms if arm.startswith("ensemble") or ".seeds" in arm)
+    return [arm for arm in found if arm.endswith(".unk2")]
 
 
 def _cell(runs: Runs, arm: str | None) -> str:

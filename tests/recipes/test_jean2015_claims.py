@@ -114,12 +114,28 @@ def test_small_partitions_are_compared_with_lists_four_times_as_large(far, expec
 @pytest.mark.parametrize(("ensemble", "expected"), [(25, HOLDS), (21.5, FAILS)])
 def test_an_ensemble_must_beat_each_of_its_arms(ensemble, expected, tmp_path):
     scores = {f"lv.{UNK}": 20, f"lv_reshuffle.{UNK}": 21, f"a.{UNK}": 21, f"b.{UNK}": 22}
+    scores |= {f"lv_corrected.{UNK}": 20, f"lv_corrected_reshuffle.{UNK}": 21}
     scores[f"ensemble4.{UNK}"] = ensemble
     members = {"ensemble4": ["a", "b"]}
     found = evidence(scores, tmp_path)
     assert claims.reshuffling_and_ensembles_help(found, members).verdict == expected
     no_ensemble = evidence({k: v for k, v in scores.items() if "ensemble" not in k}, tmp_path)
     assert claims.reshuffling_and_ensembles_help(no_ensemble, members).verdict == NOT_RUN
+
+
+@pytest.mark.parametrize("worse", ["lv_reshuffle", "lv_corrected_reshuffle"])
+def test_reshuffling_must_help_both_kinds_of_partitions(worse, tmp_path):
+    models = ("lv", "lv_reshuffle", "lv_corrected", "lv_corrected_reshuffle")
+    scores = {f"{model}.{UNK}": 21 if "reshuffle" in model else 20 for model in models}
+    assert claims.reshuffling_and_ensembles_help(evidence(scores, tmp_path), {}).verdict == HOLDS
+    scores[f"{worse}.{UNK}"] = 19
+    assert claims.reshuffling_and_ensembles_help(evidence(scores, tmp_path), {}).verdict == FAILS
+
+
+def test_an_ensemble_of_seeds_is_compared_with_its_model():
+    settings = {"SEED_ENSEMBLES": "lv", "ENSEMBLES": "4", "ENSEMBLE_OF": "a b"}
+    members = claims.members_of_ensembles(load("jean2015_large_vocabulary", settings))
+    assert members == {"lv.seeds3": ["lv"], "ensemble4": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
