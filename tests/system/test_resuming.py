@@ -108,6 +108,23 @@ def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, 
     assert more["optimizer_history"][-1]["num_updates"] == 22
 
 
+def test_patience_is_counted_across_restarts(data, tmp_path):
+    """With a learning rate of 0 no epoch is better than the first."""
+    command = ["train", data, *COMMON, *LSTM, "--lr", 0, "--save-dir", tmp_path]
+    command.remove("--disable-validation")
+
+    def epochs_after(*more):
+        done = succeed(*command, *more)
+        state = torch.load(tmp_path / "checkpoint_last.pt")["extra_state"]["train_iterator"]
+        return state["epoch"] - 1, "nothing to train: " in done.stdout + done.stderr
+
+    assert epochs_after("--patience", 3, "--max-epoch", 3) == (3, False)
+    assert epochs_after("--patience", 3) == (4, False)
+    assert epochs_after("--patience", 3) == (4, True)
+    assert epochs_after("--patience", 4) == (5, False)
+    assert epochs_after("--patience", 2, "--reset-meters") == (8, False)
+
+
 def run_until(data, folder, mode, updates, *more):
     """The checkpoint of a training, and whether it said that there is nothing to train."""
     options = [*COMMON, *MODES[mode], "--max-update", updates, "--save-dir", folder, *more]

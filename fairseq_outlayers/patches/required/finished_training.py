@@ -1,8 +1,9 @@
-"""End a training at once whose checkpoint has all of its updates.
+"""End a training at once whose checkpoint has all of its updates, or has run out of patience.
 
 fairseq looks at ``--max-update`` after an update (``train.train`` in fairseq_cli/train.py), not
-before the first. So a command that is run again when it has finished trains one more update each
-time, and its model differs from that of one uninterrupted run.
+before the first, and at ``--patience`` after an epoch. So a command that is run again when it has
+finished trains one more update or epoch each time, and its model differs from that of one
+uninterrupted run.
 
 The patch sets a number of epochs at which the training loop is not entered. A checkpoint that has
 all updates or epochs is reported, because ``--save-dir`` may name another training by mistake.
@@ -14,6 +15,7 @@ from typing import Any, Callable, Tuple
 from fairseq import checkpoint_utils
 
 from fairseq_outlayers.patches.replacing import replaces
+from fairseq_outlayers.patches.required.resumed_patience import validations_without_progress
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +30,16 @@ def _ending(
         return extra_state, epoch_itr
     epochs = epoch_itr.next_epoch_idx - 1
     has_all_updates = 0 < limits.max_update <= updates
-    if has_all_updates or 0 < limits.max_epoch <= epochs:
+    out_of_patience = 0 < cfg.patience <= validations_without_progress()
+    if out_of_patience:
+        advice = f"raise --patience (no lower validation loss for {cfg.patience} validations)"
+    else:
+        advice = "raise --max-update or --max-epoch"
+    if has_all_updates or out_of_patience or 0 < limits.max_epoch <= epochs:
         logger.warning(
             f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
-            f"({epochs} epochs): raise --max-update or --max-epoch, or name another --save-dir"
+            f"({epochs} epochs): {advice}, or name another --save-dir"
         )
-    if has_all_updates:
+    if has_all_updates or out_of_patience:
         limits.max_epoch = -1  # 0 would mean no limit
     return extra_state, epoch_itr
