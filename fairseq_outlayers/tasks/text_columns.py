@@ -1,5 +1,7 @@
 """A text as parallel columns, read window by window with a carried state."""
 
+import functools
+import zlib
 from typing import Any, Dict, Iterator, List, Optional, cast
 
 import numpy as np
@@ -25,6 +27,11 @@ class TokenStream(FairseqDataset):
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @functools.cached_property
+    def checksum(self) -> int:
+        """CRC-32 of the words, as 64-bit numbers in this machine's byte order."""
+        return zlib.crc32(self.tokens.long().numpy().tobytes())
 
     def between(self, start: int, end: int) -> Tensor:
         """Words ``[start, end)``; position -1 is ``eos``."""
@@ -91,17 +98,24 @@ class ColumnWindows(FairseqDataset):
             )
         return carried[:, :, self.first_column : self.first_column + self.rows]
 
-    def check_window(self, window: int) -> None:
-        """Refuse to resume within an epoch with another window size.
+    def check(self, window: int, checksum: int) -> None:
+        """Refuse to resume within an epoch with another window size or text.
 
+        Args:
+            checksum: of the text.
         Raises:
-            UserError: if ``window`` differs from this text's.
+            UserError: if one of them differs from this text's.
         """
         if window != self.window:
             raise UserError(
                 f"the checkpoint was saved within an epoch with windows of {window} words, but "
                 f"--tokens-per-sample is {self.window}: use the same number, or pass "
                 "--reset-dataloader"
+            )
+        if checksum != self.stream.checksum:
+            raise UserError(
+                "the checkpoint was saved within an epoch of another text: its states do not "
+                "precede the words of this one; use the same data, or pass --reset-dataloader"
             )
 
     def batches(self) -> List[List[int]]:
@@ -179,12 +193,14 @@ class ColumnIterator(iterators.EpochBatchIterator):
         carried, windows = self.carried.of_all_ranks, cast(ColumnWindows, self.dataset)
         if state["iterations_in_epoch"] > 0 and carried is not None:
             state["carried"], state["window"] = carried.cpu(), windows.window
+            state["text"] = windows.stream.checksum
         return state
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         carried, windows = state_dict.get("carried"), cast(ColumnWindows, self.dataset)
         if carried is not None:
-            windows.check_window(state_dict.get("window", windows.window))
+            same = windows.window, windows.stream.checksum  # of older checkpoints
+            windows.check(state_dict.get("window", same[0]), state_dict.get("text", same[1]))
             carried = windows.rows_of(carried)
         super().load_state_dict(state_dict)
         if carried is not None:

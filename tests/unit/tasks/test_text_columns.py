@@ -108,6 +108,21 @@ def test_a_position_counted_in_other_windows_is_refused():
         restored.load_state_dict(state)
 
 
+@pytest.mark.parametrize("other", [torch.arange(11, 35), torch.arange(10, 35)])
+def test_a_state_before_the_words_of_another_text_is_refused(other):
+    (iterator,) = iterators(24, 2, 4, 1)
+    windows = ColumnWindows(TokenStream(other, EOS, PAD), 2, 4)
+    restored = ColumnIterator(windows, num_workers=0)
+    next(iterator.next_epoch_itr(shuffle=False))["net_input"]["carried"].carry(
+        torch.zeros(1, 2, 2, 3)
+    )
+    state = iterator.state_dict()
+    with pytest.raises(UserError, match="within an epoch of another text"):
+        restored.load_state_dict(state)
+    del state["text"]  # a checkpoint without it loads as before
+    restored.load_state_dict(state)
+
+
 def test_at_the_end_of_an_epoch_no_state_is_saved():
     (iterator,) = iterators(24, 2, 4, 1)
     for batch in iterator.next_epoch_itr(shuffle=False):
