@@ -44,7 +44,7 @@ WHY = (
 NOTES = (
     "Numbers are test perplexities, the first that of the arm on the left of `<`; shares of "
     "perplexity for claim 7, mean gates for 8 (SylConcat's halved), components for 9.",
-    "The interval of claim 7's correlation is over sentences and seeds, not over data sets.",
+    "The interval of claim 7's correlation is over data sets (Fisher's transformation).",
     "The layers below hw1 are tied together in EP and EC, apart in the names without P and C.",
 )
 

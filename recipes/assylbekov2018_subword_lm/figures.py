@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from recipes.assylbekov2018_subword_lm import gain, word_vectors
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
@@ -95,17 +93,20 @@ def gates(found: Sequence[Sequence[Mapping]]) -> Chart:
 
 def components(found: Sequence[Sequence[Mapping]]) -> Chart:
     """Principal components for 80% of the variance, at the input and at the output."""
-    rows, more = [], 0
+    rows, as_claimed = [], 0
     for model, of_model in word_vectors.by_model(row for one in found for row in one).items():
         label, output = plain(model.partition(".")[2]), word_vectors.output_side(of_model)
         for row in (row for row in of_model if COMPONENTS in row):
             series = {"input": "at the input", output: "at the output"}.get(row["side"])
             rows += [Row(label, row[COMPONENTS], series=series)] if series else []
-    labels = list(dict.fromkeys(row.label for row in rows))
-    for label in labels:
-        values = {row.series: row.value for row in rows if row.label == label}
-        more += values.get("at the output", 0) > values.get("at the input", 0)
-    title = f"{more} of {len(labels)} models need more principal components at the output"
+        sides = {row["side"]: row[COMPONENTS] for row in of_model if COMPONENTS in row}
+        counts = {"input": sides.get("input"), "output": sides.get(output)}
+        fewer = word_vectors.FEWER.get(model.partition(".")[2])
+        if fewer and None not in counts.values():
+            as_claimed += counts[fewer] == min(counts.values()) < max(counts.values())
+    models = len({row.label for row in rows})
+    title = "Principal components of input and output vectors: the side that the paper says needs"
+    title += f" fewer in {as_claimed} of {models} models"
     below = "One seed; models that reuse nothing; output vectors before a projection, if any."
     return Chart(title, [Rows(f"{COMPONENTS} of the variance", rows, form=".0f")], below)
 
@@ -124,18 +125,15 @@ def gains(found: Mapping[str, gain.Gain]) -> Chart:
             Series("", [one.ratio], [100 * saved.value], *ends, "points", [language(data)],
                    f"rates {' and '.join(one.rates)}{sampled}")
         )  # fmt: skip
-    values = [one.saved.value for one in compared]
-    ratios = [one.ratio for one in compared]
-    value = float(np.corrcoef(ratios, values)[0, 1]) if len(set(values)) > 1 else 0.0
-    title = "What MorphSum (RE+RW) saves against Word (RE), by the type-token ratio: correlation "
-    title += f"{value:+.2f}"
+    values = [100 * one.saved.value for one in found.values()]
+    title = (f"MorphSum (RE+RW) saves {min(values):.0f} to {max(values):.0f}% of Word (RE)'s "
+             "perplexity, by data set")  # fmt: skip
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
     seeds = sorted({one.seeds for one in found.values()})
     words = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
     below = f"Seeds of each point: {words}. Above 0 morphs are better. "
-    below += "Points of one color have equal learning rates. Correlation: of the "
-    below += f"{len(compared)} at {' (morphs) and '.join(compared[0].rates)} (words)"
-    return Chart(title, [panel], f"{below}, not sampled.")
+    below += "Points of one color have equal learning rates (morphs and words); gains compare only "
+    return Chart(title, [panel], f"{below}at equal ones.")
 
 
 def language(data: str) -> str:

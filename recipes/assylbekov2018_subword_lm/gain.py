@@ -12,7 +12,7 @@ from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_r
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import Estimate, estimate
+from recipes.lab.scores.resampling import NORMAL, Estimate, estimate
 from recipes.lab.scores.schedules import given
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
@@ -117,18 +117,25 @@ def correlated(points: Sequence[Gain]) -> Part:
     words = f"correlation of the gain with the type-token ratio > {STRONG}"
     if len(points) < 3:
         return Part(words, NOT_RUN, f"{len(points)} data sets, 3 are needed")
-    ratios = np.array([point.ratio for point in points])
-    saved = 1 - np.stack([point.kept for point in points])
-    # Of each resample: the covariance divided by both deviations.
-    ratios, saved = ratios - ratios.mean(), saved - saved.mean(axis=0)
-    scale = np.sqrt(np.square(ratios).sum() * np.square(saved).sum(axis=0))
-    if not scale.all():
+    ratios, saved = [point.ratio for point in points], [point.saved.value for point in points]
+    if len(set(ratios)) == 1 or len(set(saved)) == 1:
         return Part(words, UNDECIDED, "the same in all data sets")
-    found = estimate(ratios @ saved / scale, min(point.seeds for point in points))
+    found = over_data_sets(float(np.corrcoef(ratios, saved)[0, 1]), len(points))
+    found = found._replace(seeds=min(point.seeds for point in points))
     judged = judge(found, STRONG, margin=0)
     numbers = f"{found.interval()}, {len(points)} data sets, {found.seeds} seed"
     numbers += "s" if found.seeds > 1 else ""
     return Part(words, judged, numbers)
+
+
+def over_data_sets(correlation: float, number: int) -> Estimate:
+    """A correlation with its 95% interval by Fisher's transformation; [-1, 1] for three points."""
+    if number < 4:
+        return Estimate(correlation, -1.0, 1.0, 0)
+    middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
+    half = NORMAL / np.sqrt(number - 3)
+    low, high = np.tanh([middle - half, middle + half])
+    return Estimate(correlation, float(low), float(high), 0)
 
 
 def table_of(found: Mapping[str, Gain]) -> list[str]:

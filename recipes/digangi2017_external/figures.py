@@ -35,12 +35,13 @@ def bleu_by_size(arms: "Arms") -> Chart:
             words = in_words(label)
             sizes = [f"{int(size):,}" if size.isdigit() else size for size, _ in known]
             series.append(Series(words, sizes, *values))
-            last[words] = known[-1][1].value, sizes[-1]
+            if known[-1][0] == arms.sizes[-1]:
+                last[words] = known[-1][1].value
     title = "BLEU by number of sentence pairs"
     if last:
-        best = max(last, key=last.__getitem__)
-        value, size = last[best]
-        title = f"At {size} pairs, best is {best} with {value:.1f} BLEU"
+        best, *others = sorted(last, key=last.__getitem__, reverse=True)
+        title = f"With all pairs: {best} {last[best]:.1f} BLEU"
+        title += "".join(f", {other} {last[other]:.1f}" for other in others[:1])
     below = chart_parts.note_of(shown)
     return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
 

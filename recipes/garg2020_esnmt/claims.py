@@ -11,7 +11,7 @@ from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs, Score
-from recipes.lab.scores.resampling import SEED, Estimate, bleu, drawn_seeds, estimate, of_lengths
+from recipes.lab.scores.resampling import Estimate, bleu, estimate, of_lengths, over_seeds
 
 FORM = "tokenised"
 SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long
@@ -30,7 +30,7 @@ NOTES = (
     " refutes nothing.",
     "BLEU is tokenized. Claim 6 is about BLEU(references of at most"
     f" {SHORT} words) / BLEU(at least {LONG}), claim 7 about the radius gained per layer, by least"
-    " squares, the mean over directions and seeds, both of which the resamples draw.",
+    " squares, the mean over directions and seeds.",
 )
 
 PAPER = (
@@ -101,19 +101,13 @@ def slope(radii: Sequence[float]) -> float:
 
 
 def rise_of_radii(slopes: Sequence[Sequence[float]]) -> Estimate:
-    """The mean slope over seeds and stacks.
-
-    Each of 1,000 resamples draws seeds, and stacks of each seed, with replacement.
+    """The mean slope over seeds and stacks; the interval is over seeds.
 
     Args:
         slopes: by seed, one for each stack of layers.
     """
-    random = np.random.RandomState(SEED)
-    values = [np.mean([np.mean(stacks) for stacks in slopes])]
-    for drawn in drawn_seeds(len(slopes)).T:
-        stacks = [slopes[seed] for seed in drawn]
-        values.append(np.mean([np.mean(random.choice(one, len(one))) for one in stacks]))
-    return estimate(np.array(values), len(slopes))
+    means = np.array([[np.mean(stacks)] for stacks in slopes])
+    return estimate(over_seeds(means), len(slopes))
 
 
 def radii_rise(runs: Runs) -> Iterator[Part]:

@@ -1,7 +1,7 @@
 """Figures: BLEU of models and decodings, by K, by K', by training time, and of rare words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairseq_outlayers.analysis.frequency_bins import Bins
 from recipes.jean2015_large_vocabulary import rare_words
@@ -56,7 +56,8 @@ def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str
     timed = {name: MODELS[name] for name in MODELS if name in runs}
     return {
         "bleu": against_shortlist(runs, systems),
-        "bleu_by_time": chart_parts.by_time(runs, timed, "Large vocabularies"),
+        # The short list's <unk> is easy to predict.
+        "bleu_by_time": chart_parts.by_time(runs, timed, "Large vocabularies", ["shortlist"]),
         "bleu_by_k": by_frequent(runs, per_word),
         "bleu_by_k_prime": by_per_word(runs, frequent),
         **of_rare_words(runs, systems, bins),
@@ -122,20 +123,28 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
                              [whole.high], style="level"))  # fmt: skip
     x = f"K, most frequent words in every list (K' = {per_word})"
     panel = Panel(x, Y, series, x_scale="log", ticks=sorted(ticks))
-    return Chart(best_of(series, "K"), [panel], chart_parts.note(runs, shown))
+    first = shown[: len(series[0].x)] if series else []
+    title = best_of(runs, dict(zip(first, series[0].x if series else (), strict=True)), "K")
+    return Chart(title, [panel], chart_parts.note(runs, shown))
 
 
-def best_of(series: Sequence[Series], name: str) -> str:
-    """A title with the maximum of the first curve."""
-    if not series:
+def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
+    """A title with the difference of the best value from the worst.
+
+    Args:
+        values: of K or K', by decoding.
+        name: K or K'.
+    """
+    scores = {arm: score for arm in values if (score := runs.bleu(arm)) is not None}
+    if len(scores) < 2:
         return f"BLEU by {name}"
-    curve = series[0]
-    best, least = max(curve.y), min(curve.y)
-    number = list(curve.y).index(best)
-    if curve.low and best - least < curve.high[number] - curve.low[number]:
-        return f"{name} changes BLEU by {best - least:.1f}, less than an interval is wide"
-    place = curve.x[number]
-    return f"{name} = {place:,} is best, {best:.1f} BLEU; the worst value costs {best - least:.1f}"
+    best, worst = (choose(scores, key=lambda arm: scores[arm]) for choose in (max, min))
+    found = runs.difference({best: 1, worst: -1})
+    cost = f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]" if found else (
+        f"{scores[best] - scores[worst]:.1f}"
+    )  # fmt: skip
+    words = f"{name} = {values[best]:,} is best, {scores[best]:.1f} BLEU"
+    return f"{words}; {name} = {values[worst]:,} is {cost} lower"
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
@@ -155,9 +164,10 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
             values = chart_parts.columns(list(replaced.values()))
             label = "unknown words\nreplaced"
             series.append(Series(label, list(replaced), *values, style="points"))
+    values = {str(one): one.per_word for one in lists}
     x = f"K', translations of each source word (K = {frequent:,})"
     panel = Panel(x, Y, series, ticks=[one.per_word for one in lists])
-    return Chart(best_of(series, "K'"), [panel], chart_parts.note(runs, list(map(str, lists))))
+    return Chart(best_of(runs, values, "K'"), [panel], chart_parts.note(runs, list(values)))
 
 
 def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict[str, Chart]:

@@ -12,6 +12,8 @@ NOTHING = "-"
 def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
     """Test BLEU (dev BLEU in parentheses) of the shortlist and of LV, step by step.
 
+    Only runs of the newest schedule that two of the rows share.
+
     Args:
         runs: scored on tokens.
         chosen: K and K' of rows with candidates, e.g. ``k2000.kp10``.
@@ -27,10 +29,11 @@ def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
         "+ candidates, UNK replacement": (None, f"lv_corrected_reshuffle.{chosen}.unk2"),
         **{f"+ {name}": (None, name) for name in _ensembles(runs)},
     }
+    view = runs.mostly_alike([arm for arms in rows.values() for arm in arms if arm])
     yield "| test (dev) | shortlist | LV |"
     yield "|---|---|---|"
     for name, arms in rows.items():
-        yield f"| {name} | " + " | ".join(_cell(runs, arm) for arm in arms) + " |"
+        yield f"| {name} | " + " | ".join(_cell(view, arm) for arm in arms) + " |"
 
 
 def _ensembles(runs: Runs) -> list[str]:

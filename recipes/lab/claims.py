@@ -6,8 +6,7 @@ interval, and it
 - *holds* if the whole interval satisfies it,
 - *fails* if the whole interval violates it,
 - finds *no difference* if the interval contains the limit and lies within a margin of it,
-- is *undecided* otherwise, and always with fewer than three seeds: before convergence, two seeds of
-  one arm have differed by 13 BLEU.
+- is *undecided* otherwise, and always with fewer than three seeds.
 """
 
 import math
@@ -18,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from recipes.lab.runs import Runs, Score, Weights
-from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
+from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, estimate, over_seeds
 from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
-SEEDS_NEEDED = 3
+ROUNDS_NEEDED = 5
 NOTES = (
     "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
     " seeds as well, widened as Student's t for their number; figures without stored sentences"
@@ -69,7 +68,7 @@ def judge(found: Estimate, low: float = 0.0, high: float = math.inf, margin: flo
     Args:
         margin: distance from a limit that counts as no difference; 0: never.
     """
-    if found.seeds < SEEDS_NEEDED:
+    if not found.enough_seeds:
         return UNDECIDED
     if low < found.low and found.high < high:
         return HOLDS
@@ -106,7 +105,9 @@ def measured(
         return Part(inequality, NOT_RUN, f"missing: {lacking}")
     if math.isnan(found.value + found.low + found.high):
         return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")
-    return Part(inequality, judge(found, low, high, margin), found.text(form))
+    older = runs.older(arms)
+    numbers = found.text(form) + (f"; older runs ({older})" if older else "")
+    return Part(inequality, judge(found, low, high, margin), numbers)
 
 
 def weighted(
@@ -190,6 +191,8 @@ def exact(inequality: str, holds: bool | None, numbers: str = "") -> Part:
 def every_round(inequality: str, values: Sequence[float], threshold: float, step: str) -> Part:
     """A figure measured in rounds, each of which should reach a threshold.
 
+    Undecided with fewer than five rounds.
+
     Args:
         step: the step that measures it.
     """
@@ -197,7 +200,7 @@ def every_round(inequality: str, values: Sequence[float], threshold: float, step
         return Part(inequality, NOT_RUN, f"not measured ({step})")
     reached = [value >= threshold for value in values]
     verdict = HOLDS if all(reached) else UNDECIDED if any(reached) else FAILS
-    verdict = UNDECIDED if len(values) < 2 else verdict
+    verdict = UNDECIDED if len(values) < ROUNDS_NEEDED else verdict
     return Part(inequality, verdict, ", ".join(f"{value:.2f}" for value in values))
 
 

@@ -40,11 +40,14 @@ class Runs:
         self._all, self._options = entries, schedule
 
     @classmethod
-    def by_setting(cls, entries: Sequence[dict], order: Sequence[str] = ()) -> "Runs":
+    def by_setting(
+        cls, entries: Sequence[dict], order: Sequence[str] = (), form: str | None = None
+    ) -> "Runs":
         """Every setting of an arm separately, as ``NAME [KEY]`` if there are several.
 
         Args:
             order: names of arms in order; others follow.
+            form: of BLEU, see `Runs`.
         """
         settings = dict.fromkeys((entry["arm"], entry["key"]) for entry in entries)
         names = [name for name, _ in settings]
@@ -57,7 +60,7 @@ class Runs:
             if (entry["arm"], entry["key"]) == (name, key)
         ]
         runs = cls([])
-        runs._read(labelled, None)
+        runs._read(labelled, form)
         return runs
 
     def _read(self, labelled: Sequence[tuple[str, dict]], form: str | None) -> None:
@@ -73,6 +76,19 @@ class Runs:
     def schedule(self, arm: str) -> schedules.Schedule:
         """The schedule of an arm, which determines the arms that it can be compared with."""
         return schedules.of(self.entry(arm), self._options)
+
+    def older(self, arms: Sequence[str]) -> str:
+        """The schedule of a comparison in words if one of the arms has a newer one; else empty."""
+        view = self.alike(arms)
+        if view in (None, self):
+            return ""
+        if all(view.entry(arm)["key"] == self.entry(arm)["key"] for arm in arms):
+            return ""
+        return schedules.in_words(view.entry(arms[0])) or "an older schedule"
+
+    def form_of(self, arm: str, seed: int | None = None) -> str:
+        """The text of which the BLEU of a run is compared: "plain" or "tokenised"."""
+        return self.form or ("plain" if "bleu" in self.entry(arm, seed)["figures"] else "tokenised")
 
     def alike(self, arms: Sequence[str], least: int | None = None) -> "Runs | None":
         """The runs of the newest schedule that all arms share; None if there is none.
@@ -230,9 +246,8 @@ class Runs:
         """Scores of the whole test set, then of its resamples; None without translations."""
         entry = self.entry(arm, seed)
         if metric is None:
-            form = self.form or ("plain" if "bleu" in entry["figures"] else "tokenised")
             lowercase = "case:lc" in entry["figures"].get("bleu_signature", "")
-            metric = bleu(form == "tokenised", lowercase)
+            metric = bleu(self.form_of(arm, seed) == "tokenised", lowercase)
         known = arm, seed, metric.name
         if known not in self._scores:
             rows = _statistics(entry, metric)

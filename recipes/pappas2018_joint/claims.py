@@ -1,19 +1,23 @@
 """The claims of Pappas et al. (2018) as inequalities, written before the arms were run."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios, speeds
+from recipes.lab.figures import chart_parts
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
+from recipes.lab.scores import schedules
 from recipes.pappas2018_joint import figures
 from recipes.pappas2018_joint.arms import ECONOMY, Pappas2018
 from recipes.pappas2018_joint.frequency_bins import gains_by_frequency
 from recipes.pappas2018_joint.length_penalty import about_equal, at_least, weighted
 
 FORM = "plain"
+VALIDATION = "best_valid_ppl"
 FAR_BELOW = (
     "**Multi30k is far below the paper's data** (29 thousand sentence pairs, not millions; models a"
     " quarter as wide): a failed inequality is evidence about scale, not a refutation."
@@ -62,11 +66,25 @@ class Arms:
 
     def chosen_joint(self, direction: str = "") -> str:
         """The joint arm with the best validation perplexity, which determines d_j."""
+        known = self.joint_perplexities(direction)
+        return min(known, key=known.__getitem__, default=self.name(self.small, direction))
+
+    def joint_perplexities(self, direction: str) -> dict[str, float]:
+        """Validation perplexity of the joint arms of one schedule, the newest that two share."""
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
         view = self.runs.mostly_alike(names)
-        perplexities = {n: view.figure(n, "best_valid_ppl") for n in names if n in view}
-        known = {name: ppl for name, ppl in perplexities.items() if ppl is not None}
-        return min(known, key=known.__getitem__, default=self.name(self.small, direction))
+        found = {n: view.figure(n, VALIDATION) for n in names if n in view}
+        return {name: ppl for name, ppl in found.items() if ppl is not None}
+
+    def choice(self, direction: str) -> str:
+        """How d_j was chosen, in words."""
+        known, chosen = self.joint_perplexities(direction), self.chosen_joint(direction)
+        if len(known) < 2:
+            return f"d_j, {direction}: {chosen}, the only one that was run"
+        view = self.runs.mostly_alike(list(known))
+        words = f"d_j chosen by validation perplexity, {direction}: {chosen}"
+        of = f"{words} of {len(known)} ({schedules.in_words(view.entry(chosen))}"
+        return f"{of}, {chart_parts.seeds_of(view, list(known))})"
 
 
 def best_in_each_direction(arms: Arms) -> Claim:
@@ -179,12 +197,16 @@ def larger_vocabularies(arms: Arms) -> Claim:
     smallest, largest = arms.vocabularies[0], arms.vocabularies[-1]
 
     def gain(direction: str) -> dict[str, float]:
-        """The best model at the largest vocabulary minus the best at the smallest."""
+        """The best model at the largest vocabulary minus the best at the smallest.
+
+        The best is that with the lowest validation perplexity, which compares within a vocabulary.
+        """
         best = []
         for vocabulary in (largest, smallest):
             models = ("nmt", "tied", arms.small, arms.large)
             names = [arms.name(model, direction, vocabulary) for model in models]
-            best.append(max(names, key=lambda name: arms.runs.bleu(name) or -1))
+            view = arms.runs.mostly_alike(names)
+            best.append(min(names, key=lambda name: view.figure(name, VALIDATION) or math.inf))
         return {best[0]: 1, best[1]: -1}
 
     parts = [
@@ -216,10 +238,7 @@ CLAIMS: tuple[Callable[[Arms], Claim], ...] = (
 def find(recipe: Pappas2018, runs: Runs) -> Findings:
     """Verdicts and figures."""
     arms = Arms(recipe, runs, speeds(recipe.ledger.parent / recipe.speed_file))
-    chosen = [
-        f"d_j chosen by validation perplexity, {direction}: {arms.chosen_joint(direction)}"
-        for direction in arms.directions
-    ]
+    chosen = [arms.choice(direction) for direction in arms.directions]
     far_below = [FAR_BELOW] if recipe.settings.SETTING == "multi30k" else []
     return Findings(
         "Claims of Pappas et al. (2018)",

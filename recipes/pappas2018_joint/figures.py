@@ -66,7 +66,7 @@ def output_layers(arms: "Arms", direction: str) -> Chart:
                 rows.append(Row(label, other.value, series="length penalty 0"))
     title = leaders(rows, direction, view.bleu(base))
     x = f"difference in BLEU from {plain('nmt')}"
-    below = chart_parts.note(view, [base, *names], "hollow: no interval over test sentences")
+    below = chart_parts.note(view, [base, *names])
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 
 
@@ -125,8 +125,11 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
     if not rows:
         return Chart("", [])
     best = max(rows, key=lambda row: row.value)
-    title = (f"{in_words(direction)}: {plain(joint.split('.')[2])} gains most METEOR on words "
-             f"{best.label}, {best.value:+.1f} {best.series}")  # fmt: skip
+    where, gain = in_words(direction), f"{best.value:+.1f} {best.series} on words {best.label}"
+    if any(row.low > 0 and row.decided for row in rows):
+        title = f"{where}: {plain(joint.split('.')[2])} gains most METEOR, {gain}"
+    else:
+        title = f"{where}: no gain in METEOR is proven; the largest is {gain}"
     shown = [joint, *(other for other in others if other in arms.runs)]
     view = arms.runs.alike(shown) or arms.runs
     return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],

@@ -6,6 +6,7 @@ from recipes.jean2015_large_vocabulary import figures
 from recipes.lab import claims, ledger
 from recipes.lab.claims import NOT_RUN
 from recipes.lab.pages import table
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from tests.recipes.test_table import add
 
@@ -52,6 +53,19 @@ def test_the_newest_schedule_that_both_have_counts(fill):
     )  # fmt: skip
     assert runs.paired(["a", "b"], "bleu_tokenised") == [[48.0] * 2, [47.0] * 2]
     assert runs.difference({"a": 1, "b": -1}).value > 0
+
+
+def test_a_comparison_of_older_runs_is_marked(fill):
+    lines = ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3), ("c", LONG, LIMIT, 0.1)
+    _, runs = fill(*lines, ("a", LONG, LIMIT, 0.0))
+    part = claims.at_least(runs, "b", "a")
+    assert part.numbers.endswith(
+        "; older runs (at most 5 epochs, translations of at most 1.2 S + 5 tokens, S the source's)"
+    )
+    row = Compared.in_bleu(runs, "b", "a", ("b", "a"), more="; and")
+    assert row.numbers.endswith(" BLEU; and; older runs (at most 5 epochs, translations of at most "
+                                "1.2 S + 5 tokens, S the source's)")  # fmt: skip
+    assert "older" not in claims.at_least(runs, "c", "a").numbers
 
 
 @pytest.mark.parametrize(

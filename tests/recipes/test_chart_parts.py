@@ -6,8 +6,9 @@ import pytest
 
 from recipes.lab import ledger
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import Panel
+from recipes.lab.figures.charts import Panel, Row
 from recipes.lab.runs import Runs
+from recipes.lab.scores.resampling import Estimate
 from tests.recipes.test_table import add
 
 LABELS = {"a": "the trained one", "b": "the frozen one", "c": "one that was not run"}
@@ -41,6 +42,35 @@ def test_bleu_stands_over_the_minutes_of_training(runs):
     assert chart.title == words
     assert "2 seeds" in chart.note
     assert "not run" not in chart.title + chart.note
+
+
+def test_the_minutes_are_the_median_of_the_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+    for seed, seconds in enumerate((6000.0, 120.0, 180.0), start=1):
+        add(path, "a", seed, 50.0, train_seconds=seconds, **TIMES)
+    add(path, "a", 4, 50.0)  # unknown
+    assert chart_parts.minutes_of(Runs(ledger.read(path), "tokenised"), "a") == 3
+
+
+def test_perplexities_that_do_not_compare_are_not_drawn(runs):
+    chart = chart_parts.by_time(runs, LABELS, "Toy", not_curves=["a"])
+    assert [len(panel.series) for panel in chart.panels] == [2]
+
+
+def test_an_interval_of_bleu_does_not_go_below_0(runs):
+    runs.estimate = lambda arms, statistic: Estimate(2.0, -3.0, 7.0, 3)
+    assert chart_parts.bleu_of(runs, "a") == (2.0, 0.0, 7.0, 3)
+
+
+def test_a_caption_says_why_dots_are_hollow():
+    rows = [Row.of("a", Estimate(1, 0, 2, 3)), Row.of("b", Estimate(1, 0, 2, 1)), Row("c", 1)]
+    for shown, words in (
+        (rows[:1], "Note."),
+        (rows[:2], "Note. Hollow: fewer than 3 seeds."),
+        (rows[2:], "Note. Hollow: no interval over test sentences."),
+    ):
+        assert chart_parts.rows_chart("t", "x", shown, "Note.").caption == words
 
 
 def test_without_translations_there_is_a_value_and_no_interval(runs, tmp_path):

@@ -78,7 +78,13 @@ def test_an_interval_decides_an_equality(low, high, verdict):
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
-    [([0.9, 0.85], HOLDS), ([0.8, 0.84], FAILS), ([0.8, 0.9], UNDECIDED), ([], NOT_RUN)],
+    [
+        ([0.9, 0.85, 0.9, 0.9, 0.9], HOLDS),
+        ([0.8, 0.84, 0.8, 0.8, 0.8], FAILS),
+        ([0.8, 0.9, 0.9, 0.9, 0.9], UNDECIDED),
+        ([0.9, 0.9, 0.9, 0.9], UNDECIDED),  # too few rounds
+        ([], NOT_RUN),
+    ],
 )
 def test_every_round_must_reach_the_threshold(values, verdict):
     assert claims.every_round("x", values, 0.85, "80.sh").verdict == verdict

@@ -122,11 +122,15 @@ def test_the_slope_is_the_radius_gained_per_layer():
     assert claims.slope([1, 1, 1]) == claims.slope([1, 2, 1]) == 0
 
 
-def test_the_interval_of_the_rise_is_that_of_every_way_to_draw_two_seeds():
-    """With one stack each there are four draws: both seeds in either order, or one twice."""
-    found = claims.rise_of_radii([[0.1], [0.3]])
-    assert (found.value, found.seeds) == (pytest.approx(0.2), 2)
-    assert (found.low, found.high) == (pytest.approx(0.1), pytest.approx(0.3))
+def test_the_interval_of_the_rise_is_that_of_students_t_over_seeds():
+    """The directions of a model are averaged: they are fixed, not drawn."""
+    seeds = np.random.RandomState(1).normal(0.2, 0.1, 10)
+    found = claims.rise_of_radii([[rise - 0.05, rise + 0.05] for rise in seeds])
+    half = 2.262 * seeds.std(ddof=1) / np.sqrt(10)
+    assert (found.value, found.seeds) == (pytest.approx(seeds.mean()), 10)
+    assert (found.low, found.high) == pytest.approx(
+        (seeds.mean() - half, seeds.mean() + half), abs=0.2 * half
+    )
 
 
 def radii_of(*seeds):

@@ -10,6 +10,7 @@ from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.figures import charts as drawing
 from recipes.lab.pages import report
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import Estimate
 from tests.recipes.test_table import add
@@ -52,9 +53,9 @@ class Scores(Runs):
 
 
 def evidence(bleu, tmp_path, **speeds):
-    """With speeds of one round by kind and name."""
+    """With speeds by kind and name; the rounds are repeated, so that they are enough."""
     for kind, rows in speeds.items():
-        facts = {"rows": [{"arm": arm, "rounds": found} for arm, found in rows.items()]}
+        facts = {"rows": [{"arm": arm, "rounds": [*found] * 5} for arm, found in rows.items()]}
         (tmp_path / f"{kind}_speed.json").write_text(json.dumps(facts))
     return claims.Evidence(Scores(bleu), tmp_path, CHOSEN)
 
@@ -243,7 +244,35 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     curve, replaced = chart.panels[0].series
     assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1, 10], [20, 22])
     assert curve.low == pytest.approx([17.9, 20.9])
-    assert chart.title == "K' = 10 is best, 21.0 BLEU; the worst value costs 3.0"
+    # The interval is of the difference, which is paired, whatever those of the curve are.
+    assert chart.title == "K' = 10 is best, 21.0 BLEU; K' = 1 is 3.0 [2.9, 3.1] lower"
     runs.half = 1.6
     unclear = figures.by_per_word(runs, 4)
-    assert unclear.title == "K' changes BLEU by 3.0, less than an interval is wide"
+    assert unclear.title == "K' = 10 is best, 21.0 BLEU; K' = 1 is 3.0 [1.4, 4.6] lower"
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [(-2.0, "Short list: 2.0 [1.5, 2.5] BLEU above partitions."),
+     (2.0, "Partitions: 2.0 [1.5, 2.5] BLEU above short list."),
+     (0.2, "Undecided so far.")],
+)  # fmt: skip
+def test_the_advice_names_what_is_better(gain, words):
+    found = Estimate(gain, gain - 0.5, gain + 0.5, 3)
+    (line,) = claims.advice([Compared("partitions", "short list", "BLEU", found)])
+    assert line.startswith(words)
+
+
+def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    for number, arm in enumerate(("lv_reshuffle.k1.unk2", "lv", "shortlist", "lv_corrected")):
+        add(path, arm, 1, 20.0 + number)
+    epochs = {"lv_reshuffle.k1.unk2": 5}
+    entries = [
+        entry | {"command": f"fairseq-train d --max-epoch {epochs.get(entry['arm'], 15)}"}
+        for entry in ledger.read(path)
+    ]
+    rows = list(table.of_the_paper(Runs(entries, "tokenised"), "k1"))
+    assert "| basic | 22.00 | 21.00 |" in rows
+    assert "| + reshuffled partitions | - | not run |" in rows

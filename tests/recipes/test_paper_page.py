@@ -47,6 +47,26 @@ def test_the_page_names_runs_that_were_repeated_with_another_score():
     assert not list(paper_page.repeated([ENTRIES[0], again[0] | {"key": "another setting"}]))
 
 
+def test_the_page_counts_the_seeds_of_each_arm():
+    lines = [{"arm": arm, "seed": seed} for arm, seeds in (("a", 3), ("b", 1), ("c", 1), ("d", 2))
+             for seed in range(seeds)]  # fmt: skip
+    assert paper_page.numbers_of_seeds(lines) == "1 arm with 3 seeds, 1 with 2, 2 with 1"
+    assert paper_page.numbers_of_seeds(lines[:3]) == "1 arm with 3 seeds"
+
+
+def test_the_page_says_how_many_runs_ended_by_the_limit():
+    def run(epochs, patience="--patience 2"):
+        command = f"fairseq-train d --max-epoch 15 {patience}"
+        return {"command": command, "figures": {"epochs": epochs}}
+
+    assert paper_page.at_limit([run(15), run(15)]) == ", all of them ended by the limit of epochs"
+    decoding = {"command": "", "figures": {}}
+    words = ", 1 of 2 of them ended by the limit of epochs"
+    assert paper_page.at_limit([run(15), run(9), decoding]) == words
+    assert not paper_page.at_limit([run(9)])
+    assert not paper_page.at_limit([run(15, "")])  # all epochs were meant to be trained
+
+
 @pytest.fixture
 def recipe(tmp_path):
     folder = tmp_path / "results" / "paper"
@@ -73,8 +93,8 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
         "- joint against free vectors: +1.50 [+1.00, +2.00] BLEU, 3 seeds: better.",
         "- tied against free vectors: +9.00 [+8.00, +9.50] BLEU, 1 seed: undecided.",
         "- Small data.",
-        "2 arms, 2 seeds: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
-        "1 arm, 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
+        "2 arms with 1 seed: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
+        "1 arm with 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
         "Only arms of one schedule are compared.",
         "- Use joint.",
         "recipes/joint2018/run.sh",

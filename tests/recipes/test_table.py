@@ -163,6 +163,23 @@ def test_intervals_of_differences_stand_in_the_table(results, capsys):
     assert f"| {value:+.2f} [{low:+.2f}, {high:+.2f}] |" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("form", "better"), [("plain", False), ("tokenised", True)])
+def test_differences_are_of_the_form_that_the_claims_use(form, better, results, capsys):
+    """Of two systems one writes better tokens, the other better plain text."""
+    for arm, wrong in (("a", (0.2, 0.5)), ("b", (0.5, 0.2))):
+        add(results, arm, 1, 50.0, wrong=wrong[0])
+        references, hypotheses = sentences(arm, wrong[1])
+        folder = ledger.ROOT / "work" / arm / "1"
+        scoring.write_lines(folder / "test.plain.ref", references)
+        scoring.write_lines(folder / "test.plain.hyp", hypotheses)
+    write(results, arms=["b", "a"], form=form)
+    row = read(results)["rows"][1]
+    assert (row["difference"][0] > 0) == better
+    assert row["p_values"]["1"] < 0.05
+    words = "in BLEU (tokenized) from" if form == "tokenised" else "in BLEU from"
+    assert words in (results.parent / "report.md").read_text()
+
+
 def test_chosen_arms_alone_go_to_a_file_of_their_own(results):
     for arm in ("base", "ours", "other"):
         add(results, arm, 1, 10.0)

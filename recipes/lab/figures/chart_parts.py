@@ -1,6 +1,7 @@
 """Charts of several recipes, and their captions."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
@@ -12,10 +13,13 @@ Labels = Mapping[str, str]  # labels of arms
 
 
 def bleu_of(runs: Runs, arm: str) -> Estimate | None:
-    """BLEU with its interval; without interval if translations are missing."""
+    """BLEU with its interval; without interval if translations are missing.
+
+    Widened for few seeds, an interval may contain negative numbers, which BLEU is not.
+    """
     found = runs.estimate([arm], lambda score: score(arm)) if arm in runs else None
     if found:
-        return found
+        return found._replace(low=max(found.low, 0.0))
     value, nan = runs.bleu(arm), float("nan")
     return None if value is None else Estimate(value, nan, nan, len(runs.seeds([arm])))
 
@@ -67,11 +71,15 @@ def difference_rows(runs: Runs, base: str, labels: Labels) -> list[Row]:
     return rows
 
 
-def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
-    """BLEU against training time, and validation perplexity by updates if known."""
+def by_time(runs: Runs, labels: Labels, kind: str, not_curves: Sequence[str] = ()) -> Chart:
+    """BLEU against training time, and validation perplexity by updates if known.
+
+    Args:
+        not_curves: arms whose perplexity does not compare with that of others.
+    """
     view = runs.mostly_alike(list(labels))
     here = {arm: label for arm, label in labels.items() if arm in view}
-    minutes = {arm: training_curves.minutes(view.entry(arm)) for arm in here}
+    minutes = {arm: minutes_of(view, arm) for arm in here}
     points = [
         (label, minutes[arm], found)
         for arm, label in here.items()
@@ -85,15 +93,22 @@ def by_time(runs: Runs, labels: Labels, kind: str) -> Chart:
     for arm, label in here.items():
         history = training_curves.of(view.entry(arm))
         x, y = ([one[k] for one in history] for k in ("updates", "valid_ppl"))
-        if x:
+        if x and arm not in not_curves:
             curves.append(Series(label, x, y, style="line"))
-    panels = [Panel("minutes of training", "BLEU, test set", named, from_zero=True)]
+    time = "minutes of training, median of the seeds"
+    panels = [Panel(time, "BLEU, test set", named, from_zero=True)]
     if len(curves) > 1:
         panels.append(
             Panel("updates", "validation perplexity", curves, y_scale="log", from_zero=True)
         )
-    shared_machine = "minutes do not compare: the machine did other work as well"
+    shared_machine = "the machine did other work as well, so minutes compare only roughly"
     return Chart(time_title(points, kind), panels, note(view, list(here), shared_machine), False)
+
+
+def minutes_of(runs: Runs, arm: str) -> float | None:
+    """Training time, the median of the seeds: one run may have shared the machine with others."""
+    found = [m for entry in runs.entries(arm) if (m := training_curves.minutes(entry))]
+    return median(found) if found else None
 
 
 def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:

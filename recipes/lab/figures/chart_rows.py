@@ -42,8 +42,8 @@ def _draw_row(row: Row, line: int, series: Sequence[str], axes: Any) -> None:
     y = line + offset
     if not math.isnan(row.low):
         axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-    # Hollow if there is no interval.
-    face = "white" if math.isnan(row.low) else colour
+    # Hollow if there is no interval, or one of too few seeds.
+    face = colour if row.decided and not math.isnan(row.low) else "white"
     known = axes.get_legend_handles_labels()[1]
     label = row.series if row.series and row.series not in known else None
     axes.plot([row.value], [y], "o", color=colour, markerfacecolor=face, label=label)

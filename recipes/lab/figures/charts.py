@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recipes.lab.scores.resampling import Estimate
+from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate
 
 Interval = Sequence[float]
 
@@ -65,6 +65,7 @@ class Row:
     Attributes:
         label: in plain words; rows with the same label share a line.
         series: name of the dot in the legend, if a line has several.
+        decided: whether the interval is over enough seeds for a verdict; hollow otherwise.
     """
 
     label: str
@@ -72,12 +73,13 @@ class Row:
     low: float = math.nan
     high: float = math.nan
     series: str = ""
+    decided: bool = True
 
     @classmethod
     def of(cls, label: str, found: Estimate, series: str = "", scale: float = 1) -> "Row":
         """From an estimate, in units of ``1 / scale``."""
         low, high = sorted((scale * found.low, scale * found.high))
-        return cls(label, scale * found.value, low, high, series)
+        return cls(label, scale * found.value, low, high, series, found.enough_seeds)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,17 @@ class Chart:
     panels: Sequence[Panel | Rows]
     note: str = ""
     shared: bool = True
+
+    @property
+    def caption(self) -> str:
+        """The note, and why dots are hollow."""
+        rows = [row for panel in self.panels if isinstance(panel, Rows) for row in panel.rows]
+        reasons = {
+            f"fewer than {SEEDS_NEEDED} seeds": any(not row.decided for row in rows),
+            "no interval over test sentences": any(math.isnan(row.low) for row in rows),
+        }
+        found = " or ".join(reason for reason, applies in reasons.items() if applies)
+        return f"{self.note} Hollow: {found}." if found else self.note
 
     @property
     def empty(self) -> bool:

@@ -32,7 +32,7 @@ def draw(chart: Chart) -> Any:
     panels = [panel for panel in chart.panels if not panel.empty]
     width = style.WIDTH if len(panels) == 1 else min(style.PANEL * len(panels), style.WIDEST)
     title = style.wrapped(chart.title, width, style.TITLE, bold=True)
-    note = style.wrapped(chart.note, width, style.SMALL)
+    note = style.wrapped(chart.caption, width, style.SMALL)
     height = 0.2 * (title.count("\n") + 1) + 0.14 * (note.count("\n") + 1) + _height(panels)
     figure = Figure(figsize=(width, height), layout="constrained", dpi=style.PIXELS)
     rows = [isinstance(panel, Rows) for panel in panels]

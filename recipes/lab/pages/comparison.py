@@ -39,8 +39,7 @@ class Comparison:
                     self.differences[row] = runs.difference({row: 1, first: -1})
 
     def _test(self, runs: Runs, first: str, others: Sequence[str], seed: int) -> None:
-        figures = runs.entry(first, seed)["figures"]
-        form = "plain" if "bleu" in figures else "tokenised"
+        figures, form = runs.entry(first, seed)["figures"], runs.form_of(first, seed)
         texts = runs.translations(first, form, seed)
         if texts is None:
             self.problems.append(f"{first}, seed {seed}: no hypotheses on this machine")

@@ -100,6 +100,27 @@ def repeated(entries: Sequence[dict]) -> Iterator[str]:
             )
 
 
+def numbers_of_seeds(entries: Sequence[dict]) -> str:
+    """``6 arms with 3 seeds, 31 with 1``."""
+    seeds: dict[str, set[int]] = {}
+    for entry in entries:
+        seeds.setdefault(entry["arm"], set()).add(entry["seed"])
+    numbers = [len(found) for found in seeds.values()]
+    (most, arms), *others = ((n, numbers.count(n)) for n in sorted(set(numbers), reverse=True))
+    first = f"{arms} arm{'s' if arms > 1 else ''} with {seeds_in_words(most)}"
+    return ", ".join([first, *(f"{arms} with {n}" for n, arms in others)])
+
+
+def at_limit(entries: Sequence[dict]) -> str:
+    """How many of the trained models ended at ``--max-epoch`` rather than by their patience."""
+    trained = [e for e in entries if e["figures"].get("epochs") and schedules.limit_of_epochs(e)]
+    ended = sum(e["figures"]["epochs"] >= schedules.limit_of_epochs(e) for e in trained)
+    if not ended or not any(schedules.has_patience(e) for e in trained):
+        return ""
+    who = "all" if ended == len(trained) else f"{ended} of {len(trained)}"
+    return f", {who} of them ended by the limit of epochs"
+
+
 def since(entries: Sequence[dict]) -> list[str]:
     """Dates and schedules of the ledger lines."""
     by_schedule: dict[str, list[dict]] = {}
@@ -109,15 +130,14 @@ def since(entries: Sequence[dict]) -> list[str]:
     lines = []
     for words, own in by_schedule.items():
         days = sorted(entry["date"][:10] for entry in own if "date" in entry)
-        number = len({entry["arm"] for entry in own})
-        arms = f"{number} arm" + ("s" if number > 1 else "")
-        seeds = seeds_in_words(len({entry["seed"] for entry in own}))
         when = f", {days[0]} to {days[-1]}" if days and days[0] < days[-1] else ""
         when = when or (f", {days[0]}" if days else "")
         commits = sorted({entry["commit"][:7] for entry in own if entry.get("commit")})
         made = f", commits {commits[0]} and others" if len(commits) > 1 else ""
         made = made or (f", commit {commits[0]}" if commits else "")
-        lines.append(f"{arms}, {seeds}: {words or 'one schedule'}{when}{made}.")
+        lines.append(
+            f"{numbers_of_seeds(own)}: {words or 'one schedule'}{at_limit(own)}{when}{made}."
+        )
     if len(lines) > 1:
         lines.append("Only arms of one schedule are compared.")
     lines += repeated(entries)

@@ -61,14 +61,17 @@ def write(recipe: Recipe) -> list[Path]:
     require_references(recipe, entries)
     folder, files, found = recipe.ledger.parent, [], None
     training_curves.keep(entries, folder, [ledger.ROOT])
+    name = f"recipes.{recipe.name}.claims"
+    module = importlib.import_module(name) if importlib.util.find_spec(name) else None
+    form = getattr(module, "FORM", None)
     for one in recipe.tables():
         print(f"\n== {one.title}")
         files += table.write(
-            entries, folder / one.name, one.title, one.arms, recipe.seeds, one.only, one.compare
-        )
-    if importlib.util.find_spec(f"recipes.{recipe.name}.claims"):
+            entries, folder / one.name, one.title, one.arms, recipe.seeds, one.only, one.compare,
+            form,
+        )  # fmt: skip
+    if module:
         print("\n== claims")
-        module = importlib.import_module(f"recipes.{recipe.name}.claims")
         found = module.find(recipe, Runs(entries, module.FORM, recipe.schedule))
         files += write_findings(found, recipe, entries)
     files.append(html_page.write(recipe, entries, found))

@@ -54,6 +54,9 @@ class Compared:
         found = runs.difference({one: 1, other: -1})
         if found is None:
             return None
+        older = runs.older([one, other])
+        if older and older not in more.get("more", ""):
+            more["more"] = f"{more.get('more', '')}; older runs ({older})"
         first = runs.estimate([one, other], lambda score: score(one))
         second = runs.estimate([one, other], lambda score: score(other))
         assert first

@@ -76,7 +76,7 @@ COLUMNS: dict[str, Cell] = {
     "commit": lambda runs, row, _: ", ".join(sorted({e["commit"] for e in runs.entries(row)})),
 }
 NOTES = {
-    "difference": "difference: in BLEU from the first row (of several settings, from that trained"
+    "difference": "difference: in {bleu} from the first row (of several settings, from that trained"
     " and decoded alike), with the 95% interval of 1,000 resamples of the test set and of the seeds"
     " that both have.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
@@ -114,7 +114,8 @@ def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
         found = {e["figures"].get(f"{name}_signature") for e in entries} - {None}
         title = {"bleu": "BLEU", "bleu_tokenised": "BLEU (tokenized)"}.get(name, name)
         notes += [f"{title}: `{signature}`" for signature in sorted(found)]
-    notes += [note for heading, note in NOTES.items() if heading in headings]
+    bleu = "BLEU (tokenized)" if runs.form == "tokenised" else "BLEU"
+    notes += [note.format(bleu=bleu) for heading, note in NOTES.items() if heading in headings]
     for machine in sorted({json.dumps(e["machine"], sort_keys=True) for e in entries}):
         facts = json.loads(machine)
         notes.append(f"machine: {facts['cpu']}, {facts['cores']} cores, GPU: {facts['gpu']}")
@@ -181,6 +182,7 @@ def write(
     seeds: Sequence[int] = (),
     only: bool = False,
     compare: bool = True,
+    form: str | None = None,
 ) -> list[Path]:
     """Write a table and print it.
 
@@ -191,13 +193,14 @@ def write(
         seeds: expected seeds of each arm.
         only: omit arms that are not in ``arms``.
         compare: test differences in BLEU.
+        form: of that BLEU: "plain", "tokenised", or None for plain text if available.
     Returns:
         The files; empty if there is no row.
     """
     if only:
         entries = [entry for entry in entries if entry["arm"] in arms]
     tuned = [entry for entry in entries if kind_of(entry) != ARM]
-    runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms)
+    runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms, form)
     missing = not_run(runs, arms, seeds)
     if not runs.arms and not tuned:
         print(f"\narms not run: {', '.join(missing) or 'none'}")

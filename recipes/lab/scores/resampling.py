@@ -14,6 +14,8 @@ import numpy as np
 RESAMPLES = 1000
 SEED = 12345  # of the resamples; sacreBLEU's default
 CONFIDENCE = 95  # percent
+# For a verdict: before convergence, two seeds of one arm have differed by 13 BLEU.
+SEEDS_NEEDED = 3
 # Their two-sided quantiles: of Student's t by degrees of freedom, from 1, and of the normal
 # distribution.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -27,6 +29,16 @@ class Estimate(NamedTuple):
     low: float
     high: float
     seeds: int
+
+    @property
+    def enough_seeds(self) -> bool:
+        """Whether the seeds suffice for a verdict."""
+        return self.seeds >= SEEDS_NEEDED
+
+    @property
+    def opposite(self) -> "Estimate":
+        """With the other sign."""
+        return Estimate(-self.value, -self.high, -self.low, self.seeds)
 
     def text(self, form: str = "+.2f") -> str:
         """Value, interval and number of seeds."""

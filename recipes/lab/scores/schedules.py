@@ -29,11 +29,21 @@ def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
 
 
+def limit_of_epochs(entry: dict) -> int:
+    """``--max-epoch`` of the training; 0 if it has none."""
+    return int(given(entry, ["--max-epoch"])[0] or 0)
+
+
+def has_patience(entry: dict) -> bool:
+    """Whether the training may end by ``--patience``."""
+    return int(given(entry, ["--patience"])[0] or 0) > 0
+
+
 def in_words(entry: dict) -> str:
     """The schedule in words."""
     epochs, patience, *_, limit = of(entry)
     parts = [f"at most {epochs} epochs"] if epochs else []
-    if patience and int(patience) > 0:
+    if has_patience(entry):
         parts.append(f"stopped after {patience} epochs without a lower validation loss")
     if limit:
         none = limit == length_limits.NONE
