@@ -74,7 +74,7 @@ class DiGangi2017(Recipe):
         "CLIP": ("1", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
         "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("3", "rounds of step 80"),
+        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }  # fmt: skip
 
     def prepare(self) -> None:

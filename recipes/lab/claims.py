@@ -21,6 +21,7 @@ from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, estimate, over
 from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
+PARTLY_RUN = "partly run"
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 ROUNDS_NEEDED = 5
@@ -53,6 +54,12 @@ class Claim(NamedTuple):
     @property
     def verdict(self) -> str:
         return together([part.verdict for part in self.parts], self.any_is_enough)
+
+    @property
+    def shown(self) -> str:
+        """The verdict for readers: "partly run" if inequalities are missing for it."""
+        tried = any(part.verdict != NOT_RUN for part in self.parts)
+        return PARTLY_RUN if tried and self.verdict == NOT_RUN else self.verdict
 
 
 def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
@@ -222,14 +229,14 @@ def markdown(title: str, claims: Sequence[Claim], notes: Sequence[str]) -> list[
     Claims that were not run are only in the first table; other inequalities not run share one row.
     """
     lines = [f"# {title}", "", "| claim | verdict |", "|---|---|"]
-    lines += [f"| {claim.number}. {claim.text} | **{claim.verdict}** |" for claim in claims]
+    lines += [f"| {claim.number}. {claim.text} | **{claim.shown}** |" for claim in claims]
     lines += ["", *(f"- {note}" for note in notes), ""]
     for claim in claims:
         tried = [part for part in claim.parts if part.verdict != NOT_RUN]
         if not tried:
             continue
         needs = "one is enough" if claim.any_is_enough else "all are needed"
-        lines += [f"## {claim.number}. {claim.verdict}", "", f"{claim.text}", ""]
+        lines += [f"## {claim.number}. {claim.shown}", "", f"{claim.text}", ""]
         lines += [f"| inequality ({needs}) | verdict | numbers |", "|---|---|---|"]
         lines += [f"| {part.inequality} | {part.verdict} | {part.numbers} |" for part in tried]
         lines += [*_not_run(claim), ""]

@@ -88,7 +88,7 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
     text = page(recipe)
     for words in (
         "It says so.",
-        "| 1. joint is better | **not run** | undecided 1, not run 1 |",
+        "| 1. joint is better | **partly run** | undecided 1, not run 1 |",
         "![joint gains 1.5 BLEU](gain.png)",
         "- joint against free vectors: +1.50 [+1.00, +2.00] BLEU, 3 seeds: better.",
         "- tied against free vectors: +9.00 [+8.00, +9.50] BLEU, 1 seed: undecided.",

@@ -60,7 +60,7 @@ def claim_of(claim: Claim, recipe: "Recipe") -> dict:
     return {
         "number": claim.number,
         "text": claim.text,
-        "verdict": claim.verdict,
+        "verdict": claim.shown,
         "command": command(claim, recipe),
         "parts": [part._asdict() for part in tried],
     }

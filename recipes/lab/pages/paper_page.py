@@ -71,7 +71,7 @@ def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:
     tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
     others = [c for c in claims if c not in tried]
     lines = [f"| {heading} | here | inequalities |", "|---|---|---|"]
-    lines += [f"| {c.number}. {c.text} | **{c.verdict}** | {counts(c)} |" for c in tried]
+    lines += [f"| {c.number}. {c.text} | **{c.shown}** | {counts(c)} |" for c in tried]
     if others:
         numbers = ", ".join(str(claim.number) for claim in others)
         lines += ["", f"Not run: claim{'s' if len(others) > 1 else ''} {numbers}."]

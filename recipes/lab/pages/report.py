@@ -110,7 +110,7 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
     facts = {**found.facts, "claims": claims.as_json(found.claims), "not_run": missing}
     scoring.write_json(files[1], facts)
     for claim in found.claims:
-        print(f"  {claim.number}. {claim.verdict:13} {claim.text}")
+        print(f"  {claim.number}. {claim.shown:13} {claim.text}")
     print("\n".join(["", *found.tables]))
     try:
         files += draw(found.charts, folder)
