@@ -6,6 +6,7 @@ import pytest
 
 from recipes.lab import ledger
 from recipes.lab.figures import chart_parts
+from recipes.lab.figures.chart_labels import coloured
 from recipes.lab.figures.charts import Panel, Row
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import Estimate
@@ -56,6 +57,25 @@ def test_the_minutes_are_the_median_of_the_seeds(tmp_path, monkeypatch):
 def test_perplexities_that_do_not_compare_are_not_drawn(runs):
     chart = chart_parts.by_time(runs, LABELS, "Toy", not_curves=["a"])
     assert [len(panel.series) for panel in chart.panels] == [2]
+
+
+def test_an_arm_has_the_same_color_in_both_panels(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+    history = [{"epoch": 1, "updates": 9, "seconds": 60.0, "valid_ppl": 7.5}]
+    add(path, "a", 1, 50.0, train_seconds=600.0, **TIMES)  # without a curve
+    add(path, "b", 1, 50.0, train_seconds=600.0, history=history, **TIMES)
+    add(path, "c", 1, 50.0, history=history)  # without a time
+    add(path, "d", 1, 50.0, train_seconds=600.0, history=history, **TIMES)
+    labels = {arm: arm.upper() for arm in "abcd"}
+    chart = chart_parts.by_time(Runs(ledger.read(path), "tokenised"), labels, "Toy")
+    bleu, perplexity = (
+        {series.group or series.label: color for series, color in coloured(panel)}
+        for panel in chart.panels
+    )
+    assert set(bleu) == {"A", "B", "D"}
+    assert set(perplexity) == {"B", "C", "D"}
+    assert [bleu[arm] for arm in "BD"] == [perplexity[arm] for arm in "BD"]
 
 
 def test_an_interval_of_bleu_does_not_go_below_0(runs):

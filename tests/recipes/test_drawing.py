@@ -59,7 +59,7 @@ def texts_of(figure, monkeypatch):
     def draw(text, renderer):
         original(text, renderer)
         if text.get_text().strip() and text.get_visible():
-            drawn[text] = text.get_window_extent(renderer)
+            drawn[text] = Text.get_window_extent(text, renderer)  # without a line
 
     monkeypatch.setattr(Text, "draw", draw)
     figure.canvas.draw()

@@ -10,6 +10,8 @@ from recipes.lab.figures import style
 from recipes.lab.figures.charts import Panel, Series
 
 GAP = 3  # pixels between labels
+FAR = 14  # points from which a line leads from a name to its point
+LEADER = {"arrowstyle": "-", "linewidth": 0.7, "shrinkA": 1, "shrinkB": 4}
 # Offsets of a name from its point, in points; the first free one is used.
 PLACES = tuple(
     (x, y, side)
@@ -72,6 +74,8 @@ def spread(wanted: Sequence[float], size: float, low: float, high: float) -> lis
 
 def name_points(panel: Panel, axes: Any) -> list[Any]:
     """Name each point, in one line or more, without covering other names or points if possible."""
+    from matplotlib.text import Text
+
     if not any(series.names for series in panel.series):
         return []
     figure = axes.figure
@@ -92,11 +96,14 @@ def name_points(panel: Panel, axes: Any) -> list[Any]:
             texts: list[tuple[float, Any]] = []
             two_lines = textwrap.fill(name, max(len(name) // 2 + 4, 8))
             for words, (dx, dy, side) in itertools.product((name, two_lines), PLACES):
+                far = max(abs(dx), abs(dy)) > FAR
                 text = axes.annotate(
                     words, (x, y), (dx, dy), textcoords="offset points", ha=side, va="center",
                     fontsize=style.SMALL, color=colour,
+                    arrowprops=LEADER | {"color": colour} if far else None,
                 )  # fmt: skip
-                box = text.get_window_extent(renderer).padded(1)
+                text.update_positions(renderer)
+                box = Text.get_window_extent(text, renderer).padded(1)  # without the line
                 inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 + 60
                 inside = inside and frame.y0 <= box.y0 and box.y1 <= frame.y1
                 covered = sum(_common_area(box, other) for other in taken)
@@ -108,7 +115,7 @@ def name_points(panel: Panel, axes: Any) -> list[Any]:
                 if text is not best:
                     text.remove()
             names.append(best)
-            taken.append(best.get_window_extent(renderer))
+            taken.append(Text.get_window_extent(best, renderer))
     return names
 
 

@@ -80,24 +80,19 @@ def by_time(runs: Runs, labels: Labels, kind: str, not_curves: Sequence[str] = (
     view = runs.mostly_alike(list(labels))
     here = {arm: label for arm, label in labels.items() if arm in view}
     minutes = {arm: minutes_of(view, arm) for arm in here}
-    points = [
-        (label, minutes[arm], found)
-        for arm, label in here.items()
-        if minutes[arm] and (found := bleu_of(view, arm))
-    ]
-    named = [
-        Series("", [took], [one.value], [one.low], [one.high], "points", [label], label)
-        for label, took, one in points
-    ]
-    curves = []
-    for arm, label in here.items():
-        history = training_curves.of(view.entry(arm))
+    points, named, curves = [], [], []
+    for arm, label in here.items():  # both panels with all arms, which have equal colors then
+        one = bleu_of(view, arm) if minutes[arm] else None
+        ends = [[value] for value in one[:3]] if one else [[], [], []]
+        x = [minutes[arm]] if one else []
+        named.append(Series("", x, *ends, "points", [label], label))
+        points += [(label, x[0], one)] if one else []
+        history = [] if arm in not_curves else training_curves.of(view.entry(arm))
         x, y = ([one[k] for one in history] for k in ("updates", "valid_ppl"))
-        if x and arm not in not_curves:
-            curves.append(Series(label, x, y, style="line"))
+        curves.append(Series(label, x, y, style="line"))
     time = "minutes of training, median of the seeds"
     panels = [Panel(time, "BLEU, test set", named, from_zero=True)]
-    if len(curves) > 1:
+    if sum(len(curve.y) > 0 for curve in curves) > 1:
         panels.append(
             Panel("updates", "validation perplexity", curves, y_scale="log", from_zero=True)
         )

@@ -76,7 +76,7 @@ def _height(panels: Sequence[Panel | Rows]) -> float:
 
 
 def _draw_panel(panel: Panel, axes: Any) -> None:
-    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
     barred = [series for series in panel.series if series.style == "curve" and series.low]
     overlap = len({x for one in barred for x in one.x}) < sum(len(one.x) for one in barred)
@@ -99,6 +99,8 @@ def _draw_panel(panel: Panel, axes: Any) -> None:
         low, high = axes.get_ylim()
         if high > 1000 * low:  # minor ticks would be most of the file
             axes.yaxis.set_minor_locator(NullLocator())
+        elif high < 50 * low:  # a power of ten alone would be too few ticks
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.grid(axis="y")
     if panel.zero:
         axes.axhline(0, color=style.INK, linewidth=1)
