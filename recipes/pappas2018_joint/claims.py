@@ -37,6 +37,8 @@ PAPER = (
 WHY = (
     "29 thousand captions with 10 thousand English words, where the paper has WMT and vocabularies"
     " of 32 to 128 thousand; 128 units instead of 512.",
+    "The learning rate (0.003) and the initialization range are the same for all layers. They come"
+    " from earlier trials that are not in the ledger.",
     "The length penalty decides between models that write longer and shorter translations, so only"
     " what holds at 1 and at 0 is said.",
 )
