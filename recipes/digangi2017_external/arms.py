@@ -39,6 +39,11 @@ PRESETS = {
 }  # fmt: skip
 
 
+def rate_of_its_own(size: str) -> bool:
+    """Whether the learning rate of mix_sum, not only that of the baseline, was chosen at a size."""
+    return f"mix_sum.{size}" in CHOSEN
+
+
 class DiGangi2017(Recipe):
     """External word vectors in the encoder, by the number of sentence pairs."""
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from recipes.digangi2017_external import arms as recipe_arms
 from recipes.digangi2017_external import claims, figures
 from recipes.digangi2017_external.claims import Arms
 from recipes.lab import ledger
@@ -67,14 +68,33 @@ def test_one_seed_decides_nothing(path):
     ("sizes", "expected"),
     [(("1000", "10000", "29000"), HOLDS), (("29000", "10000", "1000"), FAILS)],
 )
-def test_the_gain_falls_only_if_it_does_from_size_to_size(path, sizes, expected):
+def test_the_gain_falls_only_if_it_does_from_size_to_size(path, sizes, expected, monkeypatch):
+    read = of_three_sizes(path, sizes)
+    for size in sizes:
+        monkeypatch.setitem(recipe_arms.CHOSEN, f"mix_sum.{size}", "0.001")
+    assert [part.verdict for part in claims.gain_falls(read)] == [expected] * 2
+
+
+def test_gains_do_not_compare_where_only_one_size_has_a_rate_for_each_model(path, monkeypatch):
+    read = of_three_sizes(path, ("1000", "10000", "29000"))
+    for size, chosen in (("1000", True), ("10000", True), ("29000", False)):
+        monkeypatch.delitem(recipe_arms.CHOSEN, f"mix_sum.{size}", raising=False)
+        if chosen:
+            monkeypatch.setitem(recipe_arms.CHOSEN, f"mix_sum.{size}", "0.001")
+    first, second = claims.gain_falls(read)
+    assert first.verdict == HOLDS
+    assert second.verdict == NOT_RUN
+    assert "at one of 10000 and 29000 pairs mix_sum has the baseline's learning rate" in second
+
+
+def of_three_sizes(path, sizes):
+    """Arms whose gain falls from the first size to the last."""
     wrong = {}
-    for size, base, mixed in zip(sizes, (0.9, 0.2, 0.0), (0.0, 0.0, 0.0), strict=True):
-        wrong |= {f"baseline.{size}": base, f"mix_sum.{size}.captions": mixed}
+    for size, base in zip(sizes, (0.9, 0.2, 0.0), strict=True):
+        wrong |= {f"baseline.{size}": base, f"mix_sum.{size}.captions": 0.0}
     read = fill(path, {name: [1] * 3 for name in wrong}, wrong)
     assert read.sizes == ["1000", "10000", "29000"]
-    parts = claims.gain_falls(read)
-    assert [part.verdict for part in parts] == [expected] * 2
+    return read
 
 
 @pytest.mark.parametrize(
