@@ -153,22 +153,24 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
 
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:
-    """mix_sum compared with the baseline, for every size."""
+    """mix_sum compared with the baseline, for every size, in BLEU and validation perplexity."""
     for size in arms.sizes:
         name, base = arms.name("mix_sum", size), arms.name("baseline", size)
         if name in arms.runs and base in arms.runs:
             words = f"{figures.in_words('mix_sum')}, {size} pairs", figures.in_words("baseline")
-            if found := Compared.in_bleu(arms.runs, name, base, words):
-                yield found
+            for compare in (Compared.in_bleu, Compared.in_validation_perplexity):
+                if found := compare(arms.runs, name, base, words):
+                    yield found
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
-    lines = [f"{row.method}: {row.found.interval()} BLEU." for row in compared
-             if row.verdict == "better"]  # fmt: skip
-    lines += [f"No external vectors there: {row.method}: {row.found.interval()} BLEU."
+    lines = [f"{row.method}: {row.numbers}." for row in compared if row.verdict == "better"]
+    lines += [f"No external vectors there: {row.method}: {row.numbers}."
               for row in compared if row.verdict == "worse"]  # fmt: skip
-    return lines or ["Undecided so far: keep the model's own vectors."]
+    if not any(row.measure == "BLEU" and row.verdict in ("better", "worse") for row in compared):
+        lines.append("In BLEU nothing is decided so far.")
+    return lines
 
 
 def find(recipe: Recipe, runs: Runs) -> Findings:

@@ -59,6 +59,15 @@ WHY = (
 )
 
 
+# Models over the same words, compared by validation perplexity.
+IN_PERPLEXITY = (
+    ("lv_corrected", "lv"),
+    ("lv_corrected_reshuffle", "lv_corrected"),
+    ("lv_corrected_reshuffle", "full"),
+    ("sampled_log_uniform", "full"),
+)
+
+
 class Evidence:
     """The data for deciding claims.
 
@@ -238,6 +247,10 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
             words = figures.plain(one), figures.plain(other)
             if found := Compared.in_bleu(runs, one, other, words):
                 yield found
+    for one, other in IN_PERPLEXITY:
+        words = figures.plain(one), figures.plain(other)
+        if found := Compared.in_validation_perplexity(runs, one, other, words):
+            yield found
 
 
 def capitalized(words: str) -> str:
@@ -252,7 +265,11 @@ def advice(compared: Sequence[Compared]) -> list[str]:
         names, found = (row.method, row.against), row.found
         if row.verdict == "worse":
             names, found = names[::-1], found.opposite
-        lines.append(f"{capitalized(names[0])}: {found.interval('.1f')} BLEU above {names[1]}.")
+        numbers = found.interval(".1f")
+        above = f"{numbers} BLEU above {names[1]}" if row.measure == "BLEU" else (
+            f"{numbers}% of the validation perplexity of {names[1]} saved"
+        )  # fmt: skip
+        lines.append(f"{capitalized(names[0])}: {above}.")
     return lines or [
         "Undecided so far. What needs no test set: candidate lists make each step cheaper and every"
         " word of the training text can still be written."

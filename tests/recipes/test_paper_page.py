@@ -3,15 +3,19 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from recipes.lab import ledger
 from recipes.lab.claims import HOLDS, NOT_RUN, UNDECIDED, Claim, Part
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Chart, Row, Rows
 from recipes.lab.pages import html_page, paper_page, summary
 from recipes.lab.pages.report import Findings
+from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import Estimate
 from recipes.lab.settings import UserError
+from tests.recipes.test_table import add
 
 LONG = "BLEU(de-en.bpe4000.context_structure) ≥ BLEU(de-en.bpe4000.output_structure)"
 CLAIMS = [
@@ -65,6 +69,25 @@ def test_the_page_says_how_many_runs_ended_by_the_limit():
     assert paper_page.at_limit([run(15), run(9), decoding]) == words
     assert not paper_page.at_limit([run(9)])
     assert not paper_page.at_limit([run(15, "")])  # all epochs were meant to be trained
+
+
+@pytest.mark.parametrize(
+    ("theirs", "verdict"),
+    [([10.0, 10.1, 9.9], "better"), ([8.1, 8.0, 7.9], "no difference"), ([9.0], "undecided")],
+)
+def test_a_comparison_of_perplexities_is_over_seeds(theirs, verdict, tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    for arm, values in (("a", [8.1, 8.0, 7.9]), ("b", theirs)):
+        for seed, value in enumerate(values, start=1):
+            add(path, arm, seed, 50.0, best_valid_ppl=value)
+    row = summary.Compared.in_validation_perplexity(Runs(ledger.read(path)), "a", "b", ("A", "B"))
+    ours = np.array([8.1, 8.0, 7.9])[: len(theirs)].mean()
+    assert row.found.value == pytest.approx(100 * (1 - ours / np.mean(theirs)))
+    assert row.values == pytest.approx((ours, np.mean(theirs)))
+    assert (row.verdict, row.found.seeds) == (verdict, len(theirs))
+    assert row.numbers.endswith("% of the validation perplexity saved")
+    compare = summary.Compared.in_validation_perplexity
+    assert compare(Runs(ledger.read(path)), "a", "c", ("A", "C")) is None
 
 
 @pytest.fixture

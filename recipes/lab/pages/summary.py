@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from recipes.lab.claims import FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
+import numpy as np
+
+from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import Estimate
+from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
 
 FILE = "summary.json"
+PERPLEXITY = "best_valid_ppl"
 WORDS = {HOLDS: "better", FAILS: "worse", SAME: "no difference", UNDECIDED: "undecided"}
 COLUMNS = ("paper", "method", "compared with", "difference [95%]", "seeds", "verdict")
 
@@ -62,6 +65,28 @@ class Compared:
         assert first
         assert second
         return cls(*words, "BLEU", found, values=(first.value, second.value), **more)
+
+    @classmethod
+    def in_validation_perplexity(
+        cls, runs: Runs, one: str, other: str, words: tuple[str, str]
+    ) -> "Compared | None":
+        """Two arms by the share of the validation perplexity saved; the interval is over seeds.
+
+        Args:
+            words: what the arms are called.
+        Returns:
+            None without seeds of one schedule that both have.
+        """
+        by_seed = runs.paired([one, other], PERPLEXITY)
+        seeds = len(by_seed[0])
+        if not seeds:
+            return None
+        values = [over_seeds(np.array(of_arm)[:, None]) for of_arm in by_seed]
+        found = estimate(100 * (1 - values[0] / values[1]), seeds)
+        older = runs.older([one, other])
+        return cls(*words, "% of the validation perplexity saved", found, margin=100 * CLOSE,
+                   form="+.1f", more=f"; older runs ({older})" if older else "",
+                   values=(float(values[0][0]), float(values[1][0])))  # fmt: skip
 
     @property
     def verdict(self) -> str:
