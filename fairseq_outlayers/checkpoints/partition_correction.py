@@ -17,7 +17,7 @@ from fairseq_outlayers.checkpoints.integrity import require_whole
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
-from fairseq_outlayers.tasks.stored_options import data_folder, task_options
+from fairseq_outlayers.tasks.stored_options import task_options
 
 BIAS = "decoder.output_projection.bias"
 
@@ -30,7 +30,8 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
     Args:
         path: of a checkpoint trained by partitions.
         output: of the new checkpoint, which must not exist.
-        data: folder with the training text; by default the training data's path.
+        data: folder with the training text, or several (``bin1:bin2``); by default the training
+            data's path.
     Returns:
         The added values, ``(V,)``.
     Raises:
@@ -76,12 +77,12 @@ def _check(state: Dict[str, Any], path: str) -> None:
 
 def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
     task = task_options(state)
-    folder = data or data_folder(state)
-    if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
-        raise UserError(
-            f"{folder}: has no training text to count words in: pass --data with the folder that "
-            "the model was trained on"
-        )
+    for folder in utils.split_paths(data or task["data"]):
+        if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
+            raise UserError(
+                f"{folder}: has no training text to count words in: pass --data with the folder "
+                "that the model was trained on"
+            )
 
 
 def _fingerprint(state: Dict[str, Any]) -> Dict[str, Any]:
@@ -92,18 +93,13 @@ def _fingerprint(state: Dict[str, Any]) -> Dict[str, Any]:
 def _log_shares(state: Dict[str, Any], trained: loading.Trained) -> Any:
     """Log shares in the partitions of the training, counted in the training text."""
     task, options = trained.task, state["cfg"]
-    task.load_dataset(task.cfg.train_subset, combine=True)
-    dataset = task.dataset(task.cfg.train_subset)
     max_positions = utils.resolve_max_positions(
         task.max_positions(), trained.model.max_positions(), options["dataset"]["max_tokens"]
     )
-    partitions = task.partitions_of(
-        dataset,
-        task.limits(),
+    return task.log_shares(
         {
             "max_positions": max_positions,
             "ignore_invalid_inputs": True,
             "seed": _fingerprint(state).get("--seed", options["common"]["seed"]),
-        },
+        }
     )
-    return partitions.log_shares()

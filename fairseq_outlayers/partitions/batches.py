@@ -93,16 +93,18 @@ class PartitionedBatches(EpochBatchIterator):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         saved = state_dict.get("partitions", {})
         for option, value in self.fingerprint.items():
-            if option == CORRECTION:
-                before, what = saved.get(option, "none"), "scores of classes"
-            else:
-                before, what = saved.get(option, "not given"), "partitions"
-            if before != value:
-                raise UserError(
-                    f"the checkpoint was trained with {option} {before}, but this run has {value}, "
-                    f"so the {what} differ: use the same value, or start from its parameters with "
-                    "--finetune-from-model"
-                )
+            is_correction = option == CORRECTION
+            before = saved.get(option, "none" if is_correction else "not given")
+            if before == value:
+                continue
+            what, first = ("scores of classes" if is_correction else "partitions"), ""
+            if is_correction and before == "none":
+                first = "correct it (python -m fairseq_outlayers partition-correction) and "
+            raise UserError(
+                f"the checkpoint was trained with {option} {before}, but this run has {value}, so "
+                f"the {what} differ: use the same value, or {first}start from its parameters with "
+                "--finetune-from-model"
+            )
         super().load_state_dict(state_dict)
 
 

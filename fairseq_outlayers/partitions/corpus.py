@@ -1,6 +1,6 @@
 """Partitions of a binarized corpus and their batches."""
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset
@@ -94,7 +94,11 @@ class CorpusPartitions:
         return self._fixed
 
     def log_shares(self) -> np.ndarray:
-        """Log share of target tokens in partitions that contain each word, ``(V,)``.
+        """Log share of target tokens in partitions that contain each word, ``(V,)``."""
+        return log_shares(*self.shares())
+
+    def shares(self) -> Tuple[np.ndarray, int]:
+        """Share of target tokens in partitions that contain each word, ``(V,)``; their number.
 
         For reshuffled partitions, the expected share over orders is estimated by the mean over the
         first :data:`ORDERS` epochs, so it is a function of data, options and seed.
@@ -107,7 +111,7 @@ class CorpusPartitions:
             token_shares(self._words(order, self._bounds(order))["target"]) for order in orders
         ]
         tokens = np.diff(self.sides["target"].text.starts)[self.sentences].sum()
-        return log_shares(np.mean(shares, axis=0), int(tokens))
+        return np.mean(shares, axis=0), int(tokens)
 
     def _bounds(self, order: np.ndarray) -> np.ndarray:
         return partition(list(self.sides.values()), order)

@@ -1,5 +1,7 @@
 """Shares of the training text in partitions that contain a word."""
 
+from typing import Sequence, Tuple
+
 import numpy as np
 
 from fairseq_outlayers.partitions.plan import Words
@@ -29,3 +31,13 @@ def log_shares(shares: np.ndarray, num_tokens: int) -> np.ndarray:
         num_tokens: of the target side.
     """
     return np.log(np.maximum(shares, 1 / num_tokens))
+
+
+def pooled_log_shares(texts: Sequence[Tuple[np.ndarray, int]]) -> np.ndarray:
+    """The logarithm of shares of several texts together, each with partitions of its own.
+
+    Args:
+        texts: shares, ``(V,)``, and the number of tokens of each.
+    """
+    shares, numbers = zip(*texts, strict=True)
+    return log_shares(np.average(shares, axis=0, weights=numbers), sum(numbers))

@@ -1,12 +1,15 @@
 """Training partition by partition (Jean et al. 2015, Sec. 3.1)."""
 
 import logging
+from types import SimpleNamespace
 from typing import Any, Dict, List, Optional
 
 import numpy as np
 import torch
+from fairseq import utils
 from fairseq.tasks import FairseqTask
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.batches import CORRECTION, PartitionedBatches
 from fairseq_outlayers.partitions.corpus import CorpusPartitions, corpus_side
 from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
@@ -16,6 +19,7 @@ from fairseq_outlayers.partitions.options import (
     is_corrected,
     partition_limits,
 )
+from fairseq_outlayers.partitions.shares import pooled_log_shares
 from fairseq_outlayers.partitions.working_set import WorkingSet
 
 logger = logging.getLogger(__name__)
@@ -79,12 +83,13 @@ class PartitionedTraining(FairseqTask):
         limits = self.limits()
         if not limits or dataset is not self.datasets.get(self.cfg.train_subset):
             return super().get_batch_iterator(dataset, *args, **kwargs)
-        if dataset in self.dataset_to_epoch_iter:
-            return self.dataset_to_epoch_iter[dataset]
         options = dict(zip(_POSITIONAL, args, strict=False), **kwargs)
+        cached = not options.get("disable_iterator_cache")
+        if cached and dataset in self.dataset_to_epoch_iter:
+            return self.dataset_to_epoch_iter[dataset]
         partitions = self.partitions_of(dataset, limits, options)
-        if self._corrected:
-            self._correct(partitions)
+        if self._corrected and self._log_shares is None:
+            self._correct(partitions, options)
         batches = PartitionedBatches(
             dataset,
             partitions,
@@ -93,20 +98,62 @@ class PartitionedTraining(FairseqTask):
             **{name: options[name] for name in _OF_ITERATOR if name in options},
             buffer_size=options.get("data_buffer_size", 0),
         )
-        self._batches = self.dataset_to_epoch_iter[dataset] = batches
+        self._batches = batches
+        if cached:
+            self.dataset_to_epoch_iter[dataset] = batches
         return batches
 
-    def _correct(self, partitions: CorpusPartitions) -> None:
+    def _correct(self, partitions: CorpusPartitions, options: Dict[str, Any]) -> None:
         """Compute log shares of words; training subtracts them, and class biases start there."""
         assert self._working_set is not None
-        is_start = self._log_shares is None
-        self._log_shares = torch.from_numpy(partitions.log_shares())
+        self._log_shares = torch.from_numpy(self.log_shares(options, partitions))
         logger.info(
             "--partition-correction log_share: training subtracts log shares from the scores of "
             f"words, {self._log_shares.min():.2f} to {self._log_shares.max():.2f}"
         )
-        if is_start:
-            self._working_set.start_class_bias(self._log_shares, self._new_biases)
+        self._working_set.start_class_bias(self._log_shares, self._new_biases)
+
+    def log_shares(
+        self, options: Dict[str, Any], loaded: Optional[CorpusPartitions] = None
+    ) -> np.ndarray:
+        """Log share of target tokens in partitions that contain each word, ``(V,)``.
+
+        Of several data folders (``bin1:bin2``), each of which is the text of an epoch, all count.
+
+        Args:
+            options: as in :meth:`partitions_of`.
+            loaded: partitions of the only folder, if they are known.
+        """
+        split, limits = self.cfg.train_subset, self.limits()
+        folders = len(utils.split_paths(self.cfg.data))
+        if folders == 1 and loaded is not None:
+            return loaded.log_shares()
+        before, found = self.datasets.get(split), []
+        for epoch in range(1, folders + 1):
+            self.load_dataset(split, epoch=epoch, combine=True)
+            found.append(self.partitions_of(self.dataset(split), limits, options).shares())
+        if before is not None:
+            self.datasets[split] = before
+        return pooled_log_shares(found)
+
+    def check_start(self, path: str, task: Dict[str, Any], criterion: Dict[str, Any]) -> None:
+        """Refuse to fine-tune a model of uncorrected scores with corrected training.
+
+        Args:
+            path: of the checkpoint.
+            task: its options.
+            criterion: its options.
+        Raises:
+            UserError: if the class biases lack the log shares that training subtracts.
+        """
+        before = SimpleNamespace(**criterion), SimpleNamespace(**task)
+        if self._corrected and task.get("partition_size") and not is_corrected(*before):
+            raise UserError(
+                f"{path}: was trained with --partition-correction none, so its scores lack what "
+                "this training subtracts: correct it first (python -m fairseq_outlayers "
+                f"partition-correction --path {path} --output NEW), or pass "
+                "--partition-correction none"
+            )
 
     def start_classes(self, new_biases: Optional[torch.Tensor]) -> None:
         """Let some classes of a model that is fine-tuned start as those of a new model.

@@ -110,3 +110,19 @@ def test_two_processes_are_in_the_same_partition_and_equal_one(size, data, tmp_p
     succeed("train", data, *TRAINING, *options, *alone)
     on_two_processes("train", data, *TRAINING, *options, "--save-dir", tmp_path / "two")
     assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))
+
+
+def test_new_words_of_a_model_that_is_fine_tuned_by_partitions_start_alike(data, tmp_path):
+    """One process reads the checkpoint; all start the biases of words that it lacks."""
+    texts = [f"--{split}pref={data.parent / split}" for split in ("train", "valid")]
+    few = ["--nwordstgt", 12, "--padding-factor", 1, "--destdir", tmp_path / "few"]
+    succeed("preprocess", "--source-lang", "xx", "--target-lang", "yy", *texts, *few)
+    succeed("train", tmp_path / "few", *TRAINING, "--max-update", 2, "--save-dir", tmp_path / "few")
+    options = [*TRAINING, "--task", "translation_outlayers", "--criterion", "partition_softmax"]
+    options += ["--partition-size", 25, "--max-update", 6]
+    options += ["--finetune-from-model", tmp_path / "few" / "checkpoint_last.pt"]
+    alone = ["--update-freq", 2, "--save-dir", tmp_path / "one"]
+    said = succeed("train", data, *options, *alone).stdout
+    assert "mapped by word: decoder.output_projection.bias" in said
+    on_two_processes("train", data, *options, "--save-dir", tmp_path / "two")
+    assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))

@@ -36,10 +36,16 @@ def correct(path, output, *options):
 
 
 def counted_shares(folder, order=range(500)):
-    """Walk the text with sets: the share of tokens that the partitions of each word have."""
-    words = [line.split()[0] for line in (folder / "dict.yy.txt").read_text().splitlines()]
+    """The share of tokens that the partitions of each word have."""
+    return counted_shares_of(folder.parent / "train.yy", folder / "dict.yy.txt", order)
+
+
+def counted_shares_of(text, dictionary, order=None):
+    """Walk a text with sets."""
+    words = [line.split()[0] for line in dictionary.read_text().splitlines()]
     number = {word: 4 + place for place, word in enumerate(words)}
-    text = (folder.parent / "train.yy").read_text().splitlines()
+    text = text.read_text().splitlines()
+    order = range(len(text)) if order is None else order
     partitions, seen, tokens = [], {0, 1, 2, 3}, 0
     for line in (text[sentence] for sentence in order):
         ids = {number[word] for word in line.split()}
@@ -192,3 +198,47 @@ def test_a_checkpoint_from_before_the_correction_goes_on_without_it(data, uncorr
                      result.stderr.splitlines()[-1])  # fmt: skip
     train(data, tmp_path, "--max-update", 31, "--partition-correction", "none")
     assert correct(tmp_path / "checkpoint_last.pt", tmp_path / "corrected.pt")
+
+
+def test_uncorrected_scores_are_not_fine_tuned_with_the_correction(data, uncorrected, tmp_path):
+    options = ["--finetune-from-model", uncorrected, "--max-update", 2]
+    refused = train(data, tmp_path / "refused", *options, command=run)
+    assert refused.returncode == 1
+    assert f"{uncorrected}: was trained with --partition-correction none" in refused.stderr
+    train(data, tmp_path / "none", *options, "--partition-correction", "none")
+    correct(uncorrected, tmp_path / "corrected.pt")
+    options[1] = tmp_path / "corrected.pt"
+    train(data, tmp_path / "corrected", *options)
+
+
+def test_the_shares_of_several_data_folders_are_those_of_all(data, tmp_path):
+    """fairseq trains on one folder per epoch; the biases are for all of them."""
+    folders, counted = [], []
+    for part in (0, 1):
+        folder = tmp_path / str(part)
+        folder.mkdir()
+        for side in ("xx", "yy"):
+            lines = (data.parent / f"train.{side}").read_text().splitlines(keepends=True)
+            size = 180 if part == 0 else 320
+            chosen = lines[:size] if part == 0 else lines[-size:]
+            (folder / f"train.{side}").write_text("".join(chosen))
+        texts = ["--trainpref", folder / "train", "--validpref", data.parent / "valid"]
+        words = ["--srcdict", data / "dict.xx.txt", "--tgtdict", data / "dict.yy.txt"]
+        languages = ["--source-lang", "xx", "--target-lang", "yy", "--padding-factor", "1"]
+        succeed("preprocess", *languages, *texts, *words, "--destdir", folder / "bin")
+        (folder / "dict.yy.txt").write_text((data / "dict.yy.txt").read_text())
+        folders.append(folder / "bin")
+        counted.append(counted_shares_of(folder / "train.yy", data / "dict.yy.txt"))
+    texts = [(folder.parent / "train.yy").read_text() for folder in folders]
+    tokens = np.array([len(text.split()) + text.count("\n") for text in texts])
+    shares = np.average(counted, axis=0, weights=tokens)
+    expected = torch.from_numpy(np.log(np.maximum(shares, 1 / tokens.sum())))
+    both = ":".join(map(str, folders))
+    for correction in ("none", "log_share"):
+        train(both, tmp_path / correction, "--partition-correction", correction, "--max-epoch", 3)
+    none, log_share = (saved(tmp_path / name)["model"] for name in ("none", "log_share"))
+    found = (log_share[BIAS] - none[BIAS]).double()
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    after = correct(tmp_path / "none" / "checkpoint_last.pt", tmp_path / "corrected.pt")
+    added = (after["model"][BIAS] - none[BIAS]).double()
+    torch.testing.assert_close(added, expected, atol=1e-6, rtol=0)

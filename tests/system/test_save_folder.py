@@ -81,3 +81,18 @@ def test_a_new_training_over_earlier_checkpoints_is_refused(random_data, folder,
     model = [trained / "checkpoint_last.pt"] if kind else []
     line = refused(random_data, folder, *kind, *model)
     assert "but no checkpoint_last.pt to resume from" in line
+
+
+def test_a_command_with_a_checkpoint_of_another_folder_does_not_start_over(
+    random_data, trained, folder, tmp_path
+):
+    """As it would when it is run again to resume: --restore-file is for the first time."""
+    first = trained / "checkpoint_last.pt"
+    line = refused(random_data, folder, "--restore-file", first, "--reset-optimizer")
+    assert "leave out --restore-file and the --reset options to resume it, or name another" in line
+    assert f"from --restore-file {first} would overwrite" in line
+    command = ["train", random_data, *TRAINING, "--max-epoch", "2"]
+    own = ["--save-dir", folder, "--restore-file", folder / "checkpoint_last.pt"]
+    new = ["--save-dir", tmp_path / "new", "--restore-file", first]
+    for options in (own, new):
+        succeed(*command, *options)

@@ -12,10 +12,12 @@ from typing import Any, Callable
 
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
+from fairseq.trainer import Trainer
 
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
+NEW_BIASES = "outlayers_new_biases"  # in the extra_state of an adapted checkpoint
 
 
 class _Begun:
@@ -54,16 +56,30 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
         return state
     # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
+    from fairseq_outlayers.tasks.stored_options import task_options
 
     trainer = _Begun.trainer
+    if hasattr(trainer.task, "check_start"):
+        options = dict(task_options(state)), dict(state["cfg"].get("criterion") or {})
+        trainer.task.check_start(path, *options)
     adapted = adapt(path, state, trainer.get_model(), trainer.task)
     for line in adapted.lines(path, arch_of(state)):
         logger.info(line)
     state["model"] = adapted.state
-    if hasattr(trainer.task, "start_classes"):
-        trainer.task.start_classes(adapted.new_biases)
     extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
     if trainer.cfg.ema.store_ema:  # the moving average starts at the model
         extra["ema"] = dict(adapted.state)
+    if adapted.new_biases is not None:
+        extra[NEW_BIASES] = adapted.new_biases
     state["extra_state"] = extra
     return state
+
+
+@replaces(Trainer, "load_checkpoint")
+def _starting_classes(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    """On every process: fairseq broadcasts the state, which one process has read."""
+    extra = stock(self, *args, **kwargs)
+    new_biases = None if extra is None else extra.pop(NEW_BIASES, None)
+    if new_biases is not None and hasattr(self.task, "start_classes"):
+        self.task.start_classes(new_biases)
+    return extra

@@ -5,9 +5,10 @@ other's checkpoints, and resume from them. The patch locks the folder
 (:mod:`fairseq_outlayers.checkpoints.folder_lock`) when the trainer is constructed, in the process
 that saves.
 
-A run also starts anew (from scratch, or by ``--finetune-from-model``), over the checkpoints of an
-earlier one, if only ``checkpoint_last.pt`` is missing (``load_checkpoint`` in
-fairseq/checkpoint_utils.py). The patch refuses that.
+A run also starts anew over the checkpoints of an earlier one (``load_checkpoint`` in
+fairseq/checkpoint_utils.py): from scratch or by ``--finetune-from-model`` if only
+``checkpoint_last.pt`` is missing, and always if ``--restore-file`` names a checkpoint of another
+folder, as in a command that is run again to resume. The patch refuses both.
 """
 
 import os
@@ -45,17 +46,35 @@ def _saves_locally(options: Any) -> bool:
 def _refusing_to_begin_anew(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Any:
-    if _saves_locally(cfg) and cfg.restore_file == LAST:
-        suffix = trainer.checkpoint_suffix
-        last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-        earlier = _earlier(cfg.save_dir)
-        if earlier and not os.path.exists(last):
+    if _saves_locally(cfg):
+        last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
+        if cfg.restore_file == LAST:
+            _require_last(cfg.save_dir, last)
+        elif os.path.exists(last) and not _is_in(cfg.save_dir, cfg.restore_file):
             raise UserError(
-                f"{cfg.save_dir} has {earlier[-1]} but no {os.path.basename(last)} to resume "
-                "from: a new training would overwrite it. Pass --restore-file "
-                f"{os.path.join(cfg.save_dir, earlier[-1])} to resume, or another --save-dir."
+                f"{last} is of a training of its own, which one from --restore-file "
+                f"{cfg.restore_file} would overwrite: leave out --restore-file and the --reset "
+                "options to resume it, or name another --save-dir"
             )
     return stock(cfg, trainer, **passthrough_args)
+
+
+def _require_last(folder: str, last: str) -> None:
+    """Refuse a folder that has checkpoints but not the last one."""
+    earlier = _earlier(folder)
+    if earlier and not os.path.exists(last):
+        raise UserError(
+            f"{folder} has {earlier[-1]} but no {os.path.basename(last)} to resume from: a new "
+            f"training would overwrite it. Pass --restore-file {os.path.join(folder, earlier[-1])} "
+            "to resume, or another --save-dir."
+        )
+
+
+def _is_in(folder: str, restored: str) -> bool:
+    """Whether a checkpoint is in the folder; names without a path are."""
+    return os.path.dirname(restored) == "" or os.path.realpath(
+        os.path.dirname(restored)
+    ) == os.path.realpath(folder)
 
 
 def _earlier(folder: str) -> List[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_outlayers.partitions.corpus import ORDERS, CorpusPartitions, reshuffled
 from fairseq_outlayers.partitions.plan import Words, partition
-from fairseq_outlayers.partitions.shares import token_shares
+from fairseq_outlayers.partitions.shares import log_shares, pooled_log_shares, token_shares
 from tests.unit.partitions.test_plan import random_side, walk
 
 
@@ -100,3 +100,10 @@ def test_of_reshuffled_partitions_it_is_a_function_of_the_seed():
     counts = [counted(side, rows, o, lambda _, sentences: used(rows, sentences)) for o in orders]
     seen = np.mean(counts, axis=0) > 0
     np.testing.assert_allclose(np.exp(first)[seen], np.mean(counts, axis=0)[seen], rtol=1e-12)
+
+
+def test_shares_of_several_texts_count_by_their_tokens():
+    one, other = (np.array([0.5, 1.0, 0.0]), 300), (np.array([1.0, 0.0, 0.0]), 100)
+    expected = np.log([0.625, 0.75, 1 / 400])
+    np.testing.assert_allclose(pooled_log_shares([one, other]), expected)
+    np.testing.assert_array_equal(pooled_log_shares([one]), log_shares(*one))
