@@ -236,7 +236,7 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     """All words against the short list, as used in practice; then ways to train on all words."""
     base = "shortlist.unk2" if "shortlist.unk2" in runs else "shortlist"
     pairs = []
-    for model in ("lv_corrected", "lv_reshuffle", "lv", "full"):
+    for model in ("lv_corrected", "lv_corrected_reshuffle", "lv_reshuffle", "lv", "full"):
         names = (f"{model}.{chosen}.unk2", f"{model}.{chosen}")
         pairs += [(name, base) for name in names if name in runs][:1]
     pairs += [("full", base), ("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
@@ -267,7 +267,7 @@ def advice(compared: Sequence[Compared]) -> list[str]:
             names, found = names[::-1], found.opposite
         numbers = found.interval(".1f")
         above = f"{numbers} BLEU above {names[1]}" if row.measure == "BLEU" else (
-            f"{numbers}% of the validation perplexity of {names[1]} saved"
+            f"{numbers}% less validation perplexity than {names[1]}"
         )  # fmt: skip
         lines.append(f"{capitalized(names[0])}: {above}.")
     return lines or [

@@ -18,7 +18,7 @@ MODELS = {
     "lv": "partitions",
     "lv_corrected": "corrected partitions",
     "lv_reshuffle": "reshuffled partitions",
-    "lv_corrected_reshuffle": "corrected, reshuffled",
+    "lv_corrected_reshuffle": "corrected, reshuffled partitions",
     "lv_authors": "the authors' partitions",
     "full": "full softmax",
     "sampled_log_uniform": "2,000 samples by rank",
