@@ -241,7 +241,8 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
         pairs += [(name, base) for name in names if name in runs][:1]
     pairs += [("full", base), ("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
     pairs += [("lv_corrected_reshuffle", "lv_corrected")]
-    pairs += [(model, "full") for model in ("lv_corrected", "sampled_log_uniform")]
+    models = ("lv_corrected", "lv_corrected_reshuffle", "sampled_log_uniform")
+    pairs += [(model, "full") for model in models]
     for one, other in pairs:
         if one in runs and other in runs:
             words = figures.plain(one), figures.plain(other)
