@@ -16,9 +16,14 @@ from tests.conftest import make_task
 
 def stored(tmp_path, arch, **options):
     """The options of a model as they are after they were stored in a checkpoint and loaded."""
+    return stored_with_task(tmp_path, arch, {}, **options).model
+
+
+def stored_with_task(tmp_path, arch, of_task, **options):
+    """The same, of all parts; ``of_task`` has those of the task."""
     config = OmegaConf.structured(MODEL_DATACLASS_REGISTRY[arch](**options))
     model = {**OmegaConf.to_container(config, enum_to_str=True), "_name": arch}
-    tasks = {"_name": "translation", "data": "x"}
+    tasks = {"_name": "translation", "data": "x", **of_task}
     path = str(tmp_path / "checkpoint.pt")
     state = {
         "cfg": {"model": model, "task": tasks, "criterion": None},
@@ -30,7 +35,7 @@ def stored(tmp_path, arch, **options):
         "last_optimizer_state": None,
     }
     torch.save(state, path)
-    return checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"].model
+    return checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"]
 
 
 def build(config):
@@ -75,3 +80,10 @@ def test_the_same_on_the_command_line_is_refused():
         models.build_model(
             argparse.Namespace(**{**vars(config), "_name": "luong_lstm"}), make_task()
         )
+
+
+@pytest.mark.parametrize(("arch", "kept"), [("rnnsearch", False), ("word_lm", True)])
+def test_translation_by_recurrent_models_forgets_that_targets_were_padded_on_the_left(
+    tmp_path, arch, kept
+):
+    assert stored_with_task(tmp_path, arch, {"left_pad_target": True}).task.left_pad_target is kept
