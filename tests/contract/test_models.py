@@ -177,3 +177,14 @@ def test_targets_padded_on_the_left_reach_no_recurrence(task, arch):
     else:
         with pytest.raises(UserError, match=r"^--left-pad-target: .* read padding .*leave it out"):
             make_model(arch, task)
+
+
+@each_translator
+def test_a_batch_of_empty_targets_reaches_every_parameter(task, arch):
+    """Processes of a data-parallel training wait for each other's gradients."""
+    model, batch = make_model(arch, task), make_batch(task, [(4, 0), (2, 0)])["net_input"]
+    logits, _ = model.train()(**batch)
+    logits.square().sum().backward()
+    without = {name for name, p in model.named_parameters() if p.requires_grad and p.grad is None}
+    assert without == set()
+    torch.testing.assert_close(logits, model.eval()(**batch)[0], rtol=0, atol=0)
