@@ -190,6 +190,8 @@ def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
     [
         ("restore_file", "nowhere.pt", "--restore-file nowhere.pt: no such checkpoint"),
         ("restore_file", ".", "--restore-file .: a folder, not a checkpoint"),
+        ("continue_once", "nowhere.pt", "--continue-once nowhere.pt: no such checkpoint"),
+        ("continue_once", ".", "--continue-once .: a folder, not a checkpoint"),
         ("finetune_from_model", "nowhere.pt", "--finetune-from-model nowhere.pt: no such"),
         ("finetune_from_model", ".", "--finetune-from-model .: a folder"),
     ],
