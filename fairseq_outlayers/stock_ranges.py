@@ -9,7 +9,7 @@ below does. It is checked after ``parse_args_and_arch`` has parsed the command l
 import math
 from typing import Any, Callable, Dict
 
-from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
 
@@ -211,6 +211,14 @@ def _check_saving(options: Any) -> None:
     if getattr(options, "keep_interval_updates_pattern", None) == 0:
         raise UserError(
             "--keep-interval-updates-pattern 0: must be at least 1, or -1 to disable it"
+        )
+    patience = getattr(options, "patience", -1)
+    if getattr(options, "disable_validation", False) and patience > 0:
+        raise changes_nothing(
+            "patience",
+            patience,
+            "with --disable-validation",
+            "it counts validations; leave one of them out",
         )
 
 
