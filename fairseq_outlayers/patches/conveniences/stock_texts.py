@@ -32,9 +32,10 @@ def _object(text: str) -> Dict[str, Any]:
 def _search(text: str) -> None:
     # fairseq ignores unknown options.
     known = [name for name in GenerationConfig.__dataclass_fields__ if name != "_name"]
+    usual = [name for name in known if not name.endswith("_mt")]  # those are for speech
     for name in _object(text):
         if name not in known:
-            raise ValueError(f"{name} is no option of a search{did_you_mean(name, known)}")
+            raise ValueError(f"{name} is no option of a search{did_you_mean(name, usual)}")
 
 
 def _tokenizer(name: str) -> None:

@@ -277,6 +277,7 @@ def test_a_text_of_which_the_dictionary_has_no_word_is_refused(tmp_path, text, m
             {"eval_bleu_args": '{"beam": 2, "max-len": 3}'},
             "max-len is no option.*; did you mean max_len_",
         ),
+        ({"eval_bleu_args": '{"beam_size": 3}'}, r"beam_size is no .*; did you mean beam\?"),
         ({"eval_bleu_args": '{"no_such": 1}'}, r"no_such is no option of a search\)$"),
         ({"eval_bleu_detok_args": "3"}, "--eval-bleu-detok-args 3: must be JSON.*not an object"),
         (
