@@ -9,7 +9,7 @@ below does. It is checked after ``parse_args_and_arch`` has parsed the command l
 import math
 from typing import Any, Callable, Dict
 
-from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.ranges import DEEPEST, WIDEST, Range, check_number
 
@@ -61,6 +61,7 @@ STOCK: Dict[str, Range] = {
     "save_interval": FROM_ONE,
     "save_interval_updates": FROM_ZERO,
     "keep_interval_updates": OR_OFF,
+    "keep_interval_updates_pattern": OR_OFF,
     "keep_last_epochs": OR_OFF,
     "keep_best_checkpoints": OR_OFF,
     "patience": OR_OFF,
@@ -164,6 +165,7 @@ def check_stock_ranges(options: Any) -> None:
         parse_betas(options.adam_betas)
     _check_decoding(options)
     _check_schedule(options)
+    _check_saving(options)
     _check_batches(options)
 
 
@@ -203,6 +205,21 @@ def _check_schedule(options: Any) -> None:
         raise UserError("--warmup-updates 0: --lr-scheduler inverse_sqrt needs at least 1")
     if schedule == "reduce_lr_on_plateau" and options.lr_shrink == 1:
         raise UserError("--lr-shrink 1: --lr-scheduler reduce_lr_on_plateau needs less than 1")
+
+
+def _check_saving(options: Any) -> None:
+    if getattr(options, "keep_interval_updates_pattern", None) == 0:
+        raise UserError(
+            "--keep-interval-updates-pattern 0: must be at least 1, or -1 to disable it"
+        )
+    patience = getattr(options, "patience", -1)
+    if getattr(options, "disable_validation", False) and patience > 0:
+        raise changes_nothing(
+            "patience",
+            patience,
+            "with --disable-validation",
+            "it counts validations; leave one of them out",
+        )
 
 
 def _check_batches(options: Any) -> None:

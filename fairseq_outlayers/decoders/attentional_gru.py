@@ -18,7 +18,8 @@ class AttentionalGRU(nn.Module):
 
     ``y_t`` is predicted from ``z_{t-1}``, which has read ``y_{t-1}``, and ``c_t``. So a target
     position starts with the transition by the previous word and context; the first position of a
-    sentence has neither. The GRU is a ``GatedUnit``.
+    sentence has neither. The GRU is a ``GatedUnit``. In training its parameters have a gradient in
+    every batch, zero in one of empty sentences, which makes no transition.
 
     Args:
         input_size: size of the embeddings ``E y``.
@@ -55,4 +56,10 @@ class AttentionalGRU(nn.Module):
                 state = step(from_word + from_context(context), state)
             context, weights = attend(state)
             made.append((state, context, weights))
+        if self.training and len(made) == 1 and "context" not in before:
+            # Without a transition its parameters would have no gradient, for which other processes
+            # of a data-parallel training wait. Zero for each value, because a sum may overflow.
+            state, context, weights = made[0]
+            idle = 0 * step(from_word + from_context(context), state)
+            made[0] = (state + idle, context, weights)
         return Steps(*(torch.stack(tensors, dim=1) for tensors in zip(*made, strict=True)))

@@ -54,6 +54,7 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
     def build_model(cls, cfg: Any, task: Any) -> "AttentionalModel":
         """Build and initialize the model, and register its dictionaries."""
         source, target = task.source_dictionary, task.target_dictionary
+        refuse_left_padded_targets(task)
         check_model(cfg, class_of(cfg), task, cls.gates)
         cls.check_options(cfg)
         check_shared_embeddings(cfg, source, target)
@@ -130,6 +131,20 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
         encoder_out = self.encoder(src_tokens, src_lengths)
         return self.decoder(
             prev_output_tokens, encoder_out=encoder_out, features_only=features_only
+        )
+
+
+def refuse_left_padded_targets(task: Any) -> None:
+    """Refuse ``--left-pad-target``: the recurrence would read the padding of shorter sentences.
+
+    Raises:
+        UserError: if the task pads targets on the left.
+    """
+    options = getattr(task, "cfg", None) or getattr(task, "args", None)
+    if getattr(options, "left_pad_target", False):
+        raise UserError(
+            "--left-pad-target: a recurrent decoder would read padding before the first word, so "
+            "that results would depend on the other sentences of a batch: leave it out"
         )
 
 

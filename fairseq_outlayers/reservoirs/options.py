@@ -1,9 +1,9 @@
 """Options of the echo state models: which parts are trained, and initial scales."""
 
 import math
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.registry import class_of
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
@@ -30,6 +30,20 @@ RELEASES: Dict[str, Release] = {
 LEARNED = "learned"
 LARGEST = 10_000
 FORMER_RADIUS_INIT = 1.0  # an old default; checkpoints with a fixed radius have it
+
+
+# Options of frozen parts: without effect where all parts are trained.
+OF_FROZEN_PARTS = (
+    "spectral_radius",
+    "echo_start",
+    "gamma_init",
+    "radius_init",
+    "input_norm",
+    "reservoir_sparsity",
+    "reservoir_seed",
+    "leak_rate",
+    "scales_per_gate",
+)
 
 
 class EchoStart(NamedTuple):
@@ -103,9 +117,12 @@ def fixed_radius(cfg: Any) -> Optional[float]:
 
 
 def check_echo_options(cfg: Any) -> None:
-    """Refuse invalid options before any weight is drawn."""
+    """Refuse options that are invalid or have no effect, before any weight is drawn."""
     fixed = fixed_radius(cfg)
     check_ranges(cfg, class_of(cfg))
+    for name, _ in idle_echo_options(cfg):
+        remedy = "nothing is frozen; choose another --release, or leave it out"
+        raise changes_nothing(name, getattr(cfg, name), f"with --release {cfg.release}", remedy)
     if fixed is not None and cfg.radius_init not in (None, FORMER_RADIUS_INIT):
         raise UserError(
             f"--radius-init {cfg.radius_init} initializes learned radii, but --spectral-radius "
@@ -116,3 +133,22 @@ def check_echo_options(cfg: Any) -> None:
             f"--release {cfg.release} freezes the embeddings, but --output-layer "
             f"{cfg.output_layer} may use them: choose --output-layer linear, or another --release"
         )
+
+
+def idle_echo_options(cfg: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:
+    """Given options of frozen parts in a model that has none.
+
+    Args:
+        cfg: of an echo state model.
+        kind: the dataclass with its defaults; by default that of ``cfg``.
+    Yields:
+        The name and the default.
+    """
+    declared = getattr(kind or class_of(cfg), "__dataclass_fields__", {})
+    for name in OF_FROZEN_PARTS if all(RELEASES[cfg.release]) else ():
+        if name not in declared:  # one kind of cell has it
+            continue
+        default = declared[name].default
+        # A choice may be an enumeration or its name.
+        if str(getattr(cfg, name, default)) != str(default):
+            yield name, default

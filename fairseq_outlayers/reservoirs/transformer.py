@@ -5,9 +5,12 @@ from typing import Any, List
 
 from fairseq.dataclass import FairseqDataclass
 
-from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.errors import UserError, as_flag, refuse_idle
 from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.reservoirs.regenerated import freeze
+
+SIDES = ("encoder", "decoder")
+SEED = "reservoir_seed"
 
 
 @dataclass
@@ -32,9 +35,12 @@ def freeze_layers(model: Any, args: Any) -> None:
         model: a fairseq Transformer.
         args: with the fields of ``FrozenLayersConfig``; older checkpoints lack them.
     Raises:
-        UserError: if a layer does not exist.
+        UserError: if a layer does not exist, or a seed is given for none.
     """
-    for side in ("encoder", "decoder"):
+    if freezes_none(args) and hasattr(args, SEED):
+        needed = "--frozen-encoder-layers or --frozen-decoder-layers"
+        refuse_idle(args, FrozenLayersConfig, needed, SEED)
+    for side in SIDES:
         option = f"frozen_{side}_layers"
         layers = getattr(model, side).layers
         for number in _numbers(getattr(args, option, ""), len(layers), option):
@@ -42,8 +48,17 @@ def freeze_layers(model: Any, args: Any) -> None:
             freeze(layers[number], f"{side}.layers.{number}", args.reservoir_seed)
 
 
+def freezes_none(args: Any) -> bool:
+    """Whether no layer is to be frozen."""
+    return not any(_words(getattr(args, f"frozen_{side}_layers", "")) for side in SIDES)
+
+
+def _words(text: str) -> List[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _numbers(text: str, count: int, option: str) -> List[int]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = _words(text)
     for word in words:
         if not (word.isdecimal() and int(word) < count):
             raise UserError(

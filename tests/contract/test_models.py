@@ -7,6 +7,8 @@ import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
+from fairseq.models import MODEL_REGISTRY
+from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_outlayers.errors import UserError
@@ -164,3 +166,25 @@ def test_weights_trained_with_other_words_are_refused(arch):
     build("a b c d").load_state_dict(state)
     with pytest.raises(UserError, match=r"another \w* ?dictionary"):
         build("a b d c").load_state_dict(state)
+
+
+@each_translator
+def test_targets_padded_on_the_left_reach_no_recurrence(task, arch):
+    """It would begin with the padding of the shorter sentences of a batch."""
+    task.cfg = SimpleNamespace(left_pad_target=True)
+    if issubclass(MODEL_REGISTRY[arch], TransformerModel):
+        make_model(arch, task)
+    else:
+        with pytest.raises(UserError, match=r"^--left-pad-target: .* read padding .*leave it out"):
+            make_model(arch, task)
+
+
+@each_translator
+def test_a_batch_of_empty_targets_reaches_every_parameter(task, arch):
+    """Processes of a data-parallel training wait for each other's gradients."""
+    model, batch = make_model(arch, task), make_batch(task, [(4, 0), (2, 0)])["net_input"]
+    logits, _ = model.train()(**batch)
+    logits.square().sum().backward()
+    without = {name for name, p in model.named_parameters() if p.requires_grad and p.grad is None}
+    assert without == set()
+    torch.testing.assert_close(logits, model.eval()(**batch)[0], rtol=0, atol=0)

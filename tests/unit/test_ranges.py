@@ -114,6 +114,12 @@ def test_nan_passes_for_none_of_fairseqs_numbers():
             {"lr_scheduler": "inverse_sqrt", "warmup_updates": 0},
             "--warmup-updates 0: .* at least 1",
         ),
+        ({"keep_interval_updates_pattern": 0}, "--keep-interval-updates-pattern 0: .* least 1"),
+        ({"keep_interval_updates_pattern": -2}, "--keep-interval-updates-pattern -2: .* least -1"),
+        (
+            {"patience": 3, "disable_validation": True},
+            "--patience 3 has no effect with --disable-validation: .* leave one",
+        ),
         ({"lr_scheduler": "reduce_lr_on_plateau", "lr_shrink": 1.0}, "--lr-shrink 1: .* than 1"),
     ],
 )

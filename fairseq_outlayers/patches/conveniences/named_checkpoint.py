@@ -1,8 +1,8 @@
 """Refuse to start from scratch if a named checkpoint does not exist.
 
 ``load_checkpoint`` (fairseq/checkpoint_utils.py) starts from scratch, with a line in the log, if
-``--restore-file`` does not exist, or if ``--restore-file``, ``--finetune-from-model`` or the last
-checkpoint is a folder.
+``--restore-file`` or ``--continue-once`` does not exist, or if one of them,
+``--finetune-from-model`` or the last checkpoint is a folder.
 """
 
 import os
@@ -26,6 +26,8 @@ def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any
         _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
     elif PathManager.exists(last):
         _require_file("--save-dir", last)
+    elif getattr(cfg, "continue_once", None) is not None:  # comes before --finetune-from-model
+        _require_file("--continue-once", cfg.continue_once)
     elif cfg.finetune_from_model is not None:
         _require_file("--finetune-from-model", cfg.finetune_from_model)
     return stock(cfg, trainer, **passthrough)

@@ -15,6 +15,7 @@ from fairseq import options
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
+from fairseq_outlayers.patches.conveniences.known_metrics import check_best_metric
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
@@ -48,6 +49,7 @@ def _explain(
         raise UserError("no checkpoint: give its path as --path")
     check_stock_ranges(namespace)
     check_stock_texts(namespace)
+    check_best_metric(namespace)
     check_data_folders(namespace)
     return parsed
 

@@ -50,7 +50,8 @@ REMEDIES: Dict[str, str] = {
         "{2}"
     ),
     r"object has no attribute 'supported_targets'": (
-        "the checkpoint is a translation model, but this command needs a language model"
+        "the model (of --arch, or in the checkpoint) is a translation model, but the --task needs "
+        "a language model: choose another model or --task"
     ),
     r"Source and target must contain the same number of examples": (
         "the two sides of a binarized text have different numbers of sentences: binarize texts "
@@ -111,7 +112,8 @@ REMEDIES: Dict[str, str] = {
         "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
     ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
-        "PyTorch finds no GPU, and --fp16 and --memory-efficient-fp16 need one: leave them out"
+        "PyTorch finds no GPU, and --fp16, --memory-efficient-fp16 and --quant-noise-scalar need "
+        "one: leave them out"
     ),
     r"^Unsupported optimizer: (\w+)": (
         "--memory-efficient-fp16 does not support this --optimizer ({1}): use --fp16, or leave it "

@@ -10,8 +10,10 @@ import json
 from typing import Any, Callable, Dict, Tuple
 
 from fairseq.data.encoders import BPE_REGISTRY, TOKENIZER_REGISTRY
+from fairseq.dataclass.configs import GenerationConfig
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.suggestions import did_you_mean
 
 
 def _dictionary(text: str) -> None:
@@ -20,14 +22,30 @@ def _dictionary(text: str) -> None:
         raise ValueError("not a dictionary")
 
 
+def _object(text: str) -> Dict[str, Any]:
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError("not an object")
+    return values
+
+
+def _search(text: str) -> None:
+    # fairseq ignores unknown options.
+    known = [name for name in GenerationConfig.__dataclass_fields__ if name != "_name"]
+    usual = [name for name in known if not name.endswith("_mt")]  # those are for speech
+    for name in _object(text):
+        if name not in known:
+            raise ValueError(f"{name} is no option of a search{did_you_mean(name, usual)}")
+
+
 def _tokenizer(name: str) -> None:
     if name not in TOKENIZER_REGISTRY:
         raise ValueError(f"known are {', '.join(sorted(TOKENIZER_REGISTRY))}")
 
 
 READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
-    "eval_bleu_args": ("JSON, such as '{\"beam\": 4}'", json.loads),
-    "eval_bleu_detok_args": ('JSON, such as \'{"target_lang": "de"}\'', json.loads),
+    "eval_bleu_args": ("JSON, such as '{\"beam\": 4}'", _search),
+    "eval_bleu_detok_args": ('JSON, such as \'{"target_lang": "de"}\'', _object),
     "optimizer_overrides": ("a dictionary of literals, such as \"{'lr': 0.1}\"", _dictionary),
     "model_overrides": ("a dictionary of literals, such as \"{'data': 'other'}\"", _dictionary),
     "eval_bleu_detok": ("the name of a tokenizer", _tokenizer),

@@ -268,7 +268,8 @@ def test_layers_that_are_frozen_on_one_side_only_are_refused(tmp_path, before, a
     task = own_task()
     task.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
     task.source_dictionary.save(str(tmp_path / "dict.src.txt"))
-    state = checkpoint(make_model("esnmt_lstm", task, release=before), tmp_path, "esnmt_lstm")
+    trained = make_model("esnmt_lstm", task, release=before, gamma_init=None)
+    state = checkpoint(trained, tmp_path, "esnmt_lstm")
     model = make_model("esnmt_lstm", task, release=after)
     with pytest.raises(UserError, match=f"{message}.*--release"):
         finetune(model, state, task)

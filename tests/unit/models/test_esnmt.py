@@ -177,6 +177,8 @@ def trained(side):
 
 
 ALL = SOFTMAX | TABLES | ATTENTION
+# Where nothing is frozen, no option of frozen parts may be given.
+LEARNED = {"gamma_init": None, "spectral_radius": "learned"}
 LADDER = {
     "softmax": SOFTMAX,
     "embeddings": SOFTMAX | TABLES | scales("encoder") | scales("decoder"),
@@ -190,14 +192,16 @@ LADDER = {
 @pytest.mark.parametrize("arch", ["esnmt", "esnmt_lstm"])
 @pytest.mark.parametrize("release", LADDER)
 def test_a_row_of_the_ladder_trains_exactly_its_parameters_and_saves_no_others(task, arch, release):
-    model = make_model(arch, task, release=release, spectral_radius="learned")
+    start = {**LEARNED, "gamma_init": None if release == "all" else 0.5}
+    model = make_model(arch, task, release=release, **start)
     names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     assert names == LADDER[release]
     assert {name for name in model.state_dict() if not name.endswith("_version")} == names
 
 
 def test_released_layers_are_those_of_rnmt_plus_from_the_start(task):
-    released, baseline = make_model("esnmt", task, release="all"), make_model("rnmt_plus", task)
+    released = make_model("esnmt", task, release="all", **LEARNED)
+    baseline = make_model("rnmt_plus", task)
     expected = dict(baseline.named_parameters())
     assert {n: p.shape for n, p in released.named_parameters()} == {
         n: p.shape for n, p in expected.items()
@@ -346,6 +350,7 @@ def test_the_paper_s_saturation_is_what_the_specification_measured():
         ({"attention_heads": 3}, "--attention-heads 3 must divide --hidden-size 8"),
         ({"decoder_layers": 0}, "--decoder-layers 0"),
         ({"dropout": 1.0}, "--dropout 1.0"),
+        ({"release": "all"}, "--spectral-radius 0.9 has no effect with --release all: nothing is"),
         ({"release": "softmax", "output_layer": "tied"}, "--release softmax freezes the embedd"),
         ({"output_layer": "tied", "embed_dim": 8}, "8 dimensions and the states 16"),
         ({"share_all_embeddings": True}, "--joined-dictionary"),
@@ -354,6 +359,27 @@ def test_the_paper_s_saturation_is_what_the_specification_measured():
 def test_what_cannot_be_built_is_refused_with_its_values(task, options, said):
     with pytest.raises(UserError, match=said):
         make_model("esnmt", task, **options)
+
+
+@pytest.mark.parametrize(
+    ("arch", "option", "value"),
+    [
+        ("esnmt", "echo_start", "paper"),
+        ("esnmt", "gamma_init", 2.0),
+        ("esnmt", "radius_init", 2.0),
+        ("esnmt", "input_norm", "none"),
+        ("esnmt", "reservoir_sparsity", 0.5),
+        ("esnmt", "reservoir_seed", 7),
+        ("esnmt", "leak_rate", 0.5),
+        ("esnmt_lstm", "scales_per_gate", True),
+    ],
+)
+def test_options_of_frozen_parts_are_refused_where_all_are_trained(task, arch, option, value):
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(UserError, match=f"^{flag} .*has no effect with --release all"):
+        make_model(arch, task, release="all", **{**LEARNED, option: value})
+    # In any other row of the ladder something is frozen.
+    make_model(arch, task, release="decoder", **{**LEARNED, option: value})
 
 
 def test_shared_embeddings_are_one_table_also_when_frozen():

@@ -155,6 +155,19 @@ def test_the_token_that_begins_a_sentence_counts_for_nothing(task):
     torch.testing.assert_close(logits[:, 0], expected[:, 0], **EXACT)
 
 
+def test_empty_targets_leave_the_transition_a_gradient_of_zero(task):
+    model = restless_model(task)
+    batch = make_batch(task, [(4, 0), (1, 0)])["net_input"]
+    expected, _ = model(**batch)
+    logits, _ = model.train()(**batch)
+    assert torch.equal(logits, expected)
+    logits.square().sum().backward()
+    recurrence = model.decoder.recurrence
+    for parameter in (*recurrence.unit.parameters(), recurrence.context.weight):
+        assert parameter.grad.eq(0).all()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
 def test_weights_start_as_in_the_paper(task):
     sizes = {"embed_dim": 62, "hidden_size": 100, "maxout_size": 50, "init_std": 0.01}
     model = make_model("rnnsearch", task, **sizes)

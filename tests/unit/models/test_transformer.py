@@ -125,6 +125,15 @@ def test_frozen_layers_of_another_seed_are_refused(task):
         make_model("transformer_outlayers", task, **FROZEN).load_state_dict(state)
 
 
+def test_a_seed_without_frozen_layers_is_refused(task):
+    options = {"frozen_encoder_layers": " ", "frozen_decoder_layers": "", "reservoir_seed": 7}
+    said = "--reservoir-seed 7 has no effect without --frozen-encoder-layers or --frozen-decoder-la"
+    with pytest.raises(UserError, match=said):
+        make_model("transformer_outlayers", task, **options)
+    make_model("transformer_outlayers", task, **{**options, "reservoir_seed": 1})
+    make_model("transformer_outlayers", task, **{**options, "frozen_encoder_layers": "0"})
+
+
 @pytest.mark.parametrize("given", ["3", "0,-1", "all"])
 def test_a_layer_that_is_not_there_cannot_be_frozen(task, given):
     options = {**FROZEN, "frozen_encoder_layers": given}

@@ -190,6 +190,8 @@ def test_a_save_folder_that_is_a_file_is_refused_by_its_option(tmp_path):
     [
         ("restore_file", "nowhere.pt", "--restore-file nowhere.pt: no such checkpoint"),
         ("restore_file", ".", "--restore-file .: a folder, not a checkpoint"),
+        ("continue_once", "nowhere.pt", "--continue-once nowhere.pt: no such checkpoint"),
+        ("continue_once", ".", "--continue-once .: a folder, not a checkpoint"),
         ("finetune_from_model", "nowhere.pt", "--finetune-from-model nowhere.pt: no such"),
         ("finetune_from_model", ".", "--finetune-from-model .: a folder"),
     ],
@@ -270,6 +272,14 @@ def test_a_text_of_which_the_dictionary_has_no_word_is_refused(tmp_path, text, m
     ("options", "message"),
     [
         ({"eval_bleu_args": "{beam:5}"}, "--eval-bleu-args {beam:5}: must be JSON"),
+        ({"eval_bleu_args": "[4]"}, r"--eval-bleu-args \[4\]: must be JSON.*not an object"),
+        (
+            {"eval_bleu_args": '{"beam": 2, "max-len": 3}'},
+            "max-len is no option.*; did you mean max_len_",
+        ),
+        ({"eval_bleu_args": '{"beam_size": 3}'}, r"beam_size is no .*; did you mean beam\?"),
+        ({"eval_bleu_args": '{"no_such": 1}'}, r"no_such is no option of a search\)$"),
+        ({"eval_bleu_detok_args": "3"}, "--eval-bleu-detok-args 3: must be JSON.*not an object"),
         (
             {"optimizer_overrides": "open('x')"},
             r"--optimizer-overrides open\('x'\): must be a dict",

@@ -57,6 +57,25 @@ def test_no_tpu():
     )
 
 
+@pytest.mark.parametrize("said", ["Torch not compiled with CUDA enabled", "Found no NVIDIA driver"])
+def test_no_gpu(said):
+    assert plain_message(AssertionError(said)) == (
+        "PyTorch finds no GPU, and --fp16, --memory-efficient-fp16 and --quant-noise-scalar need "
+        "one: leave them out"
+    )
+
+
+def test_a_translation_model_for_a_task_of_language_models(tmp_path):
+    (tmp_path / "dict.txt").write_text("word 1\n", encoding="utf-8")
+    given = ["--task", "language_modeling", "--arch", "luong_lstm", "--hidden-size", "8"]
+    arguments = parsed(options.get_training_parser(), tmp_path, *given)
+    cfg = convert_namespace_to_omegaconf(arguments)
+    assert line_of(tasks.setup_task(cfg.task).build_model, cfg.model) == (
+        "the model (of --arch, or in the checkpoint) is a translation model, but the --task needs "
+        "a language model: choose another model or --task"
+    )
+
+
 def test_a_sentence_that_fits_into_no_batch():
     sizes = np.array([3, 9])
     assert line_of(data_utils.batch_by_size, np.arange(2), None, sizes, max_tokens=5) == (

@@ -16,9 +16,16 @@ from tests.conftest import make_task
 
 def stored(tmp_path, arch, **options):
     """The options of a model as they are after they were stored in a checkpoint and loaded."""
-    config = OmegaConf.structured(MODEL_DATACLASS_REGISTRY[arch](**options))
-    model = {**OmegaConf.to_container(config, enum_to_str=True), "_name": arch}
-    tasks = {"_name": "translation", "data": "x"}
+    return stored_with_task(tmp_path, arch, {}, **options).model
+
+
+def stored_with_task(tmp_path, arch, of_task, **options):
+    """The same, of all parts; ``of_task`` has those of the task."""
+    model = {**options, "_name": arch}
+    if arch in MODEL_DATACLASS_REGISTRY:
+        config = OmegaConf.structured(MODEL_DATACLASS_REGISTRY[arch](**options))
+        model = {**OmegaConf.to_container(config, enum_to_str=True), "_name": arch}
+    tasks = {"_name": "translation", "data": "x", **of_task}
     path = str(tmp_path / "checkpoint.pt")
     state = {
         "cfg": {"model": model, "task": tasks, "criterion": None},
@@ -30,7 +37,7 @@ def stored(tmp_path, arch, **options):
         "last_optimizer_state": None,
     }
     torch.save(state, path)
-    return checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"].model
+    return checkpoint_utils.load_checkpoint_to_cpu(path)["cfg"]
 
 
 def build(config):
@@ -51,6 +58,24 @@ def test_an_option_that_changed_nothing_is_forgotten(tmp_path):
 def test_an_option_that_acted_is_kept(tmp_path):
     config = stored(tmp_path, "luong_lstm", output_layer="joint", joint_dim=64, **SMALL)
     assert build(config).decoder.output_projection.project(torch.zeros(8)).size(0) == 64
+
+
+def test_options_of_frozen_parts_are_forgotten_where_nothing_is_frozen(tmp_path):
+    given = {"spectral_radius": "0.5", "leak_rate": 0.5, "reservoir_seed": 7, **SMALL}
+    given |= {"encoder_layers": 1, "decoder_layers": 1, "attention_heads": 2}
+    config = stored(tmp_path, "esnmt_paper", release="all", **given)
+    assert (config.spectral_radius, config.leak_rate, config.reservoir_seed) == ("learned", 1.0, 1)
+    assert str(config.echo_start) == "paper"  # the size's own default
+    build(config)
+    config = stored(tmp_path, "esnmt", release="decoder", **given)
+    assert (config.spectral_radius, config.leak_rate, config.reservoir_seed) == ("0.5", 0.5, 7)
+
+
+@pytest.mark.parametrize(("frozen", "seed"), [("", 1), ("0", 7)])
+def test_a_transformer_without_frozen_layers_forgets_their_seed(tmp_path, frozen, seed):
+    layers = {"frozen_encoder_layers": frozen, "frozen_decoder_layers": ""}
+    config = stored(tmp_path, "transformer_outlayers", **layers, reservoir_seed=7)
+    assert config.reservoir_seed == seed
 
 
 def test_named_sizes_keep_what_they_are(tmp_path):
@@ -75,3 +100,10 @@ def test_the_same_on_the_command_line_is_refused():
         models.build_model(
             argparse.Namespace(**{**vars(config), "_name": "luong_lstm"}), make_task()
         )
+
+
+@pytest.mark.parametrize(("arch", "kept"), [("rnnsearch", False), ("word_lm", True)])
+def test_translation_by_recurrent_models_forgets_that_targets_were_padded_on_the_left(
+    tmp_path, arch, kept
+):
+    assert stored_with_task(tmp_path, arch, {"left_pad_target": True}).task.left_pad_target is kept
