@@ -39,6 +39,7 @@ from fairseq_outlayers.patches.required import (
     dictionary_file,
     diverse_beams,
     dropped_tail,
+    empty_batches,
     finetuning,
     finished_training,
     idle_options,
@@ -91,6 +92,7 @@ REQUIRED = (
     resume_in_parallel,
     rank_watch,
     loader_at_exit,
+    empty_batches,
     stop_signals,
 )
 CONVENIENCES = (
