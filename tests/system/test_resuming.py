@@ -56,7 +56,9 @@ MODES = {
         *[*LSTM, "--task", "translation_outlayers", "--criterion", "sampled_softmax"],
         *["--num-sampled", 16, "--optimizer", "lazy_adam"],
     ],
-    "stock transformer with a moving average": [*TRANSFORMER, *PAIR, "--store-ema"],
+    "stock transformer with a moving average": [
+        *[*TRANSFORMER, *PAIR, "--store-ema", "--ema-decay", 0.9, "--ema-update-freq", 5],
+    ],
     "language model in blocks": [
         *[*LANGUAGE_MODEL, "--sample-break-mode", "none", "--batch-size", 3],
     ],
@@ -92,6 +94,8 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
     assert unbroken["extra_state"]["train_iterator"]["iterations_in_epoch"] > 0
     for name, tensor in unbroken["model"].items():
         assert torch.equal(tensor, broken["model"][name]), name
+    for name, tensor in unbroken["extra_state"].get("ema", {}).items():
+        assert torch.equal(tensor, broken["extra_state"]["ema"][name]), name
 
 
 @pytest.mark.parametrize("mode", ["sampled classes by rows", "language model of sentences"])
