@@ -86,6 +86,19 @@ def test_a_resumed_run_with_the_other_wrapper_equals_an_unbroken_one(
     assert_equal(parameters(tmp_path), one_process)
 
 
+@pytest.mark.parametrize("backend", ["pytorch_ddp", "legacy_ddp"])
+def test_the_last_update_of_an_epoch_counts_the_words_of_all_batches(backend, data, tmp_path):
+    """The second process has one batch and an empty one. SGD does not hide a wrong scale."""
+    options = ["--optimizer", "sgd", "--lr", 1, "--max-epoch", 1]
+    alone = ["--update-freq", 4, "--save-dir", tmp_path / "one"]
+    succeed("train", data, *TRAINING, *options, *alone)
+    options += ["--update-freq", 2, "--ddp-backend", backend, "--save-dir", tmp_path / "two"]
+    on_two_processes("train", data, *TRAINING, *options)
+    found, expected = parameters(tmp_path / "two"), parameters(tmp_path / "one")
+    for name, tensor in found.items():
+        assert torch.allclose(tensor, expected[name], rtol=0, atol=1e-6), name
+
+
 def test_rows_updated_by_two_processes_equal_those_of_one_bit_for_bit(data, tmp_path):
     options = [*SAMPLED, "--optimizer", "lazy_adam", *UPDATES]
     succeed("train", data, *TRAINING, *options, "--update-freq", 2, "--save-dir", tmp_path / "one")

@@ -1,5 +1,8 @@
 """A run that is stopped within any epoch and started again ends like an unbroken one."""
 
+import json
+import re
+
 import pytest
 import torch
 
@@ -53,7 +56,9 @@ MODES = {
         *[*LSTM, "--task", "translation_outlayers", "--criterion", "sampled_softmax"],
         *["--num-sampled", 16, "--optimizer", "lazy_adam"],
     ],
-    "stock transformer with a moving average": [*TRANSFORMER, *PAIR, "--store-ema"],
+    "stock transformer with a moving average": [
+        *[*TRANSFORMER, *PAIR, "--store-ema", "--ema-decay", 0.9, "--ema-update-freq", 5],
+    ],
     "language model in blocks": [
         *[*LANGUAGE_MODEL, "--sample-break-mode", "none", "--batch-size", 3],
     ],
@@ -89,6 +94,8 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
     assert unbroken["extra_state"]["train_iterator"]["iterations_in_epoch"] > 0
     for name, tensor in unbroken["model"].items():
         assert torch.equal(tensor, broken["model"][name]), name
+    for name, tensor in unbroken["extra_state"].get("ema", {}).items():
+        assert torch.equal(tensor, broken["extra_state"]["ema"][name]), name
 
 
 @pytest.mark.parametrize("mode", ["sampled classes by rows", "language model of sentences"])
@@ -123,6 +130,40 @@ def test_patience_is_counted_across_restarts(data, tmp_path):
     assert epochs_after("--patience", 3) == (4, True)
     assert epochs_after("--patience", 4) == (5, False)
     assert epochs_after("--patience", 2, "--reset-meters") == (8, False)
+
+
+def rates(data, folder, *options):
+    """Learning rates after each update of a run without moments, and its text."""
+    command = ["train", data, *COMMON, *LSTM, "--save-dir", folder, "--log-format", "json"]
+    if "reduce_lr_on_plateau" in options:
+        command.remove("--disable-validation")
+    done = succeed(*command, "--log-interval", 1, "--no-save-optimizer-state", *options)
+    lines = re.findall(r"\| train_inner \| (\{.*\})", done.stdout + done.stderr)
+    return [float(json.loads(line)["lr"]) for line in lines], done.stdout + done.stderr
+
+
+def test_updates_and_warmup_continue_without_the_state_of_the_optimizer(data, tmp_path):
+    """The learning rate rises by 0.01 in 20 updates."""
+    schedule = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 20]
+    found, said = rates(data, tmp_path, *schedule, "--max-update", 10)
+    assert found == pytest.approx([0.0005 * update for update in range(1, 11)])
+    found, said = rates(data, tmp_path, *schedule, "--max-update", 10)
+    assert found == []
+    assert "nothing to train: " in said
+    found, said = rates(data, tmp_path, *schedule, "--max-update", 13)
+    assert found == pytest.approx([0.0055, 0.006, 0.0065])
+    assert "has no state of the optimizer: training continues after update 10" in said
+    assert torch.load(tmp_path / "checkpoint_last.pt")["optimizer_history"][-1]["num_updates"] == 13
+
+
+def test_a_rate_that_has_been_reduced_remains_without_the_state_of_the_optimizer(data, tmp_path):
+    """With this threshold no epoch improves on the first: the second and third halve the rate."""
+    schedule = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-shrink", 0.5, "--lr-patience", 0]
+    schedule += ["--lr-threshold", 0.9]
+    found, _ = rates(data, tmp_path, *schedule, "--max-epoch", 3)
+    assert sorted(set(found)) == [0.005, 0.01]
+    found, _ = rates(data, tmp_path, *schedule, "--max-epoch", 4)
+    assert set(found) == {0.0025}
 
 
 def run_until(data, folder, mode, updates, *more):

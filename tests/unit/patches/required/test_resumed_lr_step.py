@@ -46,6 +46,7 @@ def steps_with_a_loss(extra_state, **options):
         "finetune_from_model": None,
         "restore_file": "checkpoint_last.pt",
         "save_dir": "/nowhere",
+        "patience": -1,
         **options,
     }
     trainer = Trainer(extra_state)
