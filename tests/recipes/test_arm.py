@@ -69,6 +69,29 @@ def test_an_arm_in_the_ledger_is_skipped_unless_forced(checkout, capsys):
     assert len(ledger.read(Path("ledger.jsonl"))) == 2
 
 
+def test_a_forced_arm_is_trained_in_an_empty_folder_and_its_log_is_kept(checkout):
+    """fairseq-train refuses a folder with checkpoints but not the last one."""
+    run()
+    (folder,) = {path.parent for path in Path("runs").rglob("train.log")}
+    (folder / "checkpoints" / "checkpoint_best.pt").write_text("the first")
+    (folder / "train.log").write_text("the first")
+    run(force=True)
+    for name in ("train.log.old", "checkpoints.old/checkpoint_best.pt"):
+        assert (folder / name).read_text() == "the first"
+    assert (folder / "train.log").read_text() != "the first"
+    # One that was interrupted goes on.
+    (folder / "checkpoints" / "checkpoint_last.pt").touch()
+    run(force=True)
+    assert (folder / "train.log.old").read_text() == "the first"
+
+
+@pytest.mark.parametrize(
+    "command", ["fairseq-train DATA --lr 1", "env A=fairseq-b x/bin/fairseq-train DATA --lr 1"]
+)
+def test_the_data_folder_of_a_command_comes_after_the_program(command):
+    assert process.data_of(command.split()) == Path("DATA")
+
+
 @pytest.mark.parametrize("change", [{"epochs": 4}, {"name": "linear"}])
 def test_another_setting_or_name_is_another_arm(checkout, change):
     assert run()

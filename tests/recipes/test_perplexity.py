@@ -50,6 +50,20 @@ def test_sentences_of_a_text_are_put_together_from_its_windows(tmp_path, capsys)
     assert found == pytest.approx(np.array(rows), abs=1e-4)
     value = sentence_scores.PERPLEXITY.of_rows(found)[0]
     assert value == pytest.approx(entry["figures"]["test_ppl"], rel=1e-4)
+    # Scores of an earlier run do not count, and are replaced.
+    log.write_text(WORDS.replace("-3.000000", "-4.000000").replace("2.4732", "2.6793"))
+    entry["figures"] = perplexity.read_log(log, "test")
+    assert sentence_scores.find(entry) is None
+    sentence_scores.keep(tmp_path, entry, log)
+    assert sentence_scores.find(entry)[1] == pytest.approx((9.0, 3))
+
+
+def test_a_log_without_words_has_no_perplexity(tmp_path):
+    """fairseq-eval-lm calls it 1 if it has skipped every sample."""
+    text = WORDS.replace("Evaluated 7 tokens", "Evaluated 0 tokens").replace("2.4732", "0.0000")
+    (tmp_path / "log").write_text(text)
+    with pytest.raises(scoring.Incomplete, match="no word was evaluated"):
+        perplexity.read_log(tmp_path / "log", "test")
 
 
 def test_a_log_without_a_perplexity_is_incomplete(tmp_path):

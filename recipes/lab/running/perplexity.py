@@ -53,13 +53,13 @@ def read_log(log: Path, split: str) -> dict:
     """Read the log of fairseq-eval-lm.
 
     Raises:
-        Incomplete: if it has no perplexity.
+        Incomplete: if it has no perplexity, or one of no words.
     """
     text = log.read_text(encoding="utf-8", errors="replace")
     losses, tokens = LOSS.findall(text), TOKENS.findall(text)
     if not losses or not tokens:
         raise scoring.Incomplete(f"{log} does not end with a perplexity")
-    return {
-        f"{split}_ppl": 2 ** float(losses[-1]),
-        f"{split}_words": int(tokens[-1].replace(",", "")),
-    }
+    words = int(tokens[-1].replace(",", ""))
+    if not words:
+        raise scoring.Incomplete(f"{log}: no word was evaluated, so there is no perplexity")
+    return {f"{split}_ppl": 2 ** float(losses[-1]), f"{split}_words": words}

@@ -23,6 +23,12 @@ class Usage(NamedTuple):
     peak_rss_mb: float
 
 
+def data_of(command: Sequence[str]) -> Path:
+    """The data folder of a fairseq command, which may begin with ``env NAME=VALUE``."""
+    programs = (n for n, word in enumerate(command) if Path(word).name.startswith("fairseq-"))
+    return Path(command[next(programs) + 1])
+
+
 LONGEST_LINE = 500  # of a log in a message
 
 

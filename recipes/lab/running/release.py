@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from recipes.lab import ledger
 from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.running import process
 from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
@@ -41,8 +42,9 @@ def write(recipe: "Recipe", names: Sequence[str] | None = None) -> list[Path]:
     folder = FOLDER / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / "model.pt"
+    copied = copy_side_files(entry, folder)
     halved = save_small(checkpoint_of(entry), model)
-    files = [model, *copy_side_files(entry, folder)]
+    files = [model, *copied]
     card = folder / "README.md"
     scoring.write_lines(card, card_of(recipe, entry, why, model, halved))
     return [*files, card]
@@ -139,7 +141,7 @@ def in_half(tensor: Any) -> Any:
 
 def data_of(entry: dict) -> Path:
     """The binarized training data of a line."""
-    return ledger.ROOT / shlex.split(entry["command"])[1]
+    return ledger.ROOT / process.data_of(shlex.split(entry["command"]))
 
 
 def copy_side_files(entry: dict, folder: Path) -> list[Path]:

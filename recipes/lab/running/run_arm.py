@@ -8,6 +8,7 @@ the ledger's folder (kept_translations.py).
 import json
 import os
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -182,6 +183,20 @@ class Run:
             "train_peak_rss_mb": round(usage.peak_rss_mb),
         }
 
+    def set_aside(self) -> None:
+        """Rename checkpoints and log of a finished training, which is to be repeated, to ``.old``.
+
+        An unfinished one stays: it is resumed.
+        """
+        if (self.checkpoints / "checkpoint_last.pt").exists():
+            return
+        for path in (self.checkpoints, self.folder / "train.log"):
+            old = path.with_name(f"{path.name}.old")
+            if path.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                old.unlink(missing_ok=True)
+                path.rename(old)
+
     def entry(self, commit: str, figures: dict) -> dict:
         """The line for the ledger."""
         return {
@@ -218,6 +233,8 @@ def execute(run: Run, force: bool = False) -> bool:
     commit = ledger.commit()  # before training, during which the tree may change
     try:
         with ledger.locked(run.folder, wait=False):
+            if known:
+                run.set_aside()
             figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
             entry = run.entry(commit, figures)
             run.score.keep(path.parent, entry, run.folder)

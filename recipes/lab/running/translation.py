@@ -75,7 +75,7 @@ def _figures(test: TranslationTest, train: Sequence[str], command: list[str], fo
         "generate_peak_rss_mb": round(usage.peak_rss_mb),
         "sentences": len(references),
     }
-    limits = length_limits.limits(Path(command[1]), train, command[2:])
+    limits = length_limits.limits(process.data_of(command), train, command)
     counts = scoring.token_counts(output, len(references))
     figures |= length_limits.figures(hypotheses, references, counts, limits)
     figures |= _score(test, hypotheses, references, folder / "test")

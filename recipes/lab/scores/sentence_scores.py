@@ -61,11 +61,10 @@ def kept_file(results: Path, entry: dict) -> Path:
 def keep(results: Path, entry: dict, log: Path) -> None:
     """Store the scores of a run, if they have the perplexity of the ledger line."""
     path = kept_file(results, entry)
-    if path.exists() or not log.exists():
+    if _fits(find(entry | {"results": str(results)}), entry) or not log.exists():
         return
     rows = of_log(log)
-    found = _perplexity(rows.sum(axis=0).tolist())
-    if not math.isclose(found, entry["figures"]["test_ppl"], rel_tol=1e-4):
+    if not _fits(rows, entry):
         print(f"  not stored, because their perplexity is not that of the ledger: {log}")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +72,19 @@ def keep(results: Path, entry: dict, log: Path) -> None:
     print(f"  {path}")
 
 
+def _fits(rows: np.ndarray | None, entry: dict) -> bool:
+    """Whether scores have the perplexity of a ledger line; those of an earlier run may not."""
+    if rows is None:
+        return False
+    found = _perplexity(rows.sum(axis=0).tolist())
+    return math.isclose(found, entry["figures"]["test_ppl"], rel_tol=1e-4)
+
+
 def find(entry: dict) -> np.ndarray | None:
-    """The scores of a ledger line, ``(sentences, 2)``; None if none are stored."""
+    """The scores of a ledger line, ``(sentences, 2)``; None if none are stored.
+
+    Those of an earlier run of the same setting and seed do not count.
+    """
     path = kept_file(Path(entry.get("results", "/nowhere")), entry)
-    return np.loadtxt(path, ndmin=2) if path.exists() else None
+    rows = np.loadtxt(path, ndmin=2) if path.exists() else None
+    return rows if _fits(rows, entry) else None
