@@ -152,12 +152,12 @@ def sentence_views(
         pairs: sources and references.
     """
     translator = system.translator
-    task, encode = translator.task, translator.text.encode
+    task, text = translator.task, translator.text
     known_source = set(task.source_dictionary.symbols[: translator.num_source])
     known_target = set(task.target_dictionary.symbols[: translator.num_target])
     views = []
     for found, score, (source, reference) in zip(system.translations, scores, pairs, strict=True):
-        units, expected = encode(source).split(), encode(reference).split()
+        units, expected = text.encode(source).split(), text.encode_target(reference).split()
         missed = set(found.misses(expected))
         unknown = {
             k for k, unit in enumerate(found.target) if unit == task.target_dictionary.unk_word

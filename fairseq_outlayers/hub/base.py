@@ -81,10 +81,16 @@ class TrainedModels:
             ) from error
 
     def _ids(
-        self, name: str, text: str, dictionary: Any, limit: float, adds_new: bool = False
+        self,
+        name: str,
+        text: str,
+        dictionary: Any,
+        limit: float,
+        adds_new: bool = False,
+        is_target: bool = False,
     ) -> Tensor:
         """Ids of a text that has a place for each, ``(T,)``; see :meth:`TextProcessor.ids`."""
-        ids = self.text.ids(check_text(name, text), dictionary, adds_new)
+        ids = self.text.ids(check_text(name, text), dictionary, adds_new, is_target)
         for symbol in (dictionary.eos(), dictionary.pad()):
             if symbol in ids[:-1]:
                 raise UserError(

@@ -27,10 +27,14 @@ class TextProcessor:
         bpe: of fairseq, or None.
         marker: ``subword_nmt`` or ``sentencepiece``: join such units in the output without ``bpe``;
             or None.
+        of_targets: the tokenizer of given translations, if it is another one.
     """
 
-    def __init__(self, tokenizer: Any, bpe: Any, marker: Optional[str] = None):
+    def __init__(
+        self, tokenizer: Any, bpe: Any, marker: Optional[str] = None, of_targets: Any = None
+    ):
         self.tokenizer, self.bpe, self.marker = tokenizer, bpe, marker
+        self.of_targets = of_targets or tokenizer
 
     @classmethod
     def build(
@@ -43,15 +47,23 @@ class TextProcessor:
     ) -> "TextProcessor":
         """Build from arguments or stored settings; warns if neither segments the text.
 
+        Moses tokenizes each side by the rules of its language; if it is named here, like
+        ``data_prep/tokenize_corpus.py``, without HTML entities and ``@-@``.
+
         Raises:
             UserError: if a name is unknown, or the codes are missing, unreadable or given without
                 ``bpe``.
         """
         _check_codes(bpe, codes)
         given = {CODES[bpe]: codes} if bpe and codes else {}
+        tokenizers = [
+            _built("tokenizer", encoders.build_tokenizer, config, tokenizer, options)
+            for options in (_moses(config, task, tokenizer, side) for side in ("source", "target"))
+        ]
         made = cls(
-            _built("tokenizer", encoders.build_tokenizer, config, tokenizer, {}),
+            tokenizers[0],
             _built("bpe", encoders.build_bpe, config, bpe, given),
+            of_targets=tokenizers[1],
         )
         if made.bpe is None:
             dictionary = task.target_dictionary
@@ -76,15 +88,22 @@ class TextProcessor:
         text = text if self.tokenizer is None else self.tokenizer.encode(text)
         return text if self.bpe is None else self.bpe.encode(text)
 
-    def ids(self, text: str, dictionary: Any, adds_new: bool = False) -> Tensor:
+    def encode_target(self, text: str) -> str:
+        """The same for a text in the target language."""
+        text = text if self.of_targets is None else self.of_targets.encode(text)
+        return text if self.bpe is None else self.bpe.encode(text)
+
+    def ids(
+        self, text: str, dictionary: Any, adds_new: bool = False, is_target: bool = False
+    ) -> Tensor:
         """Ids of a text's units and ``</s>``, ``(T,)``.
 
         Args:
             adds_new: add unknown units to the dictionary; otherwise they are ``<unk>``.
+            is_target: whether the text is in the target language.
         """
-        return dictionary.encode_line(
-            self.encode(text), add_if_not_exist=adds_new, append_eos=True
-        ).long()
+        units = self.encode_target(text) if is_target else self.encode(text)
+        return dictionary.encode_line(units, add_if_not_exist=adds_new, append_eos=True).long()
 
     def decode(self, units: str) -> str:
         """Units separated by spaces to plain text."""
@@ -105,8 +124,24 @@ def _check_codes(bpe: Optional[str], codes: Optional[str]) -> None:
         raise UserError(f"bpe_codes={codes}: no such file; check the path")
 
 
+def _moses(config: Any, task: Any, name: Optional[str], side: str) -> Dict[str, Any]:
+    """Options of a Moses tokenizer for one side; empty for other tokenizers.
+
+    fairseq's encodes by the rules of ``source_lang`` and decodes by those of ``target_lang``.
+    """
+    stored = config.get("tokenizer")
+    if (name or getattr(stored, "_name", stored)) != "moses":
+        return {}
+    if name is None:
+        return {"source_lang": stored.target_lang} if side == "target" else {}
+    read, written = (getattr(task.cfg, f"{one}_lang", None) for one in (side, "target"))
+    known = {"source_lang": read, "target_lang": written}
+    known = {option: language for option, language in known.items() if language}
+    return {**known, "moses_no_escape": True, "moses_no_dash_splits": True}
+
+
 def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dict[str, Any]) -> Any:
-    """fairseq's tokenizer or BPE: the named one, else the stored one.
+    """fairseq's tokenizer or BPE: the named one, else the stored one, with other options if given.
 
     Raises:
         UserError: if it is unknown, or cannot be built, whatever fairseq raises or exits with.
@@ -116,6 +151,7 @@ def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dic
         chosen = OmegaConf.create({"_name": name, **options})
     else:
         chosen = config.get(kind)
+        chosen = OmegaConf.merge(chosen, options) if options else chosen
     try:
         return build(chosen)
     except (Exception, SystemExit) as error:
@@ -127,5 +163,6 @@ def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dic
             raise UserError(
                 f"the checkpoint's {kind}, {stored}, cannot be built ({why}): give {kind}="
             ) from error
-        where = "".join(f", bpe_codes={file}" for file in options.values())
+        files = options.values() if kind == "bpe" else ()
+        where = "".join(f", bpe_codes={file}" for file in files)
         raise UserError(f"{kind}={name}{where}: cannot be built ({why})") from error

@@ -123,13 +123,12 @@ class Translator(TrainedModels):
         generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
         limits = self._positions()
-        encoded = [
-            (
-                known(self._ids(f"pairs[{n}][0]", s, source, limits[0]), self.num_source, source),
-                known(self._ids(f"pairs[{n}][1]", t, target, limits[1]), self.num_target, target),
-            )
-            for n, (s, t) in enumerate(check_pairs(pairs))
-        ]
+        encoded = []
+        for n, (read, written) in enumerate(check_pairs(pairs)):
+            first = self._ids(f"pairs[{n}][0]", read, source, limits[0])
+            second = self._ids(f"pairs[{n}][1]", written, target, limits[1], is_target=True)
+            ids = known(first, self.num_source, source), known(second, self.num_target, target)
+            encoded.append(ids)
         results: Dict[int, PairScore] = {}
         lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
         for numbers in batches(lengths, batch_size):
