@@ -28,6 +28,7 @@ from fairseq_outlayers.patches.conveniences import (
     readable_dictionary,
     released_batches,
     replace_unk,
+    scored_words,
     writable_folder,
 )
 from fairseq_outlayers.patches.replacing import apply_recorded
@@ -104,6 +105,7 @@ CONVENIENCES = (
     option_hints,
     quiet_start,
     replace_unk,
+    scored_words,
     checkpoint_structure,
     checkpoint_content,
     changed_options,
