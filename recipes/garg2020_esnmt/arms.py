@@ -83,7 +83,7 @@ class Garg2020(Recipe):
         "SMOOTHING": ("0.1", "label smoothing"),
         "CLIP": ("5", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
-        "RNMT_LR": ("0.002", "trained models: learning rate (all of these chosen by 05_tune.sh)"),
+        "RNMT_LR": ("0.002", "trained models: learning rate"),
         "RNMT_RANGE": ("0.113", "trained models: initialization range"),
         "ESNMT_LR": ("0.002", "simple cells: learning rate"),
         "ESNMT_RANGE": ("0.113", "simple cells: initialization range"),
