@@ -125,7 +125,8 @@ def gains(found: Mapping[str, gain.Gain]) -> Chart:
             Series("", [one.ratio], [100 * saved.value], *ends, "points", [language(data)],
                    f"rates {' and '.join(one.rates)}{sampled}")
         )  # fmt: skip
-    values = [100 * one.saved.value for one in found.values()]
+    exact = (one for data, one in found.items() if not data.endswith(gain.SAMPLED))
+    values = [100 * one.saved.value for one in exact]
     title = (f"MorphSum (RE+RW) saves {min(values):.0f} to {max(values):.0f}% of Word (RE)'s "
              "perplexity, by data set")  # fmt: skip
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)

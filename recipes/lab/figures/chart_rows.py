@@ -1,6 +1,7 @@
 """Panels of rows: labels on the left, dots and bars, numbers on the right."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from recipes.lab.figures import style
 from recipes.lab.figures.charts import Row, Rows
 
 LEGEND = 80  # characters per line of a legend
+LABEL = 48  # of a label
 
 
 def draw(panel: Rows, axes: Any) -> None:
@@ -18,7 +20,7 @@ def draw(panel: Rows, axes: Any) -> None:
         axes.axvline(0, color=style.INK, linewidth=1)
     for row in panel.rows:
         _draw_row(row, lines.index(row.label), series, axes)
-    axes.set_yticks(range(len(lines)), lines)
+    axes.set_yticks(range(len(lines)), [textwrap.fill(line, LABEL) for line in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
