@@ -249,7 +249,8 @@ def test_perplexities_are_resampled_over_the_stored_sentences(decide, tmp_path):
         noise = random.randn(300)  # of the sentences, the same for both models
         noise -= noise.mean()  # the perplexity is that of the ledger
         for arm, nats in easier.items():
-            rows = zip(nats * words + noise, words, strict=True)
+            of_seed = math.log(math.exp(nats) + seed / 100)  # as `decide` records it
+            rows = zip(of_seed * words + noise, words, strict=True)
             path = tmp_path / "scores" / f"{arm}.seed{seed}.new.txt"
             path.parent.mkdir(exist_ok=True)
             path.write_text("".join(f"{a:.4f} {b}\n" for a, b in rows))
