@@ -56,14 +56,16 @@ class TextProcessor:
         """
         _check_codes(bpe, codes)
         given = {CODES[bpe]: codes} if bpe and codes else {}
-        tokenizers = [
-            _built("tokenizer", encoders.build_tokenizer, config, tokenizer, options)
-            for options in (_moses(config, task, tokenizer, side) for side in ("source", "target"))
-        ]
+        moses = {side: _moses(config, task, tokenizer, side) for side in ("source", "target")}
+        tokenizers = {
+            side: _built("tokenizer", encoders.build_tokenizer, config, tokenizer, options)
+            for side, options in moses.items()
+            if side == "source" or options  # other tokenizers are the same for both sides
+        }
         made = cls(
-            tokenizers[0],
+            tokenizers["source"],
             _built("bpe", encoders.build_bpe, config, bpe, given),
-            of_targets=tokenizers[1],
+            of_targets=tokenizers.get("target"),
         )
         if made.bpe is None:
             dictionary = task.target_dictionary
@@ -85,12 +87,14 @@ class TextProcessor:
 
     def encode(self, text: str) -> str:
         """Plain text to units separated by spaces."""
-        text = text if self.tokenizer is None else self.tokenizer.encode(text)
-        return text if self.bpe is None else self.bpe.encode(text)
+        return self._encode(self.tokenizer, text)
 
     def encode_target(self, text: str) -> str:
         """The same for a text in the target language."""
-        text = text if self.of_targets is None else self.of_targets.encode(text)
+        return self._encode(self.of_targets, text)
+
+    def _encode(self, tokenizer: Any, text: str) -> str:
+        text = text if tokenizer is None else tokenizer.encode(text)
         return text if self.bpe is None else self.bpe.encode(text)
 
     def ids(

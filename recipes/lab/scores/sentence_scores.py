@@ -61,7 +61,7 @@ def kept_file(results: Path, entry: dict) -> Path:
 def keep(results: Path, entry: dict, log: Path) -> None:
     """Store the scores of a run, if they have the perplexity of the ledger line."""
     path = kept_file(results, entry)
-    if _fits(find(entry | {"results": str(results)}), entry) or not log.exists():
+    if find(entry | {"results": str(results)}) is not None or not log.exists():
         return
     rows = of_log(log)
     if not _fits(rows, entry):
@@ -72,10 +72,8 @@ def keep(results: Path, entry: dict, log: Path) -> None:
     print(f"  {path}")
 
 
-def _fits(rows: np.ndarray | None, entry: dict) -> bool:
+def _fits(rows: np.ndarray, entry: dict) -> bool:
     """Whether scores have the perplexity of a ledger line; those of an earlier run may not."""
-    if rows is None:
-        return False
     found = _perplexity(rows.sum(axis=0).tolist())
     return math.isclose(found, entry["figures"]["test_ppl"], rel_tol=1e-4)
 
@@ -87,4 +85,4 @@ def find(entry: dict) -> np.ndarray | None:
     """
     path = kept_file(Path(entry.get("results", "/nowhere")), entry)
     rows = np.loadtxt(path, ndmin=2) if path.exists() else None
-    return rows if _fits(rows, entry) else None
+    return rows if rows is not None and _fits(rows, entry) else None
