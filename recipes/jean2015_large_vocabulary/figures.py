@@ -107,7 +107,7 @@ def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
 
 def by_frequent(runs: Runs, per_word: int) -> Chart:
     """A curve per model that was decoded with several K; a line for LV over all words."""
-    series, ticks, shown = [], set(), []
+    series, curves = [], []
     models = sorted({arm.split(".")[0] for arm in runs.arms})
     every = [one for model in models for one in lists_of(runs, model) if one.per_word == per_word]
     runs = runs.mostly_alike(list(map(str, every)))
@@ -115,17 +115,16 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
         if len(lists) > 1:
             series.append(points(runs, MODELS.get(model, model), lists, "frequent"))
-            ticks |= {one.frequent for one in lists}
-            shown += map(str, lists)
+            curves.append({str(one): one.frequent for one in lists})
     whole = chart_parts.bleu_of(runs, "lv")
     if series and whole:
         series.append(Series("partitions,\nover all words", (), [whole.value], [whole.low],
                              [whole.high], style="level"))  # fmt: skip
     x = f"K, most frequent words in every list (K' = {per_word})"
-    panel = Panel(x, Y, series, x_scale="log", ticks=sorted(ticks))
-    first = shown[: len(series[0].x)] if series else []
-    title = best_of(runs, dict(zip(first, series[0].x if series else (), strict=True)), "K")
-    return Chart(title, [panel], chart_parts.note(runs, shown))
+    every_k = {arm: k for curve in curves for arm, k in curve.items()}
+    panel = Panel(x, Y, series, x_scale="log", ticks=sorted(set(every_k.values())))
+    title = best_of(runs, curves[0] if curves else {}, "K")
+    return Chart(title, [panel], chart_parts.note(runs, list(every_k)))
 
 
 def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:

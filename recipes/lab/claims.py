@@ -112,8 +112,7 @@ def measured(
         return Part(inequality, NOT_RUN, f"missing: {lacking}")
     if math.isnan(found.value + found.low + found.high):
         return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")
-    older = runs.older(arms)
-    numbers = found.text(form) + (f"; older runs ({older})" if older else "")
+    numbers = found.text(form) + runs.older(arms)
     return Part(inequality, judge(found, low, high, margin), numbers)
 
 

@@ -78,13 +78,13 @@ class Runs:
         return schedules.of(self.entry(arm), self._options)
 
     def older(self, arms: Sequence[str]) -> str:
-        """The schedule of a comparison in words if one of the arms has a newer one; else empty."""
+        """``; older runs (SCHEDULE)`` if arms compare by others than their newest; else empty."""
         view = self.alike(arms)
         if view in (None, self):
             return ""
         if all(view.entry(arm)["key"] == self.entry(arm)["key"] for arm in arms):
             return ""
-        return schedules.in_words(view.entry(arms[0])) or "an older schedule"
+        return f"; older runs ({schedules.in_words(view.entry(arms[0])) or 'an older schedule'})"
 
     def form_of(self, arm: str, seed: int | None = None) -> str:
         """The text of which the BLEU of a run is compared: "plain" or "tokenised"."""

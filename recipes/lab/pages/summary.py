@@ -58,8 +58,8 @@ class Compared:
         if found is None:
             return None
         older = runs.older([one, other])
-        if older and older not in more.get("more", ""):
-            more["more"] = f"{more.get('more', '')}; older runs ({older})"
+        if older not in more.get("more", ""):
+            more["more"] = more.get("more", "") + older
         first = runs.estimate([one, other], lambda score: score(one))
         second = runs.estimate([one, other], lambda score: score(other))
         assert first
@@ -83,9 +83,8 @@ class Compared:
             return None
         values = [over_seeds(np.array(of_arm)[:, None]) for of_arm in by_seed]
         found = estimate(100 * (1 - values[0] / values[1]), seeds)
-        older = runs.older([one, other])
         return cls(*words, "% of the validation perplexity saved", found, margin=100 * CLOSE,
-                   form="+.1f", more=f"; older runs ({older})" if older else "",
+                   form="+.1f", more=runs.older([one, other]),
                    values=(float(values[0][0]), float(values[1][0])))  # fmt: skip
 
     @property
