@@ -72,6 +72,7 @@ class CandidateGenerator(SequenceGenerator):
             self.should_set_src_lengths = True
         # Return no hypotheses for an unfinished sentence, instead of a failed assertion.
         self.search.stop_on_max_len = True
+        self.max_more = self.max_len_b
 
     def _generate(
         self,
@@ -80,6 +81,11 @@ class CandidateGenerator(SequenceGenerator):
         constraints: Optional[Tensor] = None,
         bos_token: Optional[int] = None,
     ) -> Hypotheses:
+        if self.max_len_a > 0:
+            # A prefix beyond its sentence's limit is decoded whole. fairseq's limit, by the longest
+            # source of the batch, would cut it.
+            longest = 0 if prefix_tokens is None else prefix_tokens.size(1)
+            self.max_len_b = max(self.max_more, longest)
         if self.candidates is None:
             with ExitStack() as stack:
                 if self.int8_projections is not None:

@@ -1,7 +1,7 @@
 """Options of fairseq's search that contradict each other or the model, refused before decoding."""
 
 import math
-from typing import Any, Dict
+from typing import Any, List
 
 from fairseq.models import FairseqEncoderDecoderModel
 
@@ -45,15 +45,16 @@ def refuse_with_references(config: Any, defaults: Any, prefix: Any) -> None:
     where, remedy = "with --score-reference", "it scores given translations; leave one of them out"
     if prefix is not None:
         raise changes_nothing("prefix_size", prefix.size(1), where, remedy)
-    options = {**_fields(CandidateConfig), **_fields(UnkReplacementConfig)}
-    for name in (*options, "ensemble_average", "min_len_a", "int8_projection"):
+    for name in of_the_search():
         if str(getattr(config, name)) != str(getattr(defaults, name)):
             raise changes_nothing(name, getattr(config, name), where, remedy)
 
 
-def _fields(config: Any) -> Dict[str, Any]:
-    fields: Dict[str, Any] = config.__dataclass_fields__
-    return {name: field for name, field in fields.items() if not name.startswith("_")}
+def of_the_search() -> List[str]:
+    """Names of the task's options that only a search uses."""
+    fields = [*CandidateConfig.__dataclass_fields__, *UnkReplacementConfig.__dataclass_fields__]
+    named = [name for name in fields if not name.startswith("_")]
+    return [*named, "ensemble_average", "min_len_a", "int8_projection"]
 
 
 def _check_lengths(args: Any, min_share: float) -> None:

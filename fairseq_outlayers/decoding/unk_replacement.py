@@ -124,6 +124,10 @@ class UnkReplacement:
         tokens = tokens.masked_fill(tokens >= self.num_source_words, self.source.unk())
         return {**sample, "net_input": {**sample["net_input"], "src_tokens": tokens}}
 
+    def known_targets(self, tokens: Tensor) -> Tensor:
+        """Target ids with later additions to the dictionary replaced by ``<unk>``."""
+        return tokens.masked_fill(tokens >= self.num_target_words, self.target.unk())
+
     def apply(self, sample: Dict[str, Any], hypotheses: List[List[Dict[str, Tensor]]]) -> None:
         """Replace in place.
 

@@ -8,6 +8,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from torch import Tensor
 
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
@@ -157,6 +158,18 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         self.unk_replacement.forget_new_words()
         tokens = [encode_new_words(self.source_dictionary, encode_fn(line)) for line in lines]
         return tokens, [len(sentence) for sentence in tokens]
+
+    def build_dataset_for_inference(
+        self, src_tokens: Any, src_lengths: Any, constraints: Optional[Tensor] = None
+    ) -> Any:
+        """fairseq's dataset of sentences to translate.
+
+        A word of ``--constraints`` that a replacement in earlier input has added to the target
+        dictionary is unknown to the model, as before that replacement.
+        """
+        if constraints is not None and self.unk_replacement is not None:
+            constraints = self.unk_replacement.known_targets(constraints)
+        return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
 
 def _refuse_whole_vocabulary(args: Any, extra: Dict[str, Any], allowed_tokens: Any) -> None:

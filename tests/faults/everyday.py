@@ -66,6 +66,12 @@ def training() -> Iterator[Case]:
         "a wrapper that needs fairscale": "--ddp-backend fully_sharded",
         "another wrapper that needs fairscale": "--ddp-backend slowmo",
         "more processes than anybody starts": "--distributed-world-size 2",
+        "a share of the data": "--num-shards 2",
+        "states that need fairscale": "--zero-sharding os",
+        "groups of optimizers": "--optimizer composite",
+        "the seed of an average without the average": "--ema-seed-model model.pt",
+        "candidates without translations": world.CANDIDATES,
+        "copied words without translations": f"{world.OURS} --unk-replacement copy",
     }
     for name, more in wrong.items():
         yield Case(f"train, {name}", nothing, f"{train} {more}")
@@ -163,6 +169,14 @@ def decoding() -> Iterator[Case]:
         "samples of one hypothesis": "--sampling",
         "a source text without its task": "--source-text test.xx",
         "fairseq's own replacement": "--replace-unk lexicon",
+        "a share of the sentences": "--shard-id 0 --num-shards 2",
+        "a language model without weight": "--lm-path lm.pt",
+        "a weight of no language model": "--lm-weight 0.5",
+        "a score under its old name": "--sacrebleu",
+        "steps of a refinement": "--print-step",
+        "a score that needs a package": "--scoring wer",
+        "a tokenizer without its languages": "--tokenizer moses",
+        "another segmentation without its codes": "--bpe fastbpe",
     }
     for name, more in wrong.items():
         yield Case(f"generate, {name}", nothing, f"{generate} {more}")
@@ -198,6 +212,9 @@ def decoding() -> Iterator[Case]:
         "text that is a folder": "--input bin",
         "a buffer less than a batch": "--buffer-size 1 --batch-size 5",
         "sides swapped": "-s yy -t xx",
+        "a prefix of no reference": "--prefix-size 2",
+        "a language model": "--lm-path lm.pt --lm-weight 1",
+        "soft alignments": "--print-alignment soft",
     }.items():
         yield Case(f"interactive, {name}", nothing, f"{lines} {more}")
     yield Case(
@@ -215,6 +232,12 @@ def decoding() -> Iterator[Case]:
     )
     yield Case(
         "eval-lm, text where data belong", nothing, score.replace("eval_lm lm", "eval_lm train.yy")
+    )
+    yield Case("eval-lm, a context longer than a window", nothing, f"{score} --context-window 99")
+    yield Case(
+        "validate, candidates",
+        nothing,
+        f"{world.VALIDATE} {world.CANDIDATES}",
     )
     yield Case("validate, a subset not there", nothing, f"{validate} --valid-subset no_such")
     yield Case("validate, sides swapped", nothing, f"{validate} -s yy -t xx")

@@ -43,7 +43,7 @@ STOCK_COMMANDS = {
     "beam nbest max_len_a max_len_b min_len lenpen unkpen temperature prefix_size "
     "no_repeat_ngram_size sampling_topk sampling_topp diverse_beam_groups "
     "diverse_beam_strength diversity_rate lm_weight": world.GENERATE,
-    "num_shards shard_id": world.GENERATE,
+    "num_shards shard_id": world.EVAL_LM,
     "buffer_size": world.INTERACTIVE,
     "context_window softmax_batch": world.EVAL_LM,
 }

@@ -17,6 +17,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_metrics import check_best_metric
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
+from fairseq_outlayers.patches.conveniences.unused_options import check_unused
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import closest, explain_choice
@@ -51,6 +52,7 @@ def _explain(
     check_stock_texts(namespace)
     check_best_metric(namespace)
     check_data_folders(namespace)
+    check_unused(parser, namespace)
     return parsed
 
 

@@ -122,6 +122,17 @@ REMEDIES: Dict[str, str] = {
     r"leading zeros in decimal integer literals": (
         "a number with a decimal comma or leading zeros: write 0.001, as in --lr 0.001"
     ),
+    r"^'(steps|history)'$": (
+        "--print-step and --retain-iter-history are for models that refine a translation "
+        "(non-autoregressive ones): leave them out"
+    ),
+    r"pip install fairscale": (
+        "this needs the package fairscale: leave out --zero-sharding, and choose another "
+        "--ddp-backend"
+    ),
+    r"Please install (?:.*pip install )?(\S+)(?: to use .*)?$": (
+        "this option needs a Python package that is not installed: pip install {1}"
+    ),
     r"cannot access local variable 'valid_losses'": (
         "an epoch has no complete update, so nothing was trained: leave out "
         "--skip-remainder-batch, lower --update-freq, or give more data"

@@ -51,7 +51,11 @@ READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
     "eval_bleu_detok": ("the name of a tokenizer", _tokenizer),
 }
 # Segmentations, and the option that must name their file.
-FILES_OF_SEGMENTATIONS = {"subword_nmt": "bpe_codes", "sentencepiece": "sentencepiece_model"}
+FILES_OF_SEGMENTATIONS = {
+    "subword_nmt": "bpe_codes",
+    "fastbpe": "bpe_codes",
+    "sentencepiece": "sentencepiece_model",
+}
 assert set(FILES_OF_SEGMENTATIONS) <= set(BPE_REGISTRY)
 
 

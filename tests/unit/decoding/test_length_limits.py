@@ -79,6 +79,21 @@ def test_every_sentence_is_decoded_as_alone_with_its_own_maximum(
             torch.testing.assert_close(hypothesis["score"], wanted["score"])
 
 
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_a_prefix_beyond_the_maximum_is_whole_in_every_batch(options, make_task, decode):
+    task = make_task(**options)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    limits = {"max_len_a": 0.2, "max_len_b": 1, "prefix_size": 4}
+    found = decode(task, models, batch, **limits)
+    for row, (_, target) in enumerate(LENGTHS):
+        expected = decode(task, models, rows_of(batch, slice(row, row + 1)), **limits)[0]
+        prefix = batch["target"][row, : min(target + 1, 4)].tolist()
+        for hypothesis, wanted in zip(found[row], expected, strict=True):
+            assert hypothesis["tokens"].tolist() == wanted["tokens"].tolist()
+            assert hypothesis["tokens"].tolist()[: len(prefix)] == prefix
+            torch.testing.assert_close(hypothesis["score"], wanted["score"])
+
+
 def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
     task = make_task(min_len_a=5.0)
     for hypotheses in decode(task, models_of(task), make_batch(task, LENGTHS), **LIMITS):

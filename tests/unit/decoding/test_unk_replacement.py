@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from fairseq.token_generation_constraints import pack_constraints
 
 from fairseq_outlayers.decoding.unk_replacement import (
     HEURISTICS,
@@ -228,6 +229,18 @@ def test_new_words_are_forgotten_when_the_next_lines_are_read(make_task, decode,
         # What this line has brought, and nothing of the lines before.
         assert len(dictionaries[0]) == sizes[0] + 1
         assert len(dictionaries[1]) <= sizes[1] + 3
+
+
+def test_a_word_that_an_earlier_replacement_has_added_is_an_unknown_constraint(
+    make_task, dictionaries
+):
+    task = make_task(unk_replacement="copy")
+    added = dictionaries[1].add_symbol("new0")
+    constraints = pack_constraints([[torch.tensor([5, added])], [torch.tensor([6])]])
+    (tokens,), lengths = task.get_interactive_tokens_and_lengths(["w1 w2"], lambda line: line)
+    data = task.build_dataset_for_inference([tokens] * 2, lengths * 2, constraints)
+    expected = pack_constraints([[torch.tensor([5, UNK])], [torch.tensor([6])]])
+    assert torch.equal(torch.stack([data[n]["constraints"] for n in range(2)]), expected)
 
 
 def test_a_model_without_attention_is_refused(dictionaries):

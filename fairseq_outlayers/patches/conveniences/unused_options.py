@@ -1,0 +1,118 @@
+"""Refuse options that a command takes and does not use.
+
+fairseq's commands share groups of options, and ignore what they do not need: fairseq-generate with
+``--num-shards 2`` translates all sentences, and with ``--lm-path`` alone the language model has a
+weight of 0. Called right after the command line is parsed
+(``patches/conveniences/option_hints.py``).
+"""
+
+import argparse
+import re
+from typing import Any, Iterator, NamedTuple, Optional
+
+from fairseq_outlayers.errors import UserError, changes_nothing
+
+LEAVE_OUT = "leave it out"
+ADD_OR_LEAVE_OUT = "add that, or leave it out"
+
+
+class Unused(NamedTuple):
+    """An option that a command ignores.
+
+    Args:
+        commands: pattern of their names.
+        option: its name in the parsed command line.
+        remedy: what to do.
+        needed: another option with which it does have an effect, if any.
+    """
+
+    commands: str
+    option: str
+    remedy: str = LEAVE_OUT
+    needed: Optional[str] = None
+
+
+UNUSED = (
+    Unused(
+        "generate",
+        "num_shards",
+        "all sentences are translated: for a part of them use --distributed-world-size and "
+        "--distributed-rank",
+    ),
+    Unused("train|validate|interactive", "num_shards"),
+    Unused("train|validate|interactive|generate", "shard_id"),
+    Unused("generate|interactive", "sacrebleu", "use --scoring sacrebleu"),
+    Unused("interactive", "prefix_size"),
+    Unused("interactive", "lm_path", "only fairseq-generate adds a language model"),
+    Unused("generate", "lm_path", ADD_OR_LEAVE_OUT, needed="lm_weight"),
+    Unused("generate", "lm_weight", ADD_OR_LEAVE_OUT, needed="lm_path"),
+    *(
+        Unused("train", f"ema_{name}", ADD_OR_LEAVE_OUT, needed="store_ema")
+        for name in ("decay", "start_update", "seed_model", "update_freq", "fp32")
+    ),
+)
+
+
+def check_unused(parser: argparse.ArgumentParser, options: Any) -> None:
+    """Refuse options of the command line without effect.
+
+    Args:
+        parser: of the command.
+        options: what it has parsed.
+    Raises:
+        UserError: about the first one.
+    """
+    command = re.sub(r"\.py$", "", parser.prog)
+    for unused in (*UNUSED, *_of_the_search()):
+        given = is_given(parser, options, unused.option)
+        if not given or not re.search(unused.commands, command):
+            continue
+        if unused.needed is None:
+            where = f"in {command}"
+        elif is_given(parser, options, unused.needed):
+            continue
+        else:
+            where = f"without --{unused.needed.replace('_', '-')}"
+        raise changes_nothing(unused.option, getattr(options, unused.option), where, unused.remedy)
+    _check_values(command, options)
+
+
+def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
+    """Whether an option has another value than its default."""
+    default = parser.get_default(name)
+    return str(getattr(options, name, default)) != str(default)
+
+
+def _of_the_search() -> Iterator[Unused]:
+    """Options of our task for the search, which only ``--eval-bleu`` uses in these commands."""
+    # Imported here, because patches are applied before other parts are imported.
+    from fairseq_outlayers.decoding.search_options import of_the_search
+
+    for option in of_the_search():
+        yield Unused("train|validate", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
+
+
+def _check_values(command: str, options: Any) -> None:
+    """Refuse values with which a command ends in a traceback or means something else."""
+    if "interactive" in command and getattr(options, "print_alignment", None) == "soft":
+        raise UserError(
+            "--print-alignment soft: fairseq-interactive prints only hard alignments: use "
+            "fairseq-generate, or leave out soft"
+        )
+    context = getattr(options, "context_window", 0) or 0
+    window = getattr(options, "tokens_per_sample", None)
+    if re.search("eval.lm", command) and window is not None and context >= window:
+        raise UserError(
+            f"--context-window {context}: must be below --tokens-per-sample {window}, which counts "
+            "the words of the context too: lower it, or raise --tokens-per-sample"
+        )
+    if getattr(options, "optimizer", None) == "composite":
+        raise UserError(
+            "--optimizer composite takes its groups from the configuration of fairseq-hydra-train: "
+            "use that, or choose another optimizer"
+        )
+    named = getattr(options, "source_lang", None) and getattr(options, "target_lang", None)
+    if getattr(options, "tokenizer", None) == "moses" and not named:
+        raise UserError(
+            "--tokenizer moses needs the languages: give --source-lang and --target-lang"
+        )

@@ -1,0 +1,89 @@
+"""Options that a command takes and does not use are refused, with what would help."""
+
+from argparse import Namespace
+
+import pytest
+from fairseq import options
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.unused_options import check_unused
+
+PARSERS = {
+    "fairseq-train": options.get_training_parser,
+    "fairseq-generate": options.get_generation_parser,
+    "fairseq-interactive": lambda: options.get_generation_parser(interactive=True),
+    "fairseq-validate": options.get_validation_parser,
+    "fairseq-eval-lm": options.get_eval_lm_parser,
+}
+
+
+def check(command, **given):
+    """The check of a command line with its defaults and some options."""
+    parser = PARSERS[command]()
+    parser.prog = command
+    parsed = {action.dest: action.default for action in parser._actions}
+    check_unused(parser, Namespace(**{**parsed, **given}))
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_defaults_are_accepted(command):
+    check(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "message"),
+    [
+        (
+            "fairseq-generate",
+            {"num_shards": 2},
+            "--num-shards 2 has no effect in fairseq-generate: all sentences are translated: for a "
+            "part of them use --distributed-world-size and --distributed-rank",
+        ),
+        (
+            "fairseq-generate",
+            {"lm_path": "lm.pt"},
+            "--lm-path lm.pt has no effect without --lm-weight: add that, or leave it out",
+        ),
+        (
+            "fairseq-generate",
+            {"sacrebleu": True},
+            "--sacrebleu has no effect in fairseq-generate: use --scoring sacrebleu",
+        ),
+        (
+            "fairseq-train",
+            {"ema_decay": 0.9},
+            "--ema-decay 0.9 has no effect without --store-ema: add that, or leave it out",
+        ),
+        (
+            "fairseq-train",
+            {"unk_replacement": "copy"},
+            "--unk-replacement copy has no effect without --eval-bleu: add that, or leave it out",
+        ),
+        (
+            "fairseq-eval-lm",
+            {"context_window": 35, "tokens_per_sample": 35},
+            "--context-window 35: must be below --tokens-per-sample 35, which counts the words of "
+            "the context too: lower it, or raise --tokens-per-sample",
+        ),
+    ],
+)
+def test_options_without_effect_are_refused(command, given, message):
+    with pytest.raises(UserError) as error:
+        check(command, **given)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("fairseq-generate", {"lm_path": "lm.pt", "lm_weight": 0.5}),
+        ("fairseq-generate", {"prefix_size": 2}),
+        ("fairseq-generate", {"unk_replacement": "copy"}),
+        ("fairseq-eval-lm", {"num_shards": 2, "shard_id": 1}),
+        ("fairseq-eval-lm", {"context_window": 34, "tokens_per_sample": 35}),
+        ("fairseq-train", {"ema_decay": 0.9, "store_ema": True}),
+        ("fairseq-train", {"unk_replacement": "copy", "eval_bleu": True}),
+    ],
+)
+def test_they_are_accepted_where_they_have_an_effect(command, given):
+    check(command, **given)
