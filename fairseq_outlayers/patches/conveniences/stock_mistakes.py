@@ -122,9 +122,13 @@ REMEDIES: Dict[str, str] = {
     r"leading zeros in decimal integer literals": (
         "a number with a decimal comma or leading zeros: write 0.001, as in --lr 0.001"
     ),
-    r"^'(steps|history)'$": (
+    r"^'(?:steps|history)'$": (
         "--print-step and --retain-iter-history are for models that refine a translation "
         "(non-autoregressive ones): leave them out"
+    ),
+    r"DistributedDataParallel is not needed when a module": (
+        "several processes train only tables, which --optimizer lazy_adam averages itself (or "
+        "nothing at all): use --ddp-backend legacy_ddp"
     ),
     r"pip install fairscale": (
         "this needs the package fairscale: leave out --zero-sharding, and choose another "

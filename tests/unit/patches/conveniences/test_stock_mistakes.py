@@ -13,9 +13,11 @@ from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
+from fairseq.scoring.wer import WerScorer, WerScorerConfig
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.trainer import Trainer
 from fairseq_cli import generate, train
+from torch import distributed
 
 from fairseq_outlayers.patches.conveniences.clear_errors import _show
 from fairseq_outlayers.patches.conveniences.stock_mistakes import REMEDIES, plain_message
@@ -54,6 +56,26 @@ def test_no_batch_size():
 def test_no_tpu():
     assert line_of(utils.get_tpu_device) == (
         "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"
+    )
+
+
+def test_only_tables_on_several_processes():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        frozen = torch.nn.Linear(1, 1).requires_grad_(False)
+        said = line_of(torch.nn.parallel.DistributedDataParallel, frozen)
+    finally:
+        distributed.destroy_process_group()
+    assert said == (
+        "several processes train only tables, which --optimizer lazy_adam averages itself (or "
+        "nothing at all): use --ddp-backend legacy_ddp"
+    )
+
+
+def test_a_missing_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "editdistance", None)
+    assert line_of(WerScorer, WerScorerConfig()) == (
+        "this option needs a Python package that is not installed: pip install editdistance"
     )
 
 
