@@ -116,6 +116,8 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     from recipes.lab.ledger import read
     from recipes.lab.runs import Runs
 
+    if not options.names:
+        raise UserError("files needs the name of a file in the run folders, such as train.log")
     runs = Runs(read(recipe.ledger))
     file, *names = options.names
     for arm in names:

@@ -132,6 +132,8 @@ def test_files_of_runs_are_named_in_the_order_asked_for(recipe, tmp_path, capsys
     assert capsys.readouterr().out.split() == [f"{tmp_path}/b1/x", f"{tmp_path}/a1/x"]
     lab.main(["files", "baseline_multi30k", "--all-seeds", "--names", "x", "a"])
     assert capsys.readouterr().out.split() == [f"a={tmp_path}/a1/x", f"a={tmp_path}/a2/x"]
+    assert lab.main(["files", "baseline_multi30k"]) == 1
+    assert "files needs the name of a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["settings", "arms", "shell"])
