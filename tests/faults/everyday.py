@@ -151,7 +151,7 @@ def decoding() -> Iterator[Case]:
         "candidates without their task": "--candidates candidates.npz",
         "a results folder that is a file": "--results-path codes",
         "results below a file": "--results-path codes/here",
-        "a language model that is not there": "--lm-path nowhere.pt",
+        "a language model that is not there": "--lm-weight 1 --lm-path nowhere.pt",
         "units that are undone by nobody": "--post-process no_such",
         "an unknown score": "--scoring no_such",
         "an unknown tokenizer": "--tokenizer no_such",
@@ -213,7 +213,7 @@ def decoding() -> Iterator[Case]:
         "a buffer less than a batch": "--buffer-size 1 --batch-size 5",
         "sides swapped": "-s yy -t xx",
         "a prefix of no reference": "--prefix-size 2",
-        "a language model": "--lm-path lm.pt --lm-weight 1",
+        "a language model": "--lm-weight 1 --lm-path lm.pt",
         "soft alignments": "--print-alignment soft",
     }.items():
         yield Case(f"interactive, {name}", nothing, f"{lines} {more}")
