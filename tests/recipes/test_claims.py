@@ -259,28 +259,28 @@ def test_equal_arms_have_no_difference(entry):
 
 
 def test_resamples_draw_sentences_and_seeds_together(entry):
-    """Some worked out by hand: BLEU of the drawn sentences of the drawn seeds, averaged."""
+    """Some worked out by hand: BLEU of the drawn sentences, and how far the drawn seeds deviate."""
     right = {("a", 1): 0.9, ("a", 2): 0.6, ("b", 1): 0.5, ("b", 2): 0.7}
     runs = Runs([entry(arm, share, seed) for (arm, seed), share in right.items()])
     seen = []
     found = runs.estimate(["a", "b"], lambda score: seen.append(score("a") - score("b")) or seen[0])
     metric = BLEU(tokenize="13a", force=True)
+
+    def scores(arm, sentences):
+        return [metric.corpus_score(
+            [REFERENCE if n < right[arm, seed] * SENTENCES else "no" for n in sentences],
+            [[REFERENCE] * SENTENCES],
+        ).score for seed in (1, 2)]  # fmt: skip
+
     times, seeds = resampling.multiplicities(SENTENCES), resampling.drawn_seeds(2)
     for number in (0, 1, 2, 500, 999):
         sentences = np.repeat(np.arange(SENTENCES), times[number])
-        scores = {run: metric.corpus_score(
-            [REFERENCE if n < share * SENTENCES else "no" for n in sentences],
-            [[REFERENCE] * SENTENCES],
-        ).score for run, share in right.items()}  # fmt: skip
-        means = {
-            arm: widened(
-                np.mean([scores[arm, 1], scores[arm, 2]]),
-                np.mean([scores[arm, seed + 1] for seed in seeds[:, number]]),
-                2,
-            )
-            for arm in "ab"
-        }
-        assert seen[0][1 + number] == pytest.approx(means["a"] - means["b"], rel=1e-3)
+        expected = {}
+        for arm in "ab":
+            whole = scores(arm, range(SENTENCES))
+            drawn = np.mean([whole[seed] for seed in seeds[:, number]])
+            expected[arm] = np.mean(scores(arm, sentences)) + widened(0, drawn - np.mean(whole), 2)
+        assert seen[0][1 + number] == pytest.approx(expected["a"] - expected["b"], rel=1e-3)
     assert (found.low, found.high) == tuple(np.percentile(seen[0][1:], (2.5, 97.5)))
     assert found == runs.difference({"a": 1, "b": -1})
 

@@ -1,8 +1,12 @@
 """Bootstrap resampling of test set scores (Koehn 2004).
 
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
-resample draws seeds and sentences. Drawing from so few seeds alone would give too small intervals,
-so the deviation of drawn seeds from the mean is widened to that of Student's t (`widening`).
+resample draws sentences, of which all seeds' scores are averaged, and seeds, whose scores on the
+whole test set deviate from their mean. Drawing from so few seeds alone would give too small
+intervals, so this deviation is widened to that of Student's t (`widening`). It contains already what
+sentences add to the differences between seeds, so that resampled scores of the drawn seeds would
+count it twice, and widened. (The mean of the resampled scores counts a part of it, unwidened: the
+interval is rather too wide where seeds differ in the sentences that they get right.)
 """
 
 import math
@@ -110,7 +114,7 @@ def widening(seeds: int) -> float:
 
 
 def over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of all seeds, then of the seeds drawn in each resample, widened.
+    """The mean of all seeds, then in each resample with the widened deviation of the seeds drawn.
 
     Args:
         values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
@@ -118,10 +122,10 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
     Returns:
         ``(1 + RESAMPLES,)``
     """
-    resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES))
-    drawn = np.take_along_axis(resampled, drawn_seeds(len(values)), axis=0).mean(axis=0)
-    mean = resampled.mean(axis=0)
-    return np.concatenate([[values[:, 0].mean()], mean + widening(len(values)) * (drawn - mean)])
+    whole = values[:, 0]
+    resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES)).mean(axis=0)
+    deviation = whole[drawn_seeds(len(values))].mean(axis=0) - whole.mean()
+    return np.concatenate([[whole.mean()], resampled + widening(len(values)) * deviation])
 
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
