@@ -106,7 +106,7 @@ def test_bleu_of_short_sentences_is_that_of_the_short_sentences_drawn():
 def test_the_interval_over_three_seeds_and_the_sentences_holds_the_truth(
     of_seeds, of_sentences, of_both
 ):
-    """In about 93 to 99% of experiments; the deviations are of the three kinds of noise in a score."""
+    """In about 93 to 99% of experiments; given are the deviations of three kinds of noise."""
     trials, sentences = 400, 100
     draw = np.random.default_rng(1)
     times = resampling.multiplicities(sentences)

@@ -3,9 +3,9 @@
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
 resample draws sentences, of which all seeds' scores are averaged, and seeds, whose scores on the
 whole test set deviate from their mean. Drawing from so few seeds alone would give too small
-intervals, so this deviation is widened to that of Student's t (`widening`). It contains already what
-sentences add to the differences between seeds, so that resampled scores of the drawn seeds would
-count it twice, and widened. (The mean of the resampled scores counts a part of it, unwidened: the
+intervals, so this deviation is widened to that of Student's t (`widening`). It contains already
+what sentences add to the differences between seeds; resampled scores of the drawn seeds would count
+that twice, and widened. (The mean of the resampled scores counts a part of it, unwidened: the
 interval is rather too wide where seeds differ in the sentences that they get right.)
 """
 
