@@ -125,10 +125,13 @@ def gains(found: Mapping[str, gain.Gain]) -> Chart:
             Series("", [one.ratio], [100 * saved.value], *ends, "points", [language(data)],
                    f"rates {' and '.join(one.rates)}{sampled}")
         )  # fmt: skip
-    exact = (one for data, one in found.items() if not data.endswith(gain.SAMPLED))
-    values = [100 * one.saved.value for one in exact]
-    title = (f"MorphSum (RE+RW) saves {min(values):.0f} to {max(values):.0f}% of Word (RE)'s "
+    values: dict[bool, list[float]] = {False: [], True: []}
+    for data, one in found.items():
+        values[data.endswith(gain.SAMPLED)].append(100 * one.saved.value)
+    exact, sampled = values[False], values[True]
+    title = (f"MorphSum (RE+RW) saves {min(exact):.0f} to {max(exact):.0f}% of Word (RE)'s "
              "perplexity, by data set")  # fmt: skip
+    title += f"; trained on samples {min(sampled):.0f}%" if sampled else ""
     panel = Panel("type-token ratio of the training text", "perplexity saved, %", points, zero=True)
     seeds = sorted({one.seeds for one in found.values()})
     words = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))

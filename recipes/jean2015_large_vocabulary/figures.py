@@ -73,8 +73,12 @@ def rows_of(runs: Runs, chosen: str) -> list[str]:
         # If every training word is in the vocabulary, replacement changes almost nothing.
         if lists not in runs:
             names.append(f"{lists}.unk2")
-    seeds = [arm for arm in runs.arms if ".seeds" in arm or arm.startswith("ensemble")]
-    return [name for name in (*names, *seeds) if name in runs]
+    return [name for name in (*names, *filter(of_several, runs.arms)) if name in runs]
+
+
+def of_several(arm: str) -> bool:
+    """Whether several models translate together."""
+    return ".seeds" in arm or arm.startswith("ensemble")
 
 
 def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
@@ -82,13 +86,15 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     view = runs.mostly_alike(["shortlist", *systems])
     labels = {name: plain(name) for name in systems}
     rows = chart_parts.difference_rows(view, "shortlist", labels)
+    single = [row for row in rows if row.label not in map(plain, filter(of_several, systems))]
     below = chart_parts.note(view, ["shortlist", *systems])
     if not rows or view.bleu("shortlist") is None:
         rows = chart_parts.bleu_rows(view, labels)
         best = max(rows, key=lambda row: row.value, default=None)
         words = f"Best so far: {best.label}, {best.value:.1f} BLEU" if best else ""
         return chart_parts.rows_chart(words, Y, rows, below)
-    best = max(rows, key=lambda row: row.value)
+    # An ensemble is not compared with a single model in words.
+    best = max(single or rows, key=lambda row: row.value)
     words = f"{best.label}: {best.value:+.1f} BLEU against the short list's"
     words = f"{words[0].upper()}{words[1:]} {view.bleu('shortlist'):.1f}"
     words += "" if best.low > 0 or best.high < 0 else ", an interval that contains 0"
@@ -97,9 +103,12 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     )
 
 
-def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
-    """A curve over lists."""
-    found = [(getattr(one, x), chart_parts.bleu_of(runs, str(one))) for one in lists]
+def points(
+    runs: Runs, label: str, lists: Sequence[Lists], x: str, beside: Sequence[str] = ()
+) -> Series:
+    """A curve over lists, of the seeds that all of them and the arms beside it have."""
+    others = [*map(str, lists), *beside]
+    found = [(getattr(one, x), chart_parts.bleu_of(runs, str(one), others)) for one in lists]
     known = [(number, score) for number, score in found if score]
     values = chart_parts.columns([score for _, score in known])
     return Series(label, [number for number, _ in known], *values)
@@ -114,9 +123,9 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     for model in models:
         lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
         if len(lists) > 1:
-            series.append(points(runs, MODELS.get(model, model), lists, "frequent"))
+            series.append(points(runs, MODELS.get(model, model), lists, "frequent", ["lv"]))
             curves.append({str(one): one.frequent for one in lists})
-    whole = chart_parts.bleu_of(runs, "lv")
+    whole = chart_parts.bleu_of(runs, "lv", [arm for curve in curves for arm in curve])
     if series and whole:
         series.append(Series("partitions,\nover all words", (), [whole.value], [whole.low],
                              [whole.high], style="level"))  # fmt: skip
@@ -128,22 +137,25 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
 
 
 def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
-    """A title with the difference of the best value from the worst.
+    """A title with the difference of the best value from the worst, over the seeds of all.
 
     Args:
         values: of K or K', by decoding.
         name: K or K'.
     """
-    scores = {arm: score for arm in values if (score := runs.bleu(arm)) is not None}
+    known = {arm: chart_parts.bleu_of(runs, arm, list(values)) for arm in values}
+    scores = {arm: score.value for arm, score in known.items() if score}
     if len(scores) < 2:
         return f"BLEU by {name}"
     best, worst = (choose(scores, key=lambda arm: scores[arm]) for choose in (max, min))
-    found = runs.difference({best: 1, worst: -1})
+    others = {arm: 0 for arm in scores if arm not in (best, worst)}
+    found = runs.difference({best: 1, worst: -1, **others})
     cost = f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]" if found else (
         f"{scores[best] - scores[worst]:.1f}"
     )  # fmt: skip
-    words = f"{name} = {values[best]:,} is best, {scores[best]:.1f} BLEU"
-    return f"{words}; {name} = {values[worst]:,} is {cost} lower"
+    proven = "" if found and found.low > 0 else ", not proven"
+    words = f"{name} = {values[best]:,} has the most BLEU, {scores[best]:.1f}"
+    return f"{words}; {name} = {values[worst]:,} is {cost} lower{proven}"
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
@@ -153,11 +165,12 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
     lists = [one for one in every if str(one) in runs]
     series = []
     if len(lists) > 1:
-        series.append(points(runs, "partitions", lists, "per_word"))
+        of_replaced = [name for one in lists if (name := f"{one}.unk2") in runs]
+        series.append(points(runs, "partitions", lists, "per_word", of_replaced))
         replaced = {
             one.per_word: found
             for one in lists
-            if (found := chart_parts.bleu_of(runs, f"{one}.unk2"))
+            if (found := chart_parts.bleu_of(runs, f"{one}.unk2", [*map(str, lists), *of_replaced]))
         }
         if len(replaced) > 1:
             values = chart_parts.columns(list(replaced.values()))
@@ -181,9 +194,14 @@ def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict
             rare_words.of_rarest(bleu(tokenised=True), bins),
         ),
     }
-    # The methods that the tables compare come first: a chart has room for four.
-    models = ("lv_corrected", "shortlist", "lv")
-    wanted = [name for one in models for name in systems if name.split(".")[0] == one]
+    # A chart has room for four: the methods that the tables compare, each as it decodes best
+    # (over lists, unknown words replaced), before others.
+    of_models = [
+        [name for name in systems if name.split(".")[0] == one]
+        for one in ("lv_corrected", "shortlist", "lv")
+    ]
+    wanted = [names[-1] for names in of_models if names]
+    wanted += [name for names in of_models for name in names[:-1]]
     return {name: by_count(runs, wanted, *kind) for name, kind in kinds.items()}
 
 

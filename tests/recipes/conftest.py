@@ -66,11 +66,19 @@ def checkout(tmp_path, monkeypatch):
 
 
 def run(
-    name="tied", seed=1, epochs=3, force=False, ledger="ledger.jsonl", words="", stock=False, **test
+    name="tied",
+    seed=1,
+    epochs=3,
+    force=False,
+    ledger="ledger.jsonl",
+    words="",
+    stock=False,
+    more=(),
+    **test,
 ):
     """Run an arm in a checkout; whether that went well."""
     test = {"generate": "--beam 5", "reference": "test.de", **test}
-    train = ("--max-epoch", str(epochs))
+    train = ("--max-epoch", str(epochs), *more)
     arm = Arm(name, words, "data", TranslationTest(**test), train, stock=stock)
     return execute(Run(arm, seed, Place(Path(ledger), Path("runs"))), force)
 

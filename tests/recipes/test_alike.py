@@ -5,6 +5,7 @@ import pytest
 from recipes.jean2015_large_vocabulary import figures
 from recipes.lab import claims, ledger
 from recipes.lab.claims import NOT_RUN
+from recipes.lab.figures import chart_parts
 from recipes.lab.pages import table
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -108,6 +109,20 @@ def test_a_curve_over_candidate_lists_has_points_of_one_schedule(fill):
     assert max(by_k_prime.panels[0].series[0].y) < 90
     assert "at most 15 epochs" in by_k.note
     assert "at most 5 epochs" in by_k_prime.note
+
+
+def test_a_curve_has_only_seeds_that_all_of_its_points_have(fill):
+    both, one = "lv.k500.kp10", "lv.k2000.kp10"
+    entries, _ = fill((both, LONG, LIMIT, 0.1), (one, LONG, LIMIT, 0.3))
+    del entries[-1]  # the second seed of the second point
+    runs = Runs(entries, "tokenised")
+    assert (runs.seeds([both]), runs.seeds([one])) == ([1, 2], [1])
+    chart = figures.by_frequent(runs, 10)
+    alone = runs.estimate([both, one], lambda score: score(both))
+    assert alone.seeds == 1
+    series = chart.panels[0].series[0]
+    assert (series.y[0], series.low[0]) == (alone.value, alone.low)
+    assert series.low[0] != chart_parts.bleu_of(runs, both).low  # of both seeds
 
 
 def test_perplexities_of_different_data_are_not_compared():

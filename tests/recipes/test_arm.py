@@ -31,6 +31,13 @@ def test_an_arm_leaves_one_complete_line(checkout):
     assert figures["train_peak_rss_mb"] > 0
 
 
+def test_files_that_training_reads_beside_its_data_are_in_the_line(checkout):
+    Path("table.npy").write_bytes(b"vectors")
+    assert run(more=("--external-embeddings", "table.npy"))
+    (entry,) = ledger.read(Path("ledger.jsonl"))
+    assert entry["files"] == {"table.npy": ledger.fingerprint([Path("table.npy")])}
+
+
 def test_a_stock_arm_runs_without_this_package_and_is_another_setting(checkout):
     assert run(stock=True)
     assert run()

@@ -238,17 +238,20 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
         "bleu_by_k.svg",
         "bleu_by_k.png",
     ]
-    assert charts["bleu_by_k"].title.startswith("K = 8 is best, 22.0 BLEU")
+    assert charts["bleu_by_k"].title.startswith("K = 8 has the most BLEU, 22.0")
     scores |= {"lv.k4.kp1": 18, "lv.k4.kp1.unk2": 20, "lv.k4.kp10.unk2": 22}
     chart = figures.by_per_word(runs, 4)
     curve, replaced = chart.panels[0].series
     assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1, 10], [20, 22])
     assert curve.low == pytest.approx([17.9, 20.9])
     # The interval is of the difference, which is paired, whatever those of the curve are.
-    assert chart.title == "K' = 10 is best, 21.0 BLEU; K' = 1 is 3.0 [2.9, 3.1] lower"
+    assert chart.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [2.9, 3.1] lower"
+    runs.half = 3.1
+    unproven = figures.by_per_word(runs, 4).title
+    assert unproven.endswith("K' = 1 is 3.0 [-0.1, 6.1] lower, not proven")
     runs.half = 1.6
     unclear = figures.by_per_word(runs, 4)
-    assert unclear.title == "K' = 10 is best, 21.0 BLEU; K' = 1 is 3.0 [1.4, 4.6] lower"
+    assert unclear.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [1.4, 4.6] lower"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def generated(
         advice = [f"- {line}" for line in found.advice]
         advice = advice or ["Nothing is decided yet: see the verdicts."]
         lines += ["", "## What we would use", "", *advice]
-    lines += ["", "## Commands", "", "```bash", f"recipes/{recipe.name}/run.sh"]
+    seeds = sorted({entry["seed"] for entry in entries if kind_of(entry) == ARM})
+    given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
+    lines += ["", "## Commands", "", "```bash", f"{given}recipes/{recipe.name}/run.sh"]
     lines += [f"python -m recipes.lab report {recipe.name}   # this part, tables and figures"]
     lines += ["```", "", "Every inequality with its numbers: [claims.md](claims.md)."]
     return lines

@@ -206,6 +206,7 @@ class Run:
             "seed": self.seed,
             "key": self.key,
             "setting": self.setting,
+            **self._files(),
             "command": relative(self.train_command),
             **{name: relative(command) for name, command in self.scoring_commands.items()},
             "commit": commit,
@@ -215,6 +216,12 @@ class Run:
             "run": relative([str(self.folder)]),
             "figures": figures,
         }
+
+    def _files(self) -> dict[str, dict[str, str]]:
+        """Hashes of files that training options name, such as tables of vectors."""
+        named = [Path(word) for word in self.arm.train if Path(word).is_file()]
+        found = {str(path): ledger.fingerprint([path]) for path in named}
+        return {"files": found} if found else {}
 
     def _epochs(self) -> int | None:
         options = self.arm.train
