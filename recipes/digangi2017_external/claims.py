@@ -34,7 +34,8 @@ WHY = (
     " paper has TED talks or news and vectors from news or the web.",
     "Epochs are chosen for the baseline at each size. Learning rates are chosen by validation"
     " perplexity for every model at 1,000 pairs, and for the baseline and `mix_sum` at 5,000 and"
-    " 10,000, on seed 1, which is also one of the three; with 29,000 pairs all have 0.003.",
+    " 10,000, on seed 1, which is also one of the three. All others have 0.003; so with 5,000 pairs"
+    " `mix_gate` and `only_external` have another rate than the baseline (0.005).",
 )
 UNKNOWN_SYMBOLS = Metric(
     "unknown symbols",
