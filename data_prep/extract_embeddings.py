@@ -76,7 +76,8 @@ def describe(
     for path, counts in texts.items():
         print("\n".join(Coverage(str(path), counts, extraction.source, internal).lines()))
         print("\n".join(failures(counts, extraction.source, extraction.has_vector)) or "  complete")
-    print(f"training vocabulary: pass --internal-vocabulary {size} to the model")
+    needed = "the default of" if size == extraction.trained else "pass"
+    print(f"training vocabulary: {size} symbols ({needed} --internal-vocabulary of the model)")
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -35,7 +35,8 @@ def parts_of_ours(classes: Dict[str, Any]) -> Dict[str, Any]:
 def option_owners(option: str) -> List[str]:
     """The parts of this package that take an option, each as ``--arch luong_lstm``.
 
-    An architecture comes before its named sizes, which take the same options.
+    An architecture comes before its named sizes, which take the same options; criterions of fairseq
+    that take it, too, come last.
     """
     owners: List[str] = []
     sizes: List[str] = []
@@ -48,7 +49,22 @@ def option_owners(option: str) -> List[str]:
                 (sizes if is_size else owners).append(f"{selector} {name}")
                 twins = ARCH_MODEL_INV_REGISTRY.get(name, []) if selector == "--arch" else []
                 sizes += [f"{selector} {twin}" for twin in twins if twin != name]
+    if any(owner.startswith("--criterion") for owner in owners):
+        sizes += [f"--criterion {name}" for name in _stock_criterions_with(option)]
     return owners + sizes
+
+
+def _stock_criterions_with(option: str) -> List[str]:
+    ours = parts_of_ours(CRITERION_REGISTRY)
+    return [
+        name
+        for name, part in CRITERION_REGISTRY.items()
+        if name not in ours
+        and any(
+            option in action.option_strings
+            for action in actions_of(part, CRITERION_DATACLASS_REGISTRY.get(name))
+        )
+    ]
 
 
 def actions_of(part: Any, dataclass: Any) -> List[argparse.Action]:

@@ -94,7 +94,12 @@ def load(path: str, data: Optional[str] = None) -> Trained:
 
 
 def run_name(path: str) -> str:
-    """A model's name in tables: its run folder, or its arm in a recipe."""
+    """A model's name in tables: its run folder, or its arm in a recipe.
+
+    The name of the file in fairseq's default folder, ``checkpoints/``.
+    """
+    if Path(path).parent == Path("checkpoints"):
+        return Path(path).stem
     folder = Path(path).resolve().parent
     folder = folder.parent if folder.name == "checkpoints" else folder
     return folder.parent.name if folder.name.startswith("seed") else folder.name

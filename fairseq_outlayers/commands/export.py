@@ -39,10 +39,14 @@ def run(options: argparse.Namespace) -> None:
     else:
         made = options.output / "model.pt"
         exported = export_checkpoint(options.checkpoint, made, options.data)
-        plugin = "--user-dir fairseq_outlayers" if exported.needs_plugin else "no --user-dir"
-        loader = f"{exported.program} {exported.data} --path {made}, {plugin}"
+        loader = f"{exported.program} {exported.data} --path {made}"
+        if exported.needs_plugin:
+            loader += " --user-dir $(python -m fairseq_outlayers)"
+        elif exported.program == "fairseq-generate":
+            # fairseq without this package leaves out sentences at the end.
+            loader += " --required-batch-size-multiple 1"
     print(f"{made}: {exported.arch}, scores differ by at most {exported.difference:.1e}")
-    print(f"load it with {loader}")
+    print(f"load it with: {loader}")
 
 
 COMMAND = Command(

@@ -1,5 +1,6 @@
 """Options of candidate lists."""
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -11,6 +12,8 @@ from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.ranges import check_ranges, ranged
 from fairseq_outlayers.registry import lookup
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -63,6 +66,13 @@ def build_lists(
         raise UserError(
             f"--candidate-frequent {frequent}: must be at least 2, because it counts </s> and "
             "<unk>; --candidates needs it"
+        )
+    if frequent >= len(target_dictionary):
+        logger.warning(
+            "--candidate-frequent %d: the target dictionary has only %d words, so that all of them "
+            "are candidates of every sentence",
+            frequent,
+            len(target_dictionary),
         )
     if config.candidates is None:
         if per_word != 0:

@@ -117,6 +117,7 @@ class UnkReplacement:
         self.path = config.source_text
         self.truncates = getattr(config, "truncate_source", False)
         self.text = None if self.path is None else list(lines(self.path))
+        self.warned = False
 
     def known(self, sample: Dict[str, Any]) -> Dict[str, Any]:
         """The batch with later additions to the source dictionary replaced by ``<unk>``."""
@@ -165,9 +166,20 @@ class UnkReplacement:
         replaced = hypothesis["tokens"].clone()
         for position in unknown:
             word = self.heuristic(words[attended[position]], self.translations)
+            if word == self.source.unk_word:
+                self._warn_of_unknown_source()
             replaced[position] = self.target.add_symbol(word, n=0)
         hypothesis["tokens"] = replaced
         hypothesis["replaced"] = torch.tensor(unknown)
+
+    def _warn_of_unknown_source(self) -> None:
+        if not self.warned:
+            logger.warning(
+                "--unk-replacement: words that the source dictionary lacks are copied as %s: give "
+                "the tokenized source text as --source-text",
+                self.source.unk_word,
+            )
+            self.warned = True
 
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
         """The words of a source sentence, from ``--source-text`` if given.

@@ -122,6 +122,7 @@ def load(
             f"kind={kind.__name__}"
         )
     check_dictionaries(paths[0], config, is_translation)
+    _find_moved_table(config, paths[0])
     if candidates is not None:
         options = {"candidates": str(candidates), "candidate_frequent": FREQUENT, **options}
     if is_translation:
@@ -146,6 +147,18 @@ def load(
     translator = Translator(models, task, config, text)
     translator.build_generator({})  # reports errors in the candidate file now
     return translator
+
+
+def _find_moved_table(config: Any, checkpoint: str) -> None:
+    """Look for missing tables of external vectors beside the checkpoint and in the data folder."""
+    folders = (Path(checkpoint).parent, Path(str(config.task.data).split(":")[0]))
+    for option in ("external_embeddings", "external_classes"):
+        stored = config.model.get(option, None)
+        if stored and not Path(stored).is_file():
+            moved = [folder / Path(stored).name for folder in folders]
+            found = [path for path in moved if path.is_file()]
+            with open_dict(config):
+                config.model[option] = str(found[0]) if found else stored
 
 
 def _is_translation(path: str, kind: str) -> bool:

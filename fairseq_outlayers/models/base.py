@@ -15,9 +15,12 @@
   which lets the output layer and the source embedding initialize themselves.
 - **Dictionaries.** ``register_dictionaries(model, task)`` stores their fingerprints in the
   checkpoint, so that another dictionary is refused.
+- **Attention.** ``{"attn": [(B, T, S)]}`` beside logits and features is a distribution over the
+  source words, 0 at padding, or ``{"attn": [None]}``. Replacement of unknown words uses it.
 - **Search.** With ``incremental_state`` the decoder computes only the last position, and reorders
   its cache. Candidate lists need no more: they pass class ids to the output layer, and the decoder
   still reads ids of the whole dictionary.
+- **No memory.** What a training pass computes does not depend on earlier batches.
 """
 
 from abc import abstractmethod

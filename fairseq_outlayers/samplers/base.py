@@ -33,7 +33,7 @@ class Sampler(ABC):
 
     Args:
         num_classes: ``V``.
-        num_sampled: number of classes to draw, as defined by the sampler.
+        num_sampled: number of draws, so at most that many classes besides the targets.
     """
 
     @dataclass
@@ -68,7 +68,8 @@ class Sampler(ABC):
             targets: class ids, ``(N,)``, padding removed.
             generator: the only RNG.
         Returns:
-            Tensors on the device of ``targets``; logarithms in float64.
+            Tensors on the device of ``targets``; logarithms in float64. An upload must not block
+            (``.to(targets.device, non_blocking=True)``).
         """
 
 

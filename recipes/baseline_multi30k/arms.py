@@ -74,7 +74,7 @@ class Baseline(Recipe):
         stock = name in self.stock
         if stock:  # otherwise stock fairseq omits sentences at the end
             test = replace(test, generate=f"{test.generate} --required-batch-size-multiple 1")
-        family, layer = name.split("_")
+        family, layer = name.split("_", 1)
         train = f"{self.common()} {getattr(self, name if stock else family)()}"
         if not stock:
             train += f" --output-layer {layer}"

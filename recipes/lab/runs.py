@@ -7,13 +7,44 @@ import numpy as np
 
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.scores import kept_translations, schedules, sentence_scores
-from recipes.lab.scores.resampling import Estimate, Metric, bleu, estimate, over_seeds
+from recipes.lab.scores.resampling import (
+    SEEDS_NEEDED,
+    Estimate,
+    Metric,
+    bleu,
+    estimate,
+    over_seeds,
+)
 from recipes.lab.scores.sentence_scores import PERPLEXITY
 
 # Factors of the BLEU of arms in a sum.
 Weights = Mapping[str, float]
 # The score of an arm on the whole test set, then on each resample; default metric: BLEU.
 Score = Callable[..., np.ndarray]
+
+
+def without_begun_repeats(entries: Sequence[dict]) -> list[dict]:
+    """Lines of a ledger for a report, without arms that are being repeated with a new setting.
+
+    Until the new setting has as many seeds as the last one, or those of a verdict, the last counts.
+    """
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for entry in entries:
+        if kind_of(entry) == ARM:
+            seeds.setdefault((entry["arm"], entry["key"]), set()).add(entry["seed"])
+    counts = {setting: min(len(found), SEEDS_NEEDED) for setting, found in seeds.items()}
+    last: dict[str, str] = {}
+    begun: set[tuple[str, str]] = set()
+    for arm, key in seeds:  # in the order of their first lines
+        if counts[arm, key] >= counts.get((arm, last.get(arm, "")), 0):
+            last[arm] = key
+        else:
+            begun.add((arm, key))
+    return [
+        entry
+        for entry in entries
+        if kind_of(entry) != ARM or (entry["arm"], entry["key"]) not in begun
+    ]
 
 
 class Runs:

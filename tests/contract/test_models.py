@@ -105,6 +105,50 @@ def test_a_language_model_goes_on_with_reordered_beginnings(task, arch):
         torch.testing.assert_close(logits[:, -1], full[order, step], rtol=tolerance, atol=tolerance)
 
 
+@each_translator
+def test_a_training_pass_does_not_depend_on_earlier_ones(task, arch):
+    """A state that stays in the model would reach the next batch, of other sentences."""
+    model, fresh = (make_model(arch, task, seed=1).train() for _ in range(2))
+    batches = [make_batch(task, lengths)["net_input"] for lengths in (LENGTHS, LENGTHS[::-1])]
+    model(**batches[0])[0].sum().backward()
+    model.zero_grad()
+    logits = [each(**batches[1])[0] for each in (model, fresh)]
+    assert torch.equal(*logits)
+    for scores in logits:
+        scores.log_softmax(-1)[..., 5].sum().backward()
+    for (name, one), other in zip(model.named_parameters(), fresh.parameters(), strict=True):
+        assert (one.grad is None) == (other.grad is None), name
+        assert one.grad is None or torch.equal(one.grad, other.grad), name
+
+
+@each_translator
+@pytest.mark.parametrize("left_pad", [True, False], ids=["left", "right"])
+def test_attention_is_a_distribution_over_the_words_of_the_source(task, arch, left_pad):
+    """Unknown words are replaced by it, and pages show it."""
+    model = make_model(arch, task).eval()
+    batch = make_batch(task, LENGTHS, left_pad=left_pad)["net_input"]
+    previous, padding = batch["prev_output_tokens"], batch["src_tokens"].eq(1)
+    assert padding.any()
+    encoder_out = model.encoder(batch["src_tokens"], batch["src_lengths"])
+    _, extra = model.decoder(previous, encoder_out=encoder_out)
+    attention = extra["attn"][0]
+    if attention is None:
+        pytest.skip("it returns no attention")
+    assert attention.shape == (*previous.shape, padding.size(1))
+    assert attention.min() >= 0
+    assert attention.masked_select(padding.unsqueeze(1)).abs().max() == 0
+    total = attention.sum(-1)[previous.ne(1)]
+    torch.testing.assert_close(total, torch.ones_like(total))
+    state: dict = {}
+    for step in range(previous.size(1)):
+        prefix = previous[:, : step + 1]
+        _, extra = model.decoder(prefix, encoder_out=encoder_out, incremental_state=state)
+        real = previous[:, step].ne(1)
+        torch.testing.assert_close(
+            extra["attn"][0][real, -1], attention[real, step], rtol=1e-5, atol=1e-5
+        )
+
+
 @each_layer
 @each_translator
 def test_beam_search_scores_are_the_models_log_probabilities(task, arch, output_layer):
@@ -142,6 +186,9 @@ def test_features_only_stops_before_the_output_layer(task, arch, output_layer):
 @each_layer
 @pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
 def test_a_saved_model_loads_strictly_and_holds_every_table_once(task, arch, output_layer):
+    of_words = arch in LANGUAGE_MODEL_ARCHITECTURES
+    if of_words:
+        task.source_dictionary = task.target_dictionary
     model = make_model(arch, task, output_layer=output_layer, seed=1)
     state = model.state_dict()
     tables = [tensor.data_ptr() for tensor in state.values() if tensor.dim() == 2]
@@ -150,6 +197,9 @@ def test_a_saved_model_loads_strictly_and_holds_every_table_once(task, arch, out
     other.load_state_dict(state, strict=True)
     for name, tensor in other.state_dict().items():
         assert torch.equal(tensor, state[name]), name
+    batch = make_language_batch(task, [4, 2]) if of_words else make_batch(task, LENGTHS)
+    before, after = (each.eval()(**batch["net_input"])[0] for each in (model, other))
+    assert torch.equal(before, after)
 
 
 @pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])

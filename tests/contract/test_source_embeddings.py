@@ -44,6 +44,10 @@ ONE_DIRECTION = [
 SHARING = [arch for arch in TRANSLATION_ARCHITECTURES if has_option(arch, "share_all_embeddings")]
 # fairseq's Transformer computes its attention in float32, whatever the model is in.
 TOLERANCE = {"transformer_outlayers": 1e-5}
+# Those that limit the words with rows of their own.
+LIMITED = [
+    name for name, entry in SOURCE_EMBEDDINGS.items() if issubclass(entry.Config, InternalConfig)
+]
 each_encoder = pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
 each_external = pytest.mark.parametrize("source_embedding", EXTERNAL)
 
@@ -82,19 +86,34 @@ def test_words_known_only_outside_are_read_differently(task, make, arch, source_
 
 
 @each_encoder
-def test_words_beyond_the_internal_vocabulary_are_read_as_unknown(task, make, arch):
-    model = make(arch, "internal")
-    assert len(model.encoder.embed_tokens.weight) == INTERNAL
+@pytest.mark.parametrize("source_embedding", LIMITED)
+def test_only_the_internal_vocabulary_has_trained_rows(task, make, arch, source_embedding):
+    tables = make(arch, source_embedding).encoder.embed_tokens.parameters()
+    rows = {len(table) for table in tables if table.dim() == 2}
+    assert INTERNAL in rows
+    assert len(task.source_dictionary) not in rows
+
+
+@each_encoder
+@pytest.mark.parametrize("source_embedding", [name for name in LIMITED if name not in EXTERNAL])
+def test_words_beyond_the_internal_vocabulary_are_read_as_unknown(
+    task, make, arch, source_embedding
+):
+    model = make(arch, source_embedding)
     unknown = [[5, task.source_dictionary.unk(), task.source_dictionary.eos()]]
     states = encode(model, sentences_that_differ_in_a_word(task) + unknown)
     for other in states[1:]:  # rounding differs by the place in the batch
         torch.testing.assert_close(other, states[0], rtol=1e-6, atol=1e-6)
 
 
-@each_encoder
 @each_external
-def test_the_map_and_all_else_are_trained(task, make, arch, source_embedding):
-    model = make(arch, source_embedding).train()
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [(arch, {}) for arch in TRANSLATION_ARCHITECTURES]
+    + [(arch, {**more, "external_map": "per_direction"}) for arch, more in TWO_DIRECTIONS.items()],
+)
+def test_the_map_and_all_else_are_trained(task, make, arch, options, source_embedding):
+    model = make(arch, source_embedding, **options).train()
     logits, _ = model(**make_batch(task, LENGTHS)["net_input"])
     logits.log_softmax(-1)[..., 5].sum().backward()
     own = dict(model.encoder.embed_tokens.named_parameters())
@@ -159,6 +178,16 @@ def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
 def test_encoders_of_one_direction_refuse_a_map_for_each(make, arch):
     with pytest.raises(UserError, match="per_direction needs a bidirectional encoder"):
         make(arch, "mix_sum", external_map="per_direction")
+
+
+@each_encoder
+@pytest.mark.parametrize("source_embedding", SOURCE_EMBEDDINGS)
+def test_a_saved_model_translates_as_before(task, make, arch, source_embedding):
+    model, other = (make(arch, source_embedding, seed=seed) for seed in (1, 2))
+    batch = make_batch(task, LENGTHS)["net_input"]
+    assert not torch.equal(model(**batch)[0], other(**batch)[0])
+    other.load_state_dict(model.state_dict(), strict=True)
+    assert torch.equal(model(**batch)[0], other(**batch)[0])
 
 
 @each_encoder

@@ -140,7 +140,7 @@ def test_coverage_and_what_seems_wrong_with_words_are_printed(texts, extract):
     assert "unknown to the training words         4 tokens (100.00%)" in printed
     assert "unknown to both                       1 tokens (25.00%)" in printed
     assert 'without a vector, escapes: 1 types: &quot; (1; known: ")' in printed
-    assert "pass --internal-vocabulary 11" in printed
+    assert "11 symbols (the default of --internal-vocabulary of the model)" in printed
 
 
 def test_unknown_words_by_a_five_sentence_corpus_worked_out_by_hand():

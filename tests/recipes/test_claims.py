@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU
 
 from recipes.lab import claims, ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, Claim, Part
-from recipes.lab.runs import Runs
+from recipes.lab.runs import Runs, without_begun_repeats
 from recipes.lab.scores import resampling, scoring
 from recipes.lab.scores.resampling import Estimate
 
@@ -210,6 +210,22 @@ def test_the_newest_setting_of_an_arm_counts(entry):
     runs = Runs([old, new])
     assert runs.bleu("a") == new["figures"]["bleu"]
     assert runs.seeds(["a"]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("seeds_before", "seeds_now", "expected"),
+    [((1,), (1,), "new"), ((1, 2, 3), (1, 2), "old"), ((1, 2, 3), (1, 2, 3), "new"),
+     ((1, 2, 3, 4), (1, 2, 3), "new"), ((1, 2), (4,), "old")],
+)  # fmt: skip
+def test_in_a_report_a_begun_repeat_does_not_hide_more_seeds(
+    entry, seeds_before, seeds_now, expected
+):
+    before = [entry("a", 0.9, seed=seed, key="old") for seed in seeds_before]
+    now = [entry("a", 0.2, seed=seed, key="new") for seed in seeds_now]
+    tuning = entry("a", 0.1, seed=9, key="new") | {"kind": "tuning"}
+    kept = without_begun_repeats([*before, *now, tuning])
+    assert {line["key"] for line in Runs(kept).entries("a")} == {expected}
+    assert tuning in kept
 
 
 def test_arms_without_translations_here_are_said_to_be_missing(entry):

@@ -8,7 +8,9 @@ name. It also checks values and data folders right after parsing.
 """
 
 import argparse
+import logging
 import re
+import sys
 from typing import Any, Callable, Iterator, List, NoReturn, Optional
 
 from fairseq import options
@@ -21,6 +23,8 @@ from fairseq_outlayers.patches.conveniences.unused_options import check_unused
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import closest, explain_choice
+
+logger = logging.getLogger(__name__)
 
 NAMED = 4  # at most this many parts are listed for an option
 ALIKE = 0.75  # stricter than for choices: there are two hundred options
@@ -53,7 +57,16 @@ def _explain(
     check_best_metric(namespace)
     check_data_folders(namespace)
     check_unused(parser, namespace)
+    _warn_of_default_rate(parser, input_args)
     return parsed
+
+
+def _warn_of_default_rate(parser: argparse.ArgumentParser, given: Optional[List[str]]) -> None:
+    """fairseq's default is for plain gradient descent; Adam diverges or learns nothing with it."""
+    words = sys.argv[1:] if given is None else given
+    rate = parser.get_default("lr")
+    if "train" in parser.prog and rate and not any(re.match("--lr(=|$)", word) for word in words):
+        logger.warning("no --lr: fairseq's default of %g is used", rate[0])
 
 
 # fairseq-preprocess parses its options itself, after this.

@@ -42,7 +42,7 @@ REMEDIES: Dict[str, str] = {
         "training, or choose another --save-dir (or --restore-file)"
     ),
     r"(Criterion|Optimizer) does not match; please reset the optimizer.*\. (\w+) vs (\w+)": (
-        "the checkpoint was trained with another {1} ({3}; now {2}): use that of the training, or "
+        "the checkpoint was trained with another {1} ({2}; now {3}): use that of the training, or "
         "reset the optimizer by --reset-optimizer"
     ),
     r"Error\(s\) in loading state_dict for (\w+):\s+([^\n]{1,160})": (
@@ -96,8 +96,8 @@ REMEDIES: Dict[str, str] = {
         "--adaptive-softmax-cutoff: must be below the number of target words"
     ),
     r"--replace-unk requires a raw text dataset": (
-        "--replace-unk does not work in this version of fairseq: use --task translation_outlayers "
-        "--unk-replacement copy, or dictionary with --unk-dictionary"
+        "--replace-unk does not work in this version of fairseq: leave it out, and use --task "
+        "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
     ),
     r"Cannot resume training due to dataloader mismatch": (
         "the checkpoint has trained on more batches of its epoch than this data has: resume on the "

@@ -43,6 +43,7 @@ UNUSED = (
     Unused("train|validate|interactive|generate", "shard_id"),
     Unused("generate|interactive", "sacrebleu", "use --scoring sacrebleu"),
     Unused("interactive", "prefix_size"),
+    Unused("interactive", "source_text", "words of the input are copied without it: leave it out"),
     Unused("interactive", "lm_path", "only fairseq-generate adds a language model"),
     Unused("generate", "lm_path", ADD_OR_LEAVE_OUT, needed="lm_weight"),
     Unused("generate", "lm_weight", ADD_OR_LEAVE_OUT, needed="lm_path"),

@@ -11,7 +11,7 @@ from recipes.lab.arms import Recipe
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Charts, draw
 from recipes.lab.pages import html_page, paper_page, summary, table
-from recipes.lab.runs import Runs
+from recipes.lab.runs import Runs, without_begun_repeats
 from recipes.lab.scores import kept_translations, scoring
 from recipes.lab.settings import UserError
 
@@ -72,7 +72,8 @@ def write(recipe: Recipe) -> list[Path]:
         )  # fmt: skip
     if module:
         print("\n== claims")
-        found = module.find(recipe, Runs(entries, module.FORM, recipe.schedule))
+        runs = Runs(without_begun_repeats(entries), module.FORM, recipe.schedule)
+        found = module.find(recipe, runs)
         files += write_findings(found, recipe, entries)
     files.append(html_page.write(recipe, entries, found))
     print("\n".join(map(str, files)))

@@ -167,6 +167,7 @@ def test_a_checkpoint_that_is_not_there_is_named(tmp_path):
         ("runs/ptb.word_re/seed1-abc/checkpoints/checkpoint_best.pt", "ptb.word_re"),
         ("mine/checkpoints/checkpoint_best.pt", "mine"),
         ("mine/checkpoint_last.pt", "mine"),
+        ("checkpoints/checkpoint_best.pt", "checkpoint_best"),
     ],
 )
 def test_a_model_is_named_after_its_run(path, name):

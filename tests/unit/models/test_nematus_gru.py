@@ -6,6 +6,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from tests.conftest import make_batch, make_model, make_task
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -14,10 +15,11 @@ each_embedding = pytest.mark.parametrize("source_embedding", SOURCE_EMBEDDINGS)
 
 def options_for(source_embedding, table):
     """Options that select a source embedding, with a map for each direction where there is one."""
-    if source_embedding == "internal":
-        return {}
+    chosen = {"source_embedding": source_embedding}
+    if not issubclass(SOURCE_EMBEDDINGS[source_embedding].Config, ExternalConfig):
+        return chosen
     return {
-        "source_embedding": source_embedding,
+        **chosen,
         "external_embeddings": table,
         "external_map": "per_direction",
     }

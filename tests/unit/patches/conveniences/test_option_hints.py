@@ -3,6 +3,8 @@
 import pytest
 from fairseq import options
 
+from fairseq_outlayers.patches.conveniences import option_hints
+
 TRAIN = ["data-bin", "--optimizer", "adam", "--lr", "0.001"]
 
 
@@ -24,6 +26,12 @@ def refused(capsys, parser, arguments):
         (
             "--arch luong_lstm --criterion full_softmax --sample-share=0.25",
             "--sample-share is an option of --criterion sampled_softmax",
+        ),
+        (
+            "--arch luong_lstm --label-smoothing 0.1",
+            "--label-smoothing is an option of --criterion full_softmax, "
+            "--criterion sampled_softmax, --criterion partition_softmax, "
+            "--criterion label_smoothed_cross_entropy, ... (docs/options.md)",
         ),
         (
             "--arch luong_lstm --partition-size 200",
@@ -89,6 +97,16 @@ def test_a_mistyped_choice_is_refused_in_one_line_with_the_one_meant(capsys, giv
     assert "invalid choice: " in printed
     assert printed.endswith(f"; did you mean {meant}?\n")
     assert len(printed) < 600
+
+
+@pytest.mark.parametrize(
+    ("given", "warned"), [("--optimizer adam", True), ("--lr 0.1", False), ("--lr=0.1", False)]
+)
+def test_a_missing_learning_rate_is_warned_of(caplog, given, warned):
+    parser = options.get_training_parser()
+    parser.prog = "fairseq-train"
+    option_hints._warn_of_default_rate(parser, given.split())
+    assert ("no --lr: fairseq's default of 0.25 is used" in caplog.text) == warned
 
 
 def test_choices_are_listed_where_they_are_few(capsys):
