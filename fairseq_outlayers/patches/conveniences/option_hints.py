@@ -64,9 +64,9 @@ def _explain(
 def _warn_of_default_rate(parser: argparse.ArgumentParser, given: Optional[List[str]]) -> None:
     """fairseq's default is for plain gradient descent; Adam diverges or learns nothing with it."""
     words = sys.argv[1:] if given is None else given
-    rate = parser.get_default("lr")
-    if "train" in parser.prog and rate and not any(re.match("--lr(=|$)", word) for word in words):
-        logger.warning("no --lr: fairseq's default of %g is used", rate[0])
+    given_rate = any(re.match("--lr(=|$)", word) for word in words)
+    if "train" in parser.prog and not given_rate:
+        logger.warning("no --lr: fairseq's default of %s is used", parser.get_default("lr"))
 
 
 # fairseq-preprocess parses its options itself, after this.
