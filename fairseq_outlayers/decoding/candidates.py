@@ -83,10 +83,12 @@ class CandidateLists:
         ids = member.nonzero().squeeze(1)
         everything = frequent >= self.num_classes and not len(self.translations.blocked)
         closed = [] if everything else [self.bos, self.pad]
+        allowed = self._allowed(ids, common, listed)
         if closed and prefix_tokens is not None and bool((prefix_tokens == self.bos).any()):
             closed.remove(self.bos)  # forced: it must be a candidate
+            allowed = self._begun(allowed, ids, prefix_tokens)
         inputs = torch.tensor(closed, dtype=torch.long)
-        return BatchCandidates(ids, self._allowed(ids, common, listed), inputs.to(ids.device))
+        return BatchCandidates(ids, allowed, inputs.to(ids.device))
 
     def of_words(self, source_tokens: Tensor) -> Tensor:
         """The candidates that each source word adds to its sentence.
@@ -123,6 +125,13 @@ class CandidateLists:
         allowed.scatter_(1, torch.searchsorted(ids, listed), True)
         return None if allowed.all() else allowed
 
+    def _begun(self, allowed: Optional[Tensor], ids: Tensor, prefix: Tensor) -> Optional[Tensor]:
+        """The mask of :meth:`_allowed`, with ``<s>`` only for sentences that it is forced on."""
+        if allowed is None:
+            allowed = torch.ones(len(prefix), len(ids), dtype=torch.bool, device=ids.device)
+        allowed[:, self.bos] = (prefix == self.bos).any(1)
+        return allowed
+
     def _move(self, device: torch.device) -> None:
         if self.by_frequency.device != device:
             self.by_frequency = self.by_frequency.to(device)
@@ -137,6 +146,9 @@ class BatchLists(CandidateLists):
     """
 
     def _allowed(self, ids: Tensor, common: Tensor, listed: Tensor) -> Optional[Tensor]:
+        return None
+
+    def _begun(self, allowed: Optional[Tensor], ids: Tensor, prefix: Tensor) -> Optional[Tensor]:
         return None
 
 
@@ -157,6 +169,7 @@ class CommonList(BatchLists):
         new = torch.zeros(self.num_classes, dtype=torch.bool, device=listed.device)
         new[listed.flatten()] = True
         new[: self.num_specials] = False
+        new[self.translations.blocked] = False  # a prefix may force one, in this batch alone
         capacity = frequent - 2
         if len(self.wanted) and self.sentences < RENEWAL_SENTENCES:
             wanted = new | self.wanted

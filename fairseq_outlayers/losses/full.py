@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
+from fairseq_outlayers.losses.gradient_products import constant_without_grad
 from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
@@ -64,9 +65,8 @@ def _sum(
     dtype = type_of_products(context)
     # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
     if not _has_linear_cross_entropy or dtype in LOW_PRECISION or len(targets) == 0:
-        return SummedFullNLL.apply(
-            chunk_size, dtype, targets, context, class_embeddings, class_bias
-        )
+        terms = constant_without_grad(context, class_embeddings, class_bias)
+        return SummedFullNLL.apply(chunk_size, dtype, targets, *terms)
     return F.linear_cross_entropy(
         context,
         class_embeddings,

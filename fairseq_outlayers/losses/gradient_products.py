@@ -23,6 +23,17 @@ def zeros_to_sum(like: Tensor) -> Tensor:
     return torch.zeros_like(like, dtype=type_of_sums(like.dtype))
 
 
+def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
+    """The tensors, detached where no gradients are recorded.
+
+    ``needs_input_grad`` of an autograd function is true for every parameter, also in validation,
+    and gradients would be computed in vain. Within the function it cannot be told.
+    """
+    if torch.is_grad_enabled():
+        return tensors
+    return tuple(None if tensor is None else tensor.detach() for tensor in tensors)
+
+
 def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:
     """The scale for probabilities before a product with ``other``; None unless float16.
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.losses.gradient_products import constant_without_grad
 from fairseq_outlayers.losses.precision import (
     SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
@@ -102,7 +103,7 @@ def sampled_nll(
     if reduction == "none":
         nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
     else:
-        nll = SummedNLL.apply(chunk_size, dtype, *terms)
+        nll = SummedNLL.apply(chunk_size, dtype, *constant_without_grad(*terms))
     if smoothing == 0.0:
         return nll, nll
     term = _smoothing_term(terms, log_expected_count, smoothing)

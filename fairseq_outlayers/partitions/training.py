@@ -255,7 +255,9 @@ class PartitionedTraining(FairseqTask):
     def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
         """fairseq's step, over all words."""
         if self._working_set is not None:
-            self._working_set.show_all(self._words_read(sample))
+            # Only a table of which the model has some rows at a time needs to know them.
+            some = self._working_set.has_tables_elsewhere
+            self._working_set.show_all(self._words_read(sample) if some else {})
             sample = self._inputs_by_local_ids(sample)  # targets keep their ids
         return super().valid_step(sample, model, criterion)
 

@@ -13,6 +13,8 @@ from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
 from fairseq_outlayers.tables.active_rows import ActiveRows, Moments
 
+NO_WORDS = torch.zeros(0, dtype=torch.long)
+
 
 class WorkingSet:
     """Loads the rows of some target words, and of some source words, into the model's parameters.
@@ -142,20 +144,27 @@ class WorkingSet:
                 if side not in self._ids and table.ids is not None:
                     self._put_in_use(side, table.ids)
 
+    @property
+    def has_tables_elsewhere(self) -> bool:
+        """Whether a table is on another device than the model (``--table-device cpu``)."""
+        return any(t.device is not None for side in self.tables.values() for t in side.values())
+
     def show_all(self, read: Dict[str, Tensor]) -> None:
         """Let the model read some words and score all classes, for validation.
 
         Args:
-            read: ids of the input words by side, ascending.
+            read: ids of the input words by side, ascending; unused, and may be empty, unless
+                ``has_tables_elsewhere``.
         Raises:
             UserError: if there are more words than rows.
         """
         for side, tables in self.tables.items():
-            whole = [t.show_all(read[side], self._optimizer) for t in tables.values()]
+            words = read.get(side, NO_WORDS)
+            whole = [t.show_all(words, self._optimizer) for t in tables.values()]
             if all(whole):
                 self._ids.pop(side, None)
             else:
-                self._put_in_use(side, read[side])
+                self._put_in_use(side, words)
                 self._active = None
 
     def _put_in_use(self, side: str, ids: Tensor) -> None:

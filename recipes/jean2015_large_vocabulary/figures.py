@@ -103,29 +103,32 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     )
 
 
-def points(
-    runs: Runs, label: str, lists: Sequence[Lists], x: str, beside: Sequence[str] = ()
-) -> Series:
-    """A curve over lists, of the seeds that all of them and the arms beside it have."""
-    others = [*map(str, lists), *beside]
-    found = [(getattr(one, x), chart_parts.bleu_of(runs, str(one), others)) for one in lists]
+def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:
+    """A curve over lists."""
+    found = [(getattr(one, x), chart_parts.bleu_of(runs, str(one))) for one in lists]
     known = [(number, score) for number, score in found if score]
     values = chart_parts.columns([score for _, score in known])
     return Series(label, [number for number, _ in known], *values)
 
 
 def by_frequent(runs: Runs, per_word: int) -> Chart:
-    """A curve per model that was decoded with several K; a line for LV over all words."""
-    series, curves = [], []
+    """A curve per model that was decoded with several K; a line for LV over all words.
+
+    Points are means over the seeds that all of them have.
+    """
     models = sorted({arm.split(".")[0] for arm in runs.arms})
-    every = [one for model in models for one in lists_of(runs, model) if one.per_word == per_word]
-    runs = runs.mostly_alike(list(map(str, every)))
-    for model in models:
-        lists = [one for one in lists_of(runs, model) if one.per_word == per_word]
-        if len(lists) > 1:
-            series.append(points(runs, MODELS.get(model, model), lists, "frequent", ["lv"]))
-            curves.append({str(one): one.frequent for one in lists})
-    whole = chart_parts.bleu_of(runs, "lv", [arm for curve in curves for arm in curve])
+
+    def lists(runs: Runs, model: str) -> list[Lists]:
+        return [one for one in lists_of(runs, model) if one.per_word == per_word]
+
+    runs = runs.mostly_alike([str(one) for model in models for one in lists(runs, model)])
+    drawn = {model: found for model in models if len(found := lists(runs, model)) > 1}
+    curves = [{str(one): one.frequent for one in found} for found in drawn.values()]
+    runs = runs.with_seeds_of([*(arm for curve in curves for arm in curve), "lv"])
+    series = [
+        points(runs, MODELS.get(model, model), found, "frequent") for model, found in drawn.items()
+    ]
+    whole = chart_parts.bleu_of(runs, "lv")
     if series and whole:
         series.append(Series("partitions,\nover all words", (), [whole.value], [whole.low],
                              [whole.high], style="level"))  # fmt: skip
@@ -137,19 +140,17 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
 
 
 def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
-    """A title with the difference of the best value from the worst, over the seeds of all.
+    """A title with the difference of the best value from the worst.
 
     Args:
         values: of K or K', by decoding.
         name: K or K'.
     """
-    known = {arm: chart_parts.bleu_of(runs, arm, list(values)) for arm in values}
-    scores = {arm: score.value for arm, score in known.items() if score}
+    scores = {arm: score for arm in values if (score := runs.bleu(arm)) is not None}
     if len(scores) < 2:
         return f"BLEU by {name}"
     best, worst = (choose(scores, key=lambda arm: scores[arm]) for choose in (max, min))
-    others = {arm: 0 for arm in scores if arm not in (best, worst)}
-    found = runs.difference({best: 1, worst: -1, **others})
+    found = runs.difference({best: 1, worst: -1})
     cost = f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]" if found else (
         f"{scores[best] - scores[worst]:.1f}"
     )  # fmt: skip
@@ -161,16 +162,15 @@ def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
 def by_per_word(runs: Runs, frequent: int) -> Chart:
     """A curve of LV, and points for decodings with UNK replacement."""
     every = [one for one in lists_of(runs, "lv") if one.frequent == frequent]
-    runs = runs.mostly_alike(list(map(str, every)))
+    runs = runs.mostly_alike(list(map(str, every))).with_seeds_of(list(map(str, every)))
     lists = [one for one in every if str(one) in runs]
     series = []
     if len(lists) > 1:
-        of_replaced = [name for one in lists if (name := f"{one}.unk2") in runs]
-        series.append(points(runs, "partitions", lists, "per_word", of_replaced))
+        series.append(points(runs, "partitions", lists, "per_word"))
         replaced = {
             one.per_word: found
             for one in lists
-            if (found := chart_parts.bleu_of(runs, f"{one}.unk2", [*map(str, lists), *of_replaced]))
+            if (found := chart_parts.bleu_of(runs, f"{one}.unk2"))
         }
         if len(replaced) > 1:
             values = chart_parts.columns(list(replaced.values()))

@@ -159,6 +159,13 @@ class Runs:
         """Seeds that all the arms were run with."""
         return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))
 
+    def with_seeds_of(self, arms: Sequence[str]) -> "Runs":
+        """The runs of the seeds that all the arms have, of those arms that were run."""
+        here = [arm for arm in arms if arm in self]
+        seeds = set(self.seeds(here)) if here else set()
+        lines = [entry for arm in self.arms for entry in self.entries(arm)]
+        return Runs([e for e in lines if e["seed"] in seeds], self.form, self._options)
+
     def entry(self, arm: str, seed: int | None = None) -> dict:
         """The line of one run; default: the first seed."""
         return self._entries[arm][min(self._entries[arm]) if seed is None else seed]

@@ -12,16 +12,12 @@ from recipes.lab.scores.resampling import Estimate
 Labels = Mapping[str, str]  # labels of arms
 
 
-def bleu_of(runs: Runs, arm: str, beside: Sequence[str] = ()) -> Estimate | None:
+def bleu_of(runs: Runs, arm: str) -> Estimate | None:
     """BLEU with its interval; without interval if translations are missing.
 
     Widened for few seeds, an interval may contain negative numbers, which BLEU is not.
-
-    Args:
-        beside: arms of the same curve: only seeds that all of them have count.
     """
-    arms = [arm, *(other for other in beside if other in runs and other != arm)]
-    found = runs.estimate(arms, lambda score: score(arm)) if arm in runs else None
+    found = runs.estimate([arm], lambda score: score(arm)) if arm in runs else None
     if found:
         return found._replace(low=max(found.low, 0.0))
     value, nan = runs.bleu(arm), float("nan")

@@ -1,4 +1,4 @@
-"""The common list: its size, what stays on it, and when it begins anew."""
+"""Forced words; and the common list: its size, what stays on it, and when it begins anew."""
 
 import time
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_outlayers.decoding.candidate_options import build_lists
 from fairseq_outlayers.decoding.candidates import CommonList
 from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
@@ -108,3 +109,28 @@ def test_a_small_file_that_expands_to_gigabytes_is_refused_unread(tmp_path, dict
     assert path.stat().st_size < 1 << 20
     with pytest.raises(UserError, match="not a candidate file"):
         Translations.load(str(path), *dictionaries)
+
+
+@pytest.mark.parametrize("scope", ["sentence", "batch"])
+def test_a_beginning_that_is_forced_on_one_sentence_is_open_to_it_alone(scope, make_task):
+    task = make_task(candidate_frequent=8, candidate_scope=scope)
+    lists = build_lists(task.cfg, task.source_dictionary, task.target_dictionary)
+    bos = task.target_dictionary.bos()
+    found = lists.of(torch.tensor([[4, 2], [5, 2]]), torch.tensor([[bos], [30]]))
+    assert bos not in found.closed
+    if scope == "sentence":
+        assert found.allowed[:, bos].tolist() == [True, False]
+        assert found.allowed[:, found.ids == 30].tolist() == [[False], [True]]
+    else:
+        assert found.allowed is None
+
+
+def test_a_blocked_word_that_a_prefix_forces_stays_out_of_the_common_list(
+    make_task, write_candidates
+):
+    options = {"candidates": write_candidates(blocked=(20,)), "candidate_per_word": 2}
+    task = make_task(candidate_frequent=20, candidate_scope="common", **options)
+    lists = build_lists(task.cfg, task.source_dictionary, task.target_dictionary)
+    source = torch.tensor([[4, 2]])
+    assert 20 in lists.of(source, torch.tensor([[20]])).ids
+    assert 20 not in lists.of(source).ids

@@ -3,7 +3,11 @@
 import pytest
 import torch
 
+from fairseq_outlayers.losses import full_kernel, sampled_kernel
+from fairseq_outlayers.losses.full import full_nll
+from fairseq_outlayers.losses.gradient_products import zeros_to_sum
 from fairseq_outlayers.losses.precision import choose_chunk_size, in_autocast_type
+from fairseq_outlayers.losses.sampled import sampled_nll
 
 
 @pytest.mark.parametrize("asked", [1, 2, 1000])
@@ -21,3 +25,31 @@ def test_tensors_are_cast_under_autocast_alone(enabled):
     assert (context.dtype, embeddings.dtype) == (
         (low, low) if enabled else (torch.float32, torch.float64)
     )
+
+
+def test_no_gradient_is_summed_where_none_is_recorded(monkeypatch):
+    """A parameter wants one in validation, too."""
+    summed = []
+
+    def zeros(like):
+        summed.append(like)
+        return zeros_to_sum(like)
+
+    for kernel in (full_kernel, sampled_kernel):
+        monkeypatch.setattr(kernel, "zeros_to_sum", zeros)
+    context = torch.randn(6, 4, dtype=torch.bfloat16)
+    table = torch.nn.Parameter(torch.randn(20, 4, dtype=torch.bfloat16))
+    targets, log_counts = torch.arange(6), torch.zeros(14)
+
+    def losses():
+        return (
+            full_nll(context, targets, table),
+            sampled_nll(context, targets + 14, table, None, log_counts)[0],
+        )
+
+    with torch.no_grad():
+        without = losses()
+    assert summed == []
+    for one, other in zip(losses(), without, strict=True):
+        assert torch.equal(one, other)
+    assert summed
