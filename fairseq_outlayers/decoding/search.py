@@ -43,6 +43,7 @@ class CandidateGenerator(SequenceGenerator):
 
     search: Any
     vocab_size: int
+    max_len_b: int
     token_indices_to_suppress: Optional[Tensor]
 
     def __init__(
