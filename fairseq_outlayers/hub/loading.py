@@ -153,12 +153,12 @@ def _find_moved_table(config: Any, checkpoint: str) -> None:
     """Look for missing tables of external vectors beside the checkpoint and in the data folder."""
     folders = (Path(checkpoint).parent, Path(str(config.task.data).split(":")[0]))
     for option in ("external_embeddings", "external_classes"):
-        stored = config.model.get(option, None)
+        stored = getattr(config.model, option, None)
         if stored and not Path(stored).is_file():
             moved = [folder / Path(stored).name for folder in folders]
             found = [path for path in moved if path.is_file()]
             with open_dict(config):
-                config.model[option] = str(found[0]) if found else stored
+                setattr(config.model, option, str(found[0]) if found else stored)
 
 
 def _is_translation(path: str, kind: str) -> bool:

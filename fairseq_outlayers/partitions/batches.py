@@ -24,6 +24,32 @@ class Partitions(NamedTuple):
     """Sentences of each batch, for each partition."""
 
 
+class NumberedCollater:
+    """Collates sentences, and adds ``"partition"``: the epoch and the number of their partition.
+
+    Python numbers: the ids of the sentences are on the device once the trainer has the batch, and
+    reading them there would wait for it.
+
+    Args:
+        collater: of the dataset.
+    """
+
+    epoch: int
+    number_of: np.ndarray
+    """In this epoch, see :class:`Partitions`."""
+
+    def __init__(self, collater: Callable[..., Dict[str, Any]]):
+        self.collater = collater
+
+    def __call__(self, samples: List[Dict[str, Any]]) -> Dict[str, Any]:
+        batch = self.collater(samples)
+        if batch:
+            numbers = {int(self.number_of[sample["id"]]) for sample in samples}
+            assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"
+            batch["partition"] = self.epoch, numbers.pop()
+        return batch
+
+
 class PartitionedBatches(EpochBatchIterator):
     """Iterates over an epoch's batches partition by partition.
 
@@ -54,9 +80,10 @@ class PartitionedBatches(EpochBatchIterator):
         self._plan, self._update_freq, self.fingerprint = plan, update_freq, fingerprint
         self._planned: Tuple[int, bool] = (-1, True)
         self._batches: List[Batch] = []
+        self._collater = NumberedCollater(dataset.collater)
         super().__init__(
             dataset,
-            dataset.collater,
+            self._collater,
             batch_sampler=lambda *_: self.frozen_batches,
             persistent_workers=False,
             **options,
@@ -67,6 +94,7 @@ class PartitionedBatches(EpochBatchIterator):
         if self._planned == (epoch, shuffle):
             return self._batches
         self.partitions = self._plan(epoch)
+        self._collater.epoch, self._collater.number_of = epoch, self.partitions.number_of
         multiple_of = self.num_shards * self._update_freq(epoch)
         self._batches = []
         for number, batches in enumerate(self.partitions.batches):
@@ -76,6 +104,14 @@ class PartitionedBatches(EpochBatchIterator):
             self._batches += [divided[index] for index in order]
         self._planned = (epoch, shuffle)
         return self._batches
+
+    def partition_of(self, sample: Dict[str, Any]) -> int:
+        """The number of the partition that a collated batch is from."""
+        epoch, number = sample["partition"]
+        if epoch == self._planned[0]:
+            return int(number)
+        # fairseq's dummy batch is of the first epoch.
+        return int(self.partitions.number_of[int(sample["id"][0])])
 
     @property
     def frozen_batches(self) -> List[Batch]:

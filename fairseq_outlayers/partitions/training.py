@@ -224,10 +224,7 @@ class PartitionedTraining(FairseqTask):
     def _activate(self, sample: Dict[str, Any], optimizer: Any) -> None:
         assert self._batches is not None
         assert self._working_set is not None
-        partitions = self._batches.partitions
-        numbers = np.unique(partitions.number_of[sample["id"].cpu().numpy()])
-        assert len(numbers) == 1, f"a batch has sentences of the partitions {numbers}"
-        number = int(numbers[0])
+        partitions, number = self._batches.partitions, self._batches.partition_of(sample)
         if self._working_set.is_active((partitions, number)):
             return
         if self._moments is not None:

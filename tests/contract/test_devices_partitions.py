@@ -1,14 +1,21 @@
 """Training by partitions on an accelerator, the tables on either side."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from fairseq.data import LanguagePairDataset, ListDataset
 from fairseq.optim.adam import Adam
 
 from fairseq_outlayers.partitions.training import READ
 from fairseq_outlayers.partitions.working_set import WorkingSet
-from tests.conftest import make_batch, make_model, make_task
+from fairseq_outlayers.tasks.translation_outlayers import (
+    TranslationOutlayersConfig,
+    TranslationOutlayersTask,
+)
+from tests.conftest import make_batch, make_dictionary, make_model, make_task
 from tests.contract.test_partitions import by_local_ids, make_criterion, words_of
 from tests.devices import DEVICES, TOLERANCES, device_of_kind, to_device
 
@@ -53,6 +60,47 @@ def losses(device, table_device, counted=None):
         found.append(criterion(model, batch)[0])
     tables = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     return SimpleNamespace(losses=[x.cpu() for x in found], tables=tables, waits=costs)
+
+
+def corpus_and_task():
+    """Forty sentences in partitions of 14 words, and their task."""
+    dictionary, draw = make_dictionary(30), np.random.default_rng(1)
+    rows = [torch.tensor([*draw.integers(4, 34, 3), 2]) for _ in range(40)]
+    sides = [ListDataset(rows, [4] * 40) for _ in range(2)]
+    source, target = ((side, side.sizes, dictionary) for side in sides)
+    data = LanguagePairDataset(*source, *target)
+    config = TranslationOutlayersConfig(partition_size=14)
+    config.train_subset = "train"
+    task = TranslationOutlayersTask(config, dictionary, dictionary)
+    task.datasets["train"] = data
+    return data, task
+
+
+def test_a_step_of_the_task_waits_only_where_the_partition_changes():
+    data, task = corpus_and_task()
+    iterator = task.get_batch_iterator(data, max_sentences=2, num_shards=1)
+    batches = list(iterator.next_epoch_itr(shuffle=False))[:8]
+    criterion, waits = make_criterion(make_task()), []
+    with device_of_kind("pretended") as device:
+        model = make_model("luong_lstm", task, output_layer="linear").float().train()
+        model.to(device.device)
+        task._working_set = WorkingSet(model, 14, None)
+        model.to(device.device)
+        adam = Adam(model.parameters(), lr=1e-2)
+        optimizer = SimpleNamespace(optimizer=adam, backward=lambda loss: loss.backward())
+        for number, batch in enumerate(batches):
+            sample = to_device(batch, device.device)
+            device.forget()
+            task.train_step(sample, model, criterion, optimizer, number)
+            waits.append((batch["partition"][1], sum(device.waits.values())))
+            adam.zero_grad(set_to_none=True)
+        model.eval(), criterion.eval()
+        device.forget()
+        task.valid_step(sample, model, criterion)
+        assert sum(device.waits.values()) == 0
+    again = [(one, w) for (before, _), (one, w) in pairwise(waits) if one == before]
+    assert again
+    assert all(count == 0 for _, count in again)
 
 
 @pytest.mark.parametrize("kind", DEVICES)
