@@ -11,6 +11,7 @@ import re
 from typing import Any, Iterator, NamedTuple, Optional
 
 from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.patches.conveniences.known_metrics import TASKS
 
 LEAVE_OUT = "leave it out"
 ADD_OR_LEAVE_OUT = "add that, or leave it out"
@@ -59,10 +60,13 @@ def check_unused(parser: argparse.ArgumentParser, options: Any) -> None:
 
     Args:
         parser: of the command.
-        options: what it has parsed.
+        options: what it has parsed; with other tasks than translation and language modeling, other
+            options may have an effect, so they are left to fairseq.
     Raises:
         UserError: about the first one.
     """
+    if getattr(options, "task", None) not in TASKS:
+        return
     command = re.sub(r"\.py$", "", parser.prog)
     for unused in (*UNUSED, *_of_the_search()):
         given = is_given(parser, options, unused.option)

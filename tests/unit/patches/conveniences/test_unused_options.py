@@ -22,6 +22,7 @@ def check(command, **given):
     parser = PARSERS[command]()
     parser.prog = command
     parsed = {action.dest: action.default for action in parser._actions}
+    parsed["task"] = "language_modeling" if command == "fairseq-eval-lm" else "translation"
     check_unused(parser, Namespace(**{**parsed, **given}))
 
 
@@ -83,6 +84,7 @@ def test_options_without_effect_are_refused(command, given, message):
         ("fairseq-eval-lm", {"context_window": 34, "tokens_per_sample": 35}),
         ("fairseq-train", {"ema_decay": 0.9, "store_ema": True}),
         ("fairseq-train", {"unk_replacement": "copy", "eval_bleu": True}),
+        ("fairseq-train", {"ema_decay": 0.9, "task": "audio_pretraining"}),
     ],
 )
 def test_they_are_accepted_where_they_have_an_effect(command, given):
