@@ -43,8 +43,7 @@ def option_owners(option: str) -> List[str]:
     for _, selector, classes, dataclasses in KINDS:
         ours = parts_of_ours(classes)
         for name, part in ours.items():
-            actions = actions_of(part, dataclasses.get(name))
-            if any(option in action.option_strings for action in actions):
+            if _takes(part, dataclasses.get(name), option):
                 is_size = any(base in ours.values() for base in part.__mro__[1:])
                 (sizes if is_size else owners).append(f"{selector} {name}")
                 twins = ARCH_MODEL_INV_REGISTRY.get(name, []) if selector == "--arch" else []
@@ -59,12 +58,12 @@ def _stock_criterions_with(option: str) -> List[str]:
     return [
         name
         for name, part in CRITERION_REGISTRY.items()
-        if name not in ours
-        and any(
-            option in action.option_strings
-            for action in actions_of(part, CRITERION_DATACLASS_REGISTRY.get(name))
-        )
+        if name not in ours and _takes(part, CRITERION_DATACLASS_REGISTRY.get(name), option)
     ]
+
+
+def _takes(part: Any, dataclass: Any, option: str) -> bool:
+    return any(option in action.option_strings for action in actions_of(part, dataclass))
 
 
 def actions_of(part: Any, dataclass: Any) -> List[argparse.Action]:
