@@ -233,6 +233,8 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
                 "models of an ensemble must have the same task"
             )
         check_equal_dictionaries(path, other, task)
+        _find_moved_table(other, path)
+        state["cfg"], state["args"] = other, None
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more
     return models, task

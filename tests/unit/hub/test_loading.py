@@ -126,6 +126,7 @@ def test_a_table_of_vectors_that_has_moved_is_found_in_the_data_and_beside_the_m
     for file in (table, Path(f"{table}.json")):
         shutil.move(file, tmp_path / place / file.name)
     assert load(moved).score(pair)[0].tokens == expected.tokens
+    assert len(load([moved, moved]).models) == 2
     (tmp_path / place / table.name).unlink()
     with pytest.raises(UserError, match=r"table.npy: no such file; .* look for it beside the"):
         load(moved)
