@@ -23,6 +23,7 @@ from fairseq.models import (
 )
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
+from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.options import OutputLayerConfig
 from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
 
@@ -146,6 +147,26 @@ def make_dictionary(num_words: int) -> Dictionary:
     for word in range(num_words):
         dictionary.add_symbol(f"w{word}", n=num_words - word)
     return dictionary
+
+
+SUBWORD_WORDS = ["walks", "talked", "talks", "stalk", "a", "walkedwalked"]
+
+
+def dictionary_with_units(folder: Path) -> Dictionary:
+    """A dictionary of SUBWORD_WORDS with a table of every kind of units beside it.
+
+    All units have two letters, the last perhaps one: what kind they are makes no difference.
+    """
+
+    def cut(word: str) -> str:
+        return " ".join(word[place : place + 2] for place in range(0, len(word), 2))
+
+    path = Path(folder) / "dict.txt"
+    path.write_text("".join(f"{word} {9 - k}\n" for k, word in enumerate(SUBWORD_WORDS)))
+    for kind in {composition.kind for composition in COMPOSITIONS.values()} - {"characters"}:
+        rows = [f"{word}\t{cut(word)}\n" for word in SUBWORD_WORDS]
+        path.with_name(f"{kind}.txt").write_text("".join(rows))
+    return Dictionary.load(str(path))
 
 
 def make_task(num_source: int = 13, num_target: int = 17) -> SimpleNamespace:

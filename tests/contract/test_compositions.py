@@ -1,18 +1,25 @@
 """What every composition must do, at the input and at the output; a new one is tested unasked."""
 
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from fairseq.data import Dictionary
 
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.compositions.units import PADDING
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import build_output_layer
 from tests.conftest import (
+    SUBWORD_WORDS,
+    dictionary_with_units,
     make_language_batch,
     make_model,
     make_task,
@@ -20,25 +27,15 @@ from tests.conftest import (
 )
 
 H = 8
-WORDS = ["walks", "talked", "talks", "stalk", "a", "walkedwalked"]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.parametrize("composition", COMPOSITIONS)
-
-
-def cut(word):
-    """Units of two letters, the last perhaps of one: what kind they are makes no difference."""
-    return [word[place : place + 2] for place in range(0, len(word), 2)]
 
 
 @pytest.fixture
 def task(tmp_path):
     """A dictionary with a table of every kind of units beside it."""
-    path = Path(tmp_path) / "dict.txt"
-    path.write_text("".join(f"{word} {9 - k}\n" for k, word in enumerate(WORDS)))
-    for kind in {composition.kind for composition in COMPOSITIONS.values()} - {"characters"}:
-        rows = [f"{word}\t{' '.join(cut(word))}\n" for word in WORDS]
-        (Path(tmp_path) / f"{kind}.txt").write_text("".join(rows))
-    task, dictionary = make_task(), Dictionary.load(str(path))
-    task.source_dictionary = task.target_dictionary = dictionary
+    task = make_task()
+    task.source_dictionary = task.target_dictionary = dictionary_with_units(tmp_path)
     return task
 
 
@@ -78,7 +75,7 @@ def test_a_longer_word_in_the_dictionary_changes_no_other_vector(task, compositi
 
 
 def test_every_word_has_a_vector_and_different_units_give_different_ones(model):
-    vectors = model.decoder.embed_tokens(torch.arange(4 + len(WORDS)))
+    vectors = model.decoder.embed_tokens(torch.arange(4 + len(SUBWORD_WORDS)))
     assert vectors.isfinite().all()
     distances = torch.cdist(vectors, vectors) + torch.eye(len(vectors))
     units = model.decoder.embed_tokens.words.ids.sort(1).values
@@ -129,3 +126,29 @@ def test_a_saved_model_loads_strictly_without_the_units(task, model, composition
     other.load_state_dict(state, strict=True)
     batch = make_language_batch(task, [4, 2])["net_input"]
     torch.testing.assert_close(other.eval()(**batch)[0], model.eval()(**batch)[0])
+
+
+def vectors_of_all(folder):
+    """By composition, vectors of the words of :func:`dictionary_with_units`; printed as JSON."""
+    task = make_task()
+    task.source_dictionary = task.target_dictionary = dictionary_with_units(folder)
+    models = {name: make(task, name).decoder.embed_tokens for name in COMPOSITIONS}
+    print(json.dumps({name: embed.all_words().tolist() for name, embed in models.items()}))
+
+
+@functools.cache
+def printed(hash_seed):
+    """What :func:`vectors_of_all` prints in a process of its own."""
+    code = "import sys; from tests.contract import test_compositions as t; "
+    code += "t.vectors_of_all(sys.argv[1])"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", code, folder]
+        return json.loads(subprocess.check_output(command, cwd=ROOT, env=environment, text=True))
+
+
+def test_vectors_are_the_same_in_every_process(composition):
+    """Python's hash of a text differs between processes, and so does the order of a set."""
+    vectors = printed("1")[composition]
+    assert len(vectors) > len(SUBWORD_WORDS)
+    assert vectors == printed("2")[composition]
