@@ -69,8 +69,8 @@ def _read_facts(path: Path, option: str) -> Dict[str, Any]:
         if not needed.is_file():
             raise UserError(
                 f"{needed}: no such file; {MAKER} writes PREFIX.npy and PREFIX.npy.json. If "
-                f"it has moved, pass {override(option)}; load in Python and the command "
-                "inspect also look for it beside the checkpoint and in the data folder"
+                f"it has moved, pass {override(option)}, or put it beside the checkpoint or in the "
+                "data folder of the training, where it is looked for, too"
             )
     try:
         facts = json.loads(sidecar.read_text(encoding="utf-8"))

@@ -122,7 +122,6 @@ def load(
             f"kind={kind.__name__}"
         )
     check_dictionaries(paths[0], config, is_translation)
-    _find_moved_table(config, paths[0])
     if candidates is not None:
         options = {"candidates": str(candidates), "candidate_frequent": FREQUENT, **options}
     if is_translation:
@@ -147,18 +146,6 @@ def load(
     translator = Translator(models, task, config, text)
     translator.build_generator({})  # reports errors in the candidate file now
     return translator
-
-
-def _find_moved_table(config: Any, checkpoint: str) -> None:
-    """Look for missing tables of external vectors beside the checkpoint and in the data folder."""
-    folders = (Path(checkpoint).parent, Path(str(config.task.data).split(":")[0]))
-    for option in ("external_embeddings", "external_classes"):
-        stored = getattr(config.model, option, None)
-        if stored and not Path(stored).is_file():
-            moved = [folder / Path(stored).name for folder in folders]
-            found = [path for path in moved if path.is_file()]
-            with open_dict(config):
-                setattr(config.model, option, str(found[0]) if found else stored)
 
 
 def _is_translation(path: str, kind: str) -> bool:
@@ -233,7 +220,6 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
                 "models of an ensemble must have the same task"
             )
         check_equal_dictionaries(path, other, task)
-        _find_moved_table(other, path)
         state["cfg"], state["args"] = other, None
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more

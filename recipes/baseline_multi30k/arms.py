@@ -4,15 +4,21 @@ from dataclasses import replace
 
 from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest
 
-WORDS = {
-    "stock_lstm": "fairseq's own LSTM with attention, without this package",
-    "luong_linear": "our LSTM with attention, a free vector for every output word",
-    "luong_tied": "the same, output words share the vectors of the decoder's input words",
-    "stock_transformer": "fairseq's own Transformer, without this package",
-    "transformer_linear": "fairseq's Transformer with our linear output layer",
-    "transformer_tied": "fairseq's Transformer with our tied output layer",
-    "transformer_joint": "fairseq's Transformer with our joint output layer",
-}
+# By name: a label for charts, and a description. An arm "FAMILY_LAYER" is a model of ours.
+ARMS = {
+    "stock_lstm": ("fairseq's LSTM", "fairseq's own LSTM with attention, without this package"),
+    "luong_linear": ("our LSTM, linear",
+                     "our LSTM with attention, a free vector for every output word"),
+    "luong_tied": ("our LSTM, tied",
+                   "the same, output words share the vectors of the decoder's input words"),
+    "stock_transformer": ("fairseq's Transformer",
+                          "fairseq's own Transformer, without this package"),
+    "transformer_linear": ("Transformer, linear",
+                           "fairseq's Transformer with our linear output layer"),
+    "transformer_tied": ("Transformer, tied", "fairseq's Transformer with our tied output layer"),
+    "transformer_joint": ("Transformer, joint",
+                          "fairseq's Transformer with our joint output layer"),
+}  # fmt: skip
 
 
 class Baseline(Recipe):
@@ -52,13 +58,13 @@ class Baseline(Recipe):
                 "TEXT": self.text, "BIN": self.bin}  # fmt: skip
 
     def all_arms(self) -> list[str]:
-        return list(WORDS)
+        return list(ARMS)
 
     def speed_arms(self) -> tuple[str, list[str]]:
-        return self.bin, list(WORDS)[:3]
+        return self.bin, list(ARMS)[:3]
 
     def arm(self, name: str, seed: int = 1) -> Arm:
-        if name not in WORDS:
+        if name not in ARMS:
             raise self.unknown(name)
         s = self.settings
         generate = f"--beam {s.BEAM} {LIMITED}"
@@ -80,7 +86,7 @@ class Baseline(Recipe):
             train += f" --output-layer {layer}"
         if layer == "joint":
             train += f" --joint-dim {s.JOINT_DIM}"
-        return Arm(name, WORDS[name], self.bin, test, tuple(train.split()), stock=stock)
+        return Arm(name, ARMS[name][1], self.bin, test, tuple(train.split()), stock=stock)
 
     def common(self) -> str:
         """Options of every arm."""

@@ -1,6 +1,6 @@
 """What the baseline should show: our models translate like fairseq's, and tying costs nothing."""
 
-from recipes.baseline_multi30k.arms import WORDS
+from recipes.baseline_multi30k.arms import ARMS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
 from recipes.lab.figures import chart_parts
@@ -9,15 +9,7 @@ from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 
 FORM = None
-LABELS = {
-    "stock_lstm": "fairseq's LSTM",
-    "luong_linear": "our LSTM, linear",
-    "luong_tied": "our LSTM, tied",
-    "stock_transformer": "fairseq's Transformer",
-    "transformer_linear": "Transformer, linear",
-    "transformer_tied": "Transformer, tied",
-    "transformer_joint": "Transformer, joint",
-}
+LABELS = {name: label for name, (label, _) in ARMS.items()}
 PAIRS = (
     ("luong_linear", "stock_lstm"),
     ("luong_tied", "luong_linear"),
@@ -55,7 +47,7 @@ def claims_of(runs: Runs) -> list[Claim]:
 
 def find(recipe: Recipe, runs: Runs) -> Findings:
     """Verdicts and BLEU of every model."""
-    view = runs.mostly_alike(list(WORDS))
+    view = runs.mostly_alike(list(LABELS))
     rows = sorted(chart_parts.bleu_rows(view, LABELS), key=lambda row: -row.value)
     title = f"Best: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
     below = chart_parts.note(view, list(LABELS))

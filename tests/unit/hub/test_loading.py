@@ -1,19 +1,15 @@
 """Arguments of load: what is wrong is named, with its value and what it can be."""
 
 import shutil
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from fairseq.data import Dictionary
 
 from fairseq_outlayers import load
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
-from tests.conftest import write_external_table
-from tests.unit.hub.conftest import save_checkpoint, write_data
+from tests.unit.hub.conftest import save_checkpoint
 
 
 @pytest.fixture
@@ -106,30 +102,6 @@ def without_languages(checkpoint):
     state = torch.load(checkpoint, weights_only=False)
     state["cfg"]["task"].update(source_lang=None, target_lang=None)
     torch.save(state, checkpoint)
-
-
-@pytest.mark.parametrize("place", ["data", "model"])
-def test_a_table_of_vectors_that_has_moved_is_found_in_the_data_and_beside_the_model(
-    place, tmp_path
-):
-    for folder in ("first", "data", "model"):
-        (tmp_path / folder).mkdir()
-    write_data(tmp_path / "data")
-    words = Dictionary.load(str(tmp_path / "data" / "dict.src.txt"))
-    rows = np.random.RandomState(1).randn(len(words), 5).astype("<f4")
-    table = Path(write_external_table(tmp_path / "first" / "table.npy", words, rows))
-    mixed = {"source_embedding": "mix_sum", "external_embeddings": str(table)}
-    path = save_checkpoint(tmp_path / "data", "luong_lstm", **mixed)
-    pair = [("a dog runs", "ein hund")]
-    (expected,) = load(path).score(pair)
-    moved = shutil.move(path, tmp_path / "model" / "model.pt")
-    for file in (table, Path(f"{table}.json")):
-        shutil.move(file, tmp_path / place / file.name)
-    assert load(moved).score(pair)[0].tokens == expected.tokens
-    assert len(load([moved, moved]).models) == 2
-    (tmp_path / place / table.name).unlink()
-    with pytest.raises(UserError, match=r"table.npy: no such file; .* look for it beside the"):
-        load(moved)
 
 
 def test_dictionaries_alone_are_recognized_by_their_words(tmp_path, checkpoint):
