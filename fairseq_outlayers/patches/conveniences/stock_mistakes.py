@@ -137,6 +137,10 @@ REMEDIES: Dict[str, str] = {
     r"Please install (?:.*pip install )?(\S+)(?: to use .*)?$": (
         "this option needs a Python package that is not installed: pip install {1}"
     ),
+    r"^No module named 'requests'$": (
+        "fairseq downloads the files of --bpe gpt2 (or a named model) by the package requests: pip "
+        "install requests, or give local files, as by --gpt2-encoder-json and --gpt2-vocab-bpe"
+    ),
     r"cannot access local variable 'valid_losses'": (
         "an epoch has no complete update, so nothing was trained: leave out "
         "--skip-remainder-batch, lower --update-freq, or give more data"

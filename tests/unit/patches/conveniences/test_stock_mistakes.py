@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fairseq import checkpoint_utils, options, tasks, utils
+from fairseq import checkpoint_utils, file_utils, options, tasks, utils
 from fairseq.data import data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
@@ -78,6 +78,12 @@ def test_a_missing_package(monkeypatch):
     assert line_of(WerScorer, WerScorerConfig()) == (
         "this option needs a Python package that is not installed: pip install editdistance"
     )
+
+
+def test_files_that_fairseq_would_download(monkeypatch):
+    monkeypatch.delitem(sys.modules, "requests", raising=False)
+    monkeypatch.setattr(sys, "path", [])
+    assert "--gpt2-encoder-json" in line_of(file_utils.get_from_cache, "https://example.org/a")
 
 
 @pytest.mark.parametrize("said", ["Torch not compiled with CUDA enabled", "Found no NVIDIA driver"])
