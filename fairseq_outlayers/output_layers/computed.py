@@ -3,17 +3,21 @@
 from abc import abstractmethod
 from typing import Optional
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
 from fairseq_outlayers.output_layers.base import OutputLayer
+
+MOST_BYTES = 2**28  # of a table that is computed although only candidates are asked for
 
 
 class ComputedOutputLayer(CachedAtInference, OutputLayer):
     """An output layer whose class embeddings are a function of parameters.
 
     In training they are computed once per batch; at inference those of all classes are cached
-    (``layers/cached_at_inference.py``).
+    (``layers/cached_at_inference.py``), also if only some are asked for, unless the table would be
+    larger than ``MOST_BYTES``: candidate lists of a test set request most classes several times.
     """
 
     @abstractmethod
@@ -21,6 +25,15 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
         """Compute ``class_embeddings``."""
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
-        if ids is not None:
+        if ids is None:
+            return self.cached(lambda: self.encode_classes(None))
+        # By sizes alone: scores must not depend on what was asked for before, not even by rounding.
+        if self.may_change() or not self._table_is_small(ids):
             return self.encode_classes(ids)
-        return self.cached(lambda: self.encode_classes(None))
+        return F.embedding(ids, self.class_embeddings())
+
+    def _table_is_small(self, ids: Tensor) -> bool:
+        if self.block_size is not None or self.num_in_use < self.num_classes:
+            return False  # parts of the table are elsewhere
+        of_one = self.encode_classes(ids.flatten()[:0])
+        return self.num_classes * of_one.size(-1) * of_one.element_size() <= MOST_BYTES

@@ -4,7 +4,9 @@ import pytest
 import torch
 import torch.nn as nn
 
+from fairseq_outlayers.output_layers import computed
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.tables.table import table_of
 
 
 class Doubled(ComputedOutputLayer):
@@ -82,7 +84,29 @@ def test_a_whole_model_that_is_loaded_makes_them_computed_anew(layer):
         assert layer.class_embeddings().eq(6).all()
 
 
-def test_some_classes_are_computed_alone(layer):
+def test_candidates_are_rows_of_all_classes_computed_once(layer):
+    layer.table.data = torch.arange(8.0).view(4, 2)
     with torch.no_grad():
-        assert layer.class_embeddings(torch.tensor([1, 2])).shape == (2, 2)
+        for ids in (torch.tensor([1, 2]), torch.tensor([[3, 0], [1, 1]])):
+            assert layer.class_embeddings(ids).equal(2 * layer.table[ids])
+            assert layer._cached.equal(2 * layer.table)
+        layer.train()
+        layer.table.data.fill_(3)
+        assert layer.eval().class_embeddings(torch.tensor([1])).eq(6).all()
+
+
+@pytest.mark.parametrize("change", ["large", "training", "gradients", "partition", "elsewhere"])
+def test_candidates_are_computed_alone_where_the_table_is_large_or_may_change(
+    layer, change, monkeypatch
+):
+    if change == "large":
+        monkeypatch.setattr(computed, "MOST_BYTES", 4 * 2 * 4 - 1)
+    elif change == "training":
+        layer.train()
+    elif change == "partition":
+        table_of(layer, "bias").use_first(2)
+    elif change == "elsewhere":
+        table_of(layer, "bias").use_elsewhere(lambda ids: torch.zeros(len(ids)), 2)
+    with torch.set_grad_enabled(change == "gradients"):
+        assert layer.class_embeddings(torch.tensor([1, 0])).shape == (2, 2)
     assert layer._cached is None
