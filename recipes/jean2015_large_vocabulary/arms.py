@@ -134,10 +134,10 @@ class Jean2015(Recipe):
     def choice(self) -> str:
         """K and K' with the best BLEU on the dev set."""
         from recipes.lab.ledger import read
-        from recipes.lab.runs import Runs
+        from recipes.lab.runs import Runs, without_begun_repeats
 
-        s = self.settings
-        return s.CHOICE or decodings.choice(Runs(read(self.ledger)), s.DEFAULT_CHOICE)
+        s, entries = self.settings, without_begun_repeats(read(self.ledger))
+        return s.CHOICE or decodings.choice(Runs(entries), s.DEFAULT_CHOICE)
 
     def curve_decodings(self) -> list[str]:
         """Decodings for choosing K and K'; empty if DECODINGS has only others."""

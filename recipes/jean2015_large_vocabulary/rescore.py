@@ -15,7 +15,7 @@ from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
 from recipes.lab import ledger
 from recipes.lab.__main__ import step
 from recipes.lab.running.run_arm import find_fairseq_commands
-from recipes.lab.runs import Runs
+from recipes.lab.runs import Runs, without_begun_repeats
 from recipes.lab.scores import scoring
 
 
@@ -88,7 +88,8 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
 
 def main(recipe: Jean2015) -> None:
     """Score and write both files."""
-    seed, runs = recipe.seeds[0], Runs(ledger.read(recipe.ledger))
+    seed = recipe.seeds[0]
+    runs = Runs(without_begun_repeats(ledger.read(recipe.ledger)))
     chosen, full = f"lv.{recipe.choice()}.nbest", "lv"
     outputs = []
     for name in (chosen, full):

@@ -114,11 +114,11 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     One path per line; with --names, ARM=PATH; with --all-seeds, for every run.
     """
     from recipes.lab.ledger import read
-    from recipes.lab.runs import Runs
+    from recipes.lab.runs import Runs, without_begun_repeats
 
     if not options.names:
         raise UserError("files needs the name of a file in the run folders, such as train.log")
-    runs = Runs(read(recipe.ledger))
+    runs = Runs(without_begun_repeats(read(recipe.ledger)))
     file, *names = options.names
     for arm in names:
         paths = runs.files(arm, file)

@@ -86,10 +86,26 @@ def test_a_forced_arm_is_trained_in_an_empty_folder_and_its_log_is_kept(checkout
     for name in ("train.log.old", "checkpoints.old/checkpoint_best.pt"):
         assert (folder / name).read_text() == "the first"
     assert (folder / "train.log").read_text() != "the first"
-    # One that was interrupted goes on.
-    (folder / "checkpoints" / "checkpoint_last.pt").touch()
-    run(force=True)
-    assert (folder / "train.log.old").read_text() == "the first"
+    # One that was interrupted goes on, also without force.
+    for force in (True, False):
+        (folder / "checkpoints" / "checkpoint_last.pt").write_text("1")  # epoch
+        before = len(calls())
+        run(force=force)
+        assert len(calls()) == before + 2
+        assert (folder / "train.log.old").read_text() == "the first"
+
+
+def test_a_forced_arm_that_fails_at_its_start_loses_no_checkpoint(checkout):
+    run()
+    (best,) = Path("runs").rglob("checkpoint_best.pt")
+    best.write_text("the first")
+    for _ in range(2):
+        Path("crash").touch()
+        assert not run(force=True)
+        for saved in ("best", "last"):  # as if it had failed before that
+            (best.parent / f"checkpoint_{saved}.pt").unlink()
+    (kept,) = Path("runs").rglob("checkpoints.old/checkpoint_best.pt")
+    assert kept.read_text() == "the first"
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,33 @@ def test_in_a_report_a_begun_repeat_does_not_hide_more_seeds(
     assert tuning in kept
 
 
+def test_arms_repeated_together_count_together(entry):
+    before = [entry(arm, 0.9, seed=n, key="old") for arm in "abc" for n in (1, 2, 3)]
+    alone = [entry("new", 0.5, key="only")]
+    now = [entry(arm, 0.2, seed=n, key="new") for arm in "ab" for n in (1, 2, 3)]
+    lines = [*before, *now[:-1], *alone]
+    runs = Runs(without_begun_repeats(lines))
+    assert [runs.entry(arm)["key"] for arm in ("a", "b", "c", "new")] == ["old"] * 3 + ["only"]
+    runs = Runs(without_begun_repeats([*lines, now[-1]]))
+    assert [runs.entry(arm)["key"] for arm in "abc"] == ["new", "new", "old"]
+
+
+def test_an_earlier_repeat_is_not_held_back_by_a_later_one(entry):
+    first = [entry("a", 0.9, seed=n, key="old") for n in (1, 2, 3)]
+    repeated = [entry("a", 0.7, seed=n, key="new") for n in (1, 2, 3)]
+    other = [entry("b", 0.9, seed=n, key="old") for n in (1, 2, 3)]
+    runs = Runs(without_begun_repeats([*first, *repeated, *other, entry("b", 0.2, key="new")]))
+    assert (runs.entry("a")["key"], runs.entry("b")["key"]) == ("new", "old")
+
+
+def test_a_decoding_of_a_model_that_does_not_count_does_not_count(entry):
+    model = [entry("a", 0.9, seed=n, key="old") for n in (1, 2, 3)]
+    begun = entry("a", 0.2, key="new")
+    decoding = entry("a.k10", 0.3) | {"setting": {"of": {"a": "new"}}}
+    assert decoding not in without_begun_repeats([*model, begun, decoding])
+    assert decoding in without_begun_repeats([*model[:1], begun, decoding])
+
+
 def test_arms_without_translations_here_are_said_to_be_missing(entry):
     runs = Runs([entry("a", 0.9), entry("b", 0.5, keep=False)])
     assert claims.at_least(runs, "a", "c") == Part("BLEU(a) ≥ BLEU(c)", NOT_RUN, "missing: c")

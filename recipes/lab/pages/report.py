@@ -11,7 +11,7 @@ from recipes.lab.arms import Recipe
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Charts, draw
 from recipes.lab.pages import html_page, paper_page, summary, table
-from recipes.lab.runs import Runs, without_begun_repeats
+from recipes.lab.runs import Runs, begun_repeats, without_begun_repeats
 from recipes.lab.scores import kept_translations, scoring
 from recipes.lab.settings import UserError
 
@@ -104,7 +104,9 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
     known = Runs.by_setting(entries)
     missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
     named = ", ".join(missing) if len(missing) < LONG else f"{len(missing)}, named in the tables"
-    notes = [*found.notes, *claims.NOTES, f"Arms not run: {named or 'none'}."]
+    begun = sorted({arm for arm, _ in begun_repeats(entries)})
+    repeats = [f"Being repeated, and counted as before: {', '.join(begun)}."] if begun else []
+    notes = [*found.notes, *claims.NOTES, *repeats, f"Arms not run: {named or 'none'}."]
     lines = [*claims.markdown(found.title, found.claims, notes), *found.tables, *found.more]
     files = [folder / "claims.md", folder / "claims.json"]
     scoring.write_lines(files[0], "\n".join(lines).rstrip("\n").split("\n"))

@@ -155,6 +155,11 @@ class Run:
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
+            if (folder / "checkpoint_last.pt").exists():
+                raise MissingRun(
+                    f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
+                    "unfinished: run that arm again"
+                )
             if not paths:
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: {folder} has no "
@@ -170,7 +175,7 @@ class Run:
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         (self.folder / "setting.json").write_text(json.dumps(self.setting, indent=2) + "\n")
         log = self.folder / "train.log"
-        resume = (self.checkpoints / "checkpoint_last.pt").exists()
+        resume = self.is_unfinished()
         with process.Progress(f"training {self.arm.name}", self._epochs()) as progress:
             usage = process.run(self.train_command, log=log, resume=resume, on_line=progress.feed)
         print(f"  {log}")
@@ -183,12 +188,16 @@ class Run:
             "train_peak_rss_mb": round(usage.peak_rss_mb),
         }
 
+    def is_unfinished(self) -> bool:
+        """Whether there is a checkpoint to resume from; that of a finished run is removed."""
+        return (self.checkpoints / "checkpoint_last.pt").exists()
+
     def set_aside(self) -> None:
         """Rename checkpoints and log of a finished training, which is to be repeated, to ``.old``.
 
-        An unfinished one stays: it is resumed.
+        An unfinished one stays: it is resumed, or begins anew if it has saved nothing.
         """
-        if (self.checkpoints / "checkpoint_last.pt").exists():
+        if self.is_unfinished() or not (self.checkpoints / "checkpoint_best.pt").exists():
             return
         for path in (self.checkpoints, self.folder / "train.log"):
             old = path.with_name(f"{path.name}.old")
@@ -229,10 +238,13 @@ class Run:
 
 
 def execute(run: Run, force: bool = False) -> bool:
-    """Run it unless it is in the ledger; returns whether that succeeded."""
+    """Run it unless it is in the ledger; returns whether that succeeded.
+
+    A repeat (``force``) that was interrupted goes on.
+    """
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
-    if known and not force:
+    if known and not force and not run.is_unfinished():
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         return True
