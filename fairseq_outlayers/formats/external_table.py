@@ -7,6 +7,7 @@ of some blocks, and number and CRC-32 of the dictionary's symbols, joined by lin
 """
 
 import json
+import os
 import sys
 import zlib
 from pathlib import Path
@@ -66,11 +67,11 @@ def _read_facts(path: Path, option: str) -> Dict[str, Any]:
     """The sidecar."""
     sidecar = Path(f"{path}.json")
     for needed in (path, sidecar):
-        if not needed.is_file():
+        if not os.path.isfile(needed):
             raise UserError(
                 f"{needed}: no such file; {MAKER} writes PREFIX.npy and PREFIX.npy.json. If "
-                f"it has moved, pass {override(option)}, or put it beside the checkpoint or in the "
-                "data folder of the training, where it is looked for, too"
+                f"it has moved, pass {override(option)}; for a trained model it is also looked for "
+                "beside the checkpoint and in its data folder"
             )
     try:
         facts = json.loads(sidecar.read_text(encoding="utf-8"))

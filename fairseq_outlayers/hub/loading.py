@@ -22,6 +22,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
 from fairseq_outlayers.errors import UserError, require_checkpoint
+from fairseq_outlayers.formats.moved_tables import find_moved_tables
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
 from fairseq_outlayers.hub.environment import (
@@ -131,7 +132,7 @@ def load(
             f"{next(iter(options))}: only for translation models, not --task {task_name}; leave it "
             "out"
         )
-    models, task = _load_models(paths, state, config)
+    models, task = _load_models(paths, state, config, data)
     for model in models:
         model.to(device=device, dtype=dtype).eval()
         model.prepare_for_inference_(config)
@@ -205,7 +206,9 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
             config.task[name] = options.get(name, getattr(defaults, name))
 
 
-def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
+def _load_models(
+    paths: List[str], state: Dict[str, Any], config: Any, data: Union[str, Path, None]
+) -> Any:
     state["cfg"], state["args"] = config, None
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
     models = [model]
@@ -219,8 +222,11 @@ def _load_models(paths: List[str], state: Dict[str, Any], config: Any) -> Any:
                 f"{path}: --task {name}, but {paths[0]} has --task {config.task._name}: the "
                 "models of an ensemble must have the same task"
             )
-        check_equal_dictionaries(path, other, task)
+        check_equal_dictionaries(path, other, task)  # in its own data folder
         state["cfg"], state["args"] = other, None
+        if data is not None:
+            other.task.data = str(data)
+            find_moved_tables(state, Path(path).parent)
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more
     return models, task

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -36,10 +37,11 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.pt")}
 
 
-def refused(data, folder, *options):
+def refused(data, folder, *options, fresh=False):
     """What a training that may not write into the folder prints: one line."""
     before = contents(folder)
-    result = run("train", data, *TRAINING, "--save-dir", folder, "--max-epoch", "2", *options)
+    command = ["train", data, *TRAINING, "--save-dir", folder, "--max-epoch", "2", *options]
+    result = run(*command, fresh=fresh)
     assert result.returncode == 1
     assert contents(folder) == before
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
@@ -84,13 +86,20 @@ def test_a_new_training_over_earlier_checkpoints_is_refused(random_data, folder,
 
 
 def test_a_command_with_a_checkpoint_of_another_folder_does_not_start_over(
-    random_data, trained, folder, tmp_path
+    random_data, trained, folder, tmp_path, monkeypatch
 ):
     """As it would when it is run again to resume: --restore-file is for the first time."""
     first = trained / "checkpoint_last.pt"
     line = refused(random_data, folder, "--restore-file", first, "--reset-optimizer")
     assert "leave out --restore-file and the --reset options to resume it, or name another" in line
     assert f"from --restore-file {first} would overwrite" in line
+    # A name without a path is in the current folder.
+    monkeypatch.chdir(trained)
+    shutil.copy(first, "other.pt")
+    named = ["--restore-file", "other.pt", "--reset-optimizer"]
+    line = refused(random_data, folder, *named, fresh=True)
+    Path("other.pt").unlink()
+    assert "from --restore-file other.pt would overwrite" in line
     command = ["train", random_data, *TRAINING, "--max-epoch", "2"]
     own = ["--save-dir", folder, "--restore-file", folder / "checkpoint_last.pt"]
     new = ["--save-dir", tmp_path / "new", "--restore-file", first]

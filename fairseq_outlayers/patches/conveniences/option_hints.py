@@ -56,14 +56,14 @@ def _explain(
     check_stock_texts(namespace)
     check_best_metric(namespace)
     check_data_folders(namespace)
-    check_unused(parser, namespace)
-    _warn_of_default_rate(parser, input_args)
+    words = sys.argv[1:] if input_args is None else input_args
+    check_unused(parser, namespace, words)
+    _warn_of_default_rate(parser, words)
     return parsed
 
 
-def _warn_of_default_rate(parser: argparse.ArgumentParser, given: Optional[List[str]]) -> None:
+def _warn_of_default_rate(parser: argparse.ArgumentParser, words: List[str]) -> None:
     """fairseq's default is for plain gradient descent; Adam diverges or learns nothing with it."""
-    words = sys.argv[1:] if given is None else given
     given_rate = any(re.match("--lr(=|$)", word) for word in words)
     if "train" in parser.prog and not given_rate:
         logger.warning("no --lr: fairseq's default of %s is used", parser.get_default("lr"))

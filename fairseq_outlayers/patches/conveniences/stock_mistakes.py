@@ -134,7 +134,11 @@ REMEDIES: Dict[str, str] = {
         "this needs the package fairscale: leave out --zero-sharding, and choose another "
         "--ddp-backend"
     ),
-    r"Please install (?:.*pip install )?(\S+)(?: to use .*)?$": (
+    r"Please install apex": (
+        "this option needs NVIDIA's apex, which is built from source (the package apex is another "
+        "one): leave it out; instead of --optimizer lamb choose another"
+    ),
+    r"Please install (?:.*pip install )?([\w-]+)(?:\.| to use .*)?$": (
         "this option needs a Python package that is not installed: pip install {1}"
     ),
     r"^No module named 'requests'$": (

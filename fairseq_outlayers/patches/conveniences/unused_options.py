@@ -8,9 +8,9 @@ weight of 0. Called right after the command line is parsed
 
 import argparse
 import re
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
-from fairseq_outlayers.errors import UserError, changes_nothing
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.patches.conveniences.known_metrics import TASKS
 
 LEAVE_OUT = "leave it out"
@@ -42,10 +42,16 @@ UNUSED = (
     ),
     Unused("train|validate|interactive", "num_shards"),
     Unused("train|validate|interactive|generate", "shard_id"),
-    Unused("generate|interactive", "sacrebleu", "use --scoring sacrebleu"),
+    Unused(
+        "generate",
+        "sacrebleu",
+        "use --scoring sacrebleu, also where fairseq's own warning recommends --sacrebleu",
+    ),
+    Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
     Unused("interactive", "source_text", "words of the input are copied without it: leave it out"),
     Unused("interactive", "lm_path", "only fairseq-generate adds a language model"),
+    Unused("interactive", "lm_weight", "only fairseq-generate adds a language model"),
     Unused("generate", "lm_path", ADD_OR_LEAVE_OUT, needed="lm_weight"),
     Unused("generate", "lm_weight", ADD_OR_LEAVE_OUT, needed="lm_path"),
     *(
@@ -55,13 +61,15 @@ UNUSED = (
 )
 
 
-def check_unused(parser: argparse.ArgumentParser, options: Any) -> None:
+def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[str] = ()) -> None:
     """Refuse options of the command line without effect.
 
     Args:
         parser: of the command.
         options: what it has parsed; with other tasks than translation and language modeling, other
             options may have an effect, so they are left to fairseq.
+        words: of the command line. An option that another one needs may be given at its default, as
+            in ``--lm-path FILE --lm-weight 0``.
     Raises:
         UserError: about the first one.
     """
@@ -74,10 +82,10 @@ def check_unused(parser: argparse.ArgumentParser, options: Any) -> None:
             continue
         if unused.needed is None:
             where = f"in {command}"
-        elif is_given(parser, options, unused.needed):
+        elif is_given(parser, options, unused.needed) or _is_named(unused.needed, words):
             continue
         else:
-            where = f"without --{unused.needed.replace('_', '-')}"
+            where = f"without {as_flag(unused.needed)}"
         raise changes_nothing(unused.option, getattr(options, unused.option), where, unused.remedy)
     _check_values(command, options)
 
@@ -88,13 +96,21 @@ def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
     return str(getattr(options, name, default)) != str(default)
 
 
+def _is_named(option: str, words: Sequence[str]) -> bool:
+    """Whether the words of a command line name an option."""
+    return any(word.partition("=")[0] == as_flag(option) for word in words)
+
+
 def _of_the_search() -> Iterator[Unused]:
-    """Options of our task for the search, which only ``--eval-bleu`` uses in these commands."""
+    """Options of our task for the search, which only ``--eval-bleu`` uses in training.
+
+    fairseq-validate has ``--eval-bleu`` from the checkpoint.
+    """
     # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.decoding.search_options import of_the_search
 
     for option in of_the_search():
-        yield Unused("train|validate", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
+        yield Unused("train", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
 
 
 def _check_values(command: str, options: Any) -> None:

@@ -71,10 +71,8 @@ def _require_last(folder: str, last: str) -> None:
 
 
 def _is_in(folder: str, restored: str) -> bool:
-    """Whether a checkpoint is in the folder; names without a path are."""
-    return os.path.dirname(restored) == "" or os.path.realpath(
-        os.path.dirname(restored)
-    ) == os.path.realpath(folder)
+    """Whether a checkpoint is in the folder; a name without a path is in the current one."""
+    return os.path.realpath(os.path.dirname(restored) or ".") == os.path.realpath(folder)
 
 
 def _earlier(folder: str) -> List[str]:

@@ -80,6 +80,11 @@ def test_a_missing_package(monkeypatch):
     )
 
 
+def test_a_package_that_pip_has_under_another_name():
+    assert "NVIDIA's apex" in plain_message(ImportError("Please install apex to use LAMB"))
+    assert plain_message(ImportError("\n\n  Please install xFormers.")).endswith("xFormers")
+
+
 def test_files_that_fairseq_would_download(monkeypatch):
     monkeypatch.delitem(sys.modules, "requests", raising=False)
     monkeypatch.setattr(sys, "path", [])

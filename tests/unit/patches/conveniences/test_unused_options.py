@@ -48,7 +48,19 @@ def test_defaults_are_accepted(command):
         (
             "fairseq-generate",
             {"sacrebleu": True},
-            "--sacrebleu has no effect in fairseq-generate: use --scoring sacrebleu",
+            "--sacrebleu has no effect in fairseq-generate: use --scoring sacrebleu, also where "
+            "fairseq's own warning recommends --sacrebleu",
+        ),
+        (
+            "fairseq-interactive",
+            {"sacrebleu": True},
+            "--sacrebleu has no effect in fairseq-interactive: leave it out",
+        ),
+        (
+            "fairseq-interactive",
+            {"lm_weight": 0.3},
+            "--lm-weight 0.3 has no effect in fairseq-interactive: only fairseq-generate adds a "
+            "language model",
         ),
         (
             "fairseq-train",
@@ -79,6 +91,8 @@ def test_options_without_effect_are_refused(command, given, message):
     [
         ("fairseq-generate", {"lm_path": "lm.pt", "lm_weight": 0.5}),
         ("fairseq-generate", {"prefix_size": 2}),
+        # With --eval-bleu of the checkpoint.
+        ("fairseq-validate", {"unk_replacement": "copy"}),
         ("fairseq-generate", {"unk_replacement": "copy"}),
         ("fairseq-eval-lm", {"num_shards": 2, "shard_id": 1}),
         ("fairseq-eval-lm", {"context_window": 34, "tokens_per_sample": 35}),
@@ -89,3 +103,11 @@ def test_options_without_effect_are_refused(command, given, message):
 )
 def test_they_are_accepted_where_they_have_an_effect(command, given):
     check(command, **given)
+
+
+@pytest.mark.parametrize("words", [["--lm-weight", "0"], ["--lm-weight=0"]])
+def test_an_option_that_is_needed_may_be_given_at_its_default(words):
+    parser = options.get_generation_parser()
+    parser.prog = "fairseq-generate"
+    given = ["bin", "--task", "translation", "--path", "model.pt", "--lm-path", "lm.pt", *words]
+    assert options.parse_args_and_arch(parser, input_args=given).lm_weight == 0

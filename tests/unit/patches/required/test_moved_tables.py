@@ -1,5 +1,7 @@
 """A table of external vectors that has moved is found by everything that loads a model."""
 
+import errno
+import os
 import shutil
 from argparse import Namespace
 from pathlib import Path
@@ -55,8 +57,30 @@ def test_it_is_found_in_the_data_folder_and_beside_the_model(tmp_path, trained, 
     assert len(models) == 1
     main(["export", model, "--to", "fairseq", "--output", str(tmp_path / "exported")])
     (tmp_path / place / table.name).unlink()
-    with pytest.raises(UserError, match=r"table.npy: no such file; .* put it beside the"):
+    with pytest.raises(UserError, match=r"table.npy: no such file; .* looked for beside the"):
         load(model)
+
+
+def test_every_member_of_an_ensemble_looks_in_the_folder_given_as_data(tmp_path, trained):
+    table, model, _ = trained
+    (tmp_path / "given").mkdir()
+    write_data(tmp_path / "given")
+    move(table, tmp_path / "given")
+    assert len(load([model, model], data=tmp_path / "given").models) == 2
+
+
+def test_a_folder_that_may_not_be_searched_counts_as_gone(tmp_path, trained, monkeypatch):
+    table, model, scores = trained
+    move(table, tmp_path / "model")
+    stat = os.stat
+
+    def refusing(path, *args, **kwargs):
+        if str(path).startswith(str(tmp_path / "first")):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    assert load(model).score(PAIR)[0].tokens == scores
 
 
 def test_options_in_a_namespace_are_changed_too(tmp_path, trained):
