@@ -97,6 +97,23 @@ def test_rows_of_the_table_are_compared_with_a_first_row_like_them(fill):
     assert found.problems == ["c: trained or decoded otherwise than the first row"]
 
 
+def test_rows_are_not_compared_with_a_first_row_that_was_repeated_since(fill):
+    repeated = f"{SHORT} --lr 0.008"
+    entries, _ = fill(
+        ("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.3),
+        ("a", repeated, LIMIT, 0.1), ("b", repeated, LIMIT, 0.0),
+    )  # fmt: skip
+    dated = [e | {"date": f"2026-11-2{number // 4}"} for number, e in enumerate(entries)]
+    runs = Runs.by_setting(dated, ["a", "b"])
+    found = table.Comparison(runs).differences
+    rows = {e["key"][:6]: e for e in dated if e["arm"] == "b"}
+    for row, estimate in found.items():
+        own = rows[row.split("[")[1][:6]]
+        like = [e for e in dated if e["command"] == own["command"]]
+        assert estimate == Runs(like, "tokenised").difference({"b": 1, "a": -1})
+    assert len(found) == 2
+
+
 def test_a_curve_over_candidate_lists_has_points_of_one_schedule(fill):
     lists = [("lv.k500.kp10", 0.1), ("lv.k2000.kp10", 0.2), ("lv.k2000.kp20", 0.3)]
     lines = [(arm, LONG, LIMIT, 0.0) for arm, _ in lists[:2]]

@@ -23,10 +23,9 @@ class Comparison:
         # The first row may have several settings: each row is compared with a matching one.
         name = runs.entry(runs.arms[0])["arm"]
         firsts = [row for row in runs.arms if runs.entry(row)["arm"] == name]
-        alike = {runs.schedule(first): first for first in firsts}
-        others: dict[str, list[str]] = {first: [] for first in alike.values()}
+        others: dict[str, list[str]] = {first: [] for first in firsts}
         for row in runs.arms:
-            first = alike.get(runs.schedule(row))
+            first = matching(runs, row, firsts)
             if first is None:
                 self.problems.append(f"{row}: trained or decoded otherwise than the first row")
             elif row not in firsts:
@@ -58,6 +57,22 @@ class Comparison:
         p_values = paired_bootstrap(*texts, found, form == "tokenised", lowercase)
         for row, p_value in p_values.items():
             self.p_values.setdefault(row, {})[seed] = p_value
+
+
+def matching(runs: Runs, row: str, firsts: Sequence[str]) -> str | None:
+    """The setting of the first row that a row is compared with; None if there is none.
+
+    Of those with its schedule, the newest one that had begun when the row was run: one repeated
+    since then is compared with rows repeated with it.
+    """
+    alike = [first for first in firsts if runs.schedule(first) == runs.schedule(row)]
+    last = max(_dates(runs, row))
+    begun = [first for first in alike if min(_dates(runs, first)) <= last]
+    return (begun or alike[:1] or [None])[-1]
+
+
+def _dates(runs: Runs, row: str) -> list[str]:
+    return [entry.get("date", "") for entry in runs.entries(row)]
 
 
 def paired_bootstrap(

@@ -76,9 +76,9 @@ COLUMNS: dict[str, Cell] = {
     "commit": lambda runs, row, _: ", ".join(sorted({e["commit"] for e in runs.entries(row)})),
 }
 NOTES = {
-    "difference": "difference: in {bleu} from the first row (of several settings, from that trained"
-    " and decoded alike), with the 95% interval of 1,000 resamples of the test set and of the seeds"
-    " that both have.",
+    "difference": "difference: in {bleu} from the first row (of several settings, from the newest"
+    " one trained and decoded alike that had begun when the row was run), with the 95% interval of"
+    " 1,000 resamples of the test set and of the seeds that both have.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",
