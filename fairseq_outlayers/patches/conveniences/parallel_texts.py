@@ -4,11 +4,14 @@
 return within a line, which fairseq takes for a line end, all following sentences are misaligned, or
 training ends in an assertion. The patch counts the lines of both sides, as fairseq does and by line
 feeds. Text that is not UTF-8 ends in ``negative seek position`` or in garbled words; a byte order
-mark becomes part of the first word. The patch also checks ranges of fairseq's numbers.
+mark becomes part of the first word. The patch also checks ranges of fairseq's numbers, and warns of
+words that fairseq takes for its own symbols.
 """
 
 import codecs
+import logging
 import os
+from collections import Counter
 from typing import Any, Callable, Iterator, List, Tuple
 
 from fairseq_cli import preprocess
@@ -17,7 +20,11 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 
+logger = logging.getLogger(__name__)
+
 BLOCK = 1 << 22
+# Symbols of fairseq's dictionaries that no text should have; <unk> is common, and means the same.
+SYMBOLS = {b"<s>", b"</s>", b"<pad>"}
 CHECKED = "checked_by_outlayers"  # set among the options after the check
 
 
@@ -30,6 +37,8 @@ def _compared(stock: Callable[..., Any], *positional: Any, **named: Any) -> Any:
         check_stock_ranges(args)
         for paths in texts_of(args):
             check_lines(paths)
+            for path in paths:
+                warn_of_symbols(path)
         _check_alignments(args)
         setattr(args, CHECKED, True)
     return stock(*positional, **named)
@@ -89,6 +98,23 @@ def check_lines(paths: List[str]) -> None:
     if len(set(counts.values())) > 1:
         found = " and ".join(f"{path} has {lines:,} lines" for path, lines in counts.items())
         raise UserError(f"{found}: line n of one must translate line n of the other")
+
+
+def warn_of_symbols(path: str) -> None:
+    """Log which of fairseq's symbols are words of a text, and in how many lines."""
+    found: Counter[bytes] = Counter()
+    with open(path, "rb") as file:
+        for line in file:
+            if b"<" in line:
+                found.update(SYMBOLS.intersection(line.split()))
+    for symbol, lines in sorted(found.items()):
+        logger.warning(
+            "%s: %d lines contain the word %s, which fairseq takes for its own symbol (padding is "
+            "not learned, </s> ends a sentence): replace it, or remove the lines",
+            path,
+            lines,
+            symbol.decode(),
+        )
 
 
 def _has_mark(path: str) -> bool:

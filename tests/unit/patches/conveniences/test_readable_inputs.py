@@ -13,6 +13,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.patches.conveniences import parallel_texts
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import structure_error
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_words import check_words
@@ -254,6 +255,20 @@ def test_a_byte_order_mark_is_refused(tmp_path):
     (tmp_path / "text").write_text("a\n", encoding="utf-8-sig")
     with pytest.raises(UserError, match="text: begins with a byte order mark"):
         check_lines([str(tmp_path / "text")])
+
+
+def test_words_that_fairseq_takes_for_its_symbols_are_counted_by_line(tmp_path, caplog):
+    (tmp_path / "text.de").write_text("a <pad> b <pad>\n</s> c\n<unk> x<s> <pads>\n<pad>\n")
+    args = argparse.Namespace(
+        trainpref=str(tmp_path / "text"), validpref=None, testpref=None, align_suffix=None,
+        source_lang="de", target_lang=None, only_source=True,
+    )  # fmt: skip
+    parallel_texts._compared(lambda args: None, args)
+    said = [record.message.partition("text.de: ")[2] for record in caplog.records]
+    assert [line.partition(", which")[0] for line in said] == [
+        "1 lines contain the word </s>",
+        "2 lines contain the word <pad>",
+    ]
 
 
 @pytest.mark.parametrize(
