@@ -44,8 +44,8 @@ WHY = (
     " this width saturate from the first update.",
     "Learning rates, and the range of the trained model, are tuned for each model on the validation"
     " set. Before that, with 0.002 for all, the shares were the same: 82 and 81% of 36.6 BLEU.",
-    "Translations of frozen models are 10 to 11% too short, the trained one's 1%. All nine runs ended"
-    " by the limit of epochs.",
+    "Translations of frozen models are 10 to 11% too short, the trained one's 1%. All nine runs"
+    " ended by the limit of epochs.",
     "Frozen models do not learn sooner: after 1,100 updates the trained one is at a validation"
     " perplexity of 14.2, simple cells at 18.7.",
 )
