@@ -22,7 +22,6 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
 from fairseq_outlayers.errors import UserError, require_checkpoint
-from fairseq_outlayers.formats.moved_tables import find_moved_tables
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
 from fairseq_outlayers.hub.environment import (
@@ -36,6 +35,7 @@ from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
+from fairseq_outlayers.tasks.moved_tables import find_moved_tables
 from fairseq_outlayers.tasks.stored_options import set_languages
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
@@ -224,7 +224,7 @@ def _load_models(
             )
         check_equal_dictionaries(path, other, task)  # in its own data folder
         state["cfg"], state["args"] = other, None
-        if data is not None:
+        if data:
             other.task.data = str(data)
             find_moved_tables(state, Path(path).parent)
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)

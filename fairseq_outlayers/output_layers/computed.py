@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from typing import Optional
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
 from fairseq_outlayers.output_layers.base import OutputLayer
+from fairseq_outlayers.tables.rows import lookup
 
 MOST_BYTES = 2**28  # of a table that is computed although only candidates are asked for
 
@@ -30,7 +30,7 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
         # By sizes alone: scores must not depend on what was asked for before, not even by rounding.
         if self.may_change() or not self._table_is_small(ids):
             return self.encode_classes(ids)
-        return F.embedding(ids, self.class_embeddings())
+        return lookup(self.class_embeddings(), ids)
 
     def _table_is_small(self, ids: Tensor) -> bool:
         if self.block_size is not None or self.num_in_use < self.num_classes:

@@ -19,7 +19,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_metrics import check_best_metric
 from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
-from fairseq_outlayers.patches.conveniences.unused_options import check_unused
+from fairseq_outlayers.patches.conveniences.unused_options import check_unused, is_named
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.stock_ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import closest, explain_choice
@@ -64,8 +64,7 @@ def _explain(
 
 def _warn_of_default_rate(parser: argparse.ArgumentParser, words: List[str]) -> None:
     """fairseq's default is for plain gradient descent; Adam diverges or learns nothing with it."""
-    given_rate = any(re.match("--lr(=|$)", word) for word in words)
-    if "train" in parser.prog and not given_rate:
+    if "train" in parser.prog and not is_named("lr", words):
         logger.warning("no --lr: fairseq's default of %s is used", parser.get_default("lr"))
 
 

@@ -82,7 +82,7 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
             continue
         if unused.needed is None:
             where = f"in {command}"
-        elif is_given(parser, options, unused.needed) or _is_named(unused.needed, words):
+        elif is_given(parser, options, unused.needed) or is_named(unused.needed, words):
             continue
         else:
             where = f"without {as_flag(unused.needed)}"
@@ -96,7 +96,7 @@ def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
     return str(getattr(options, name, default)) != str(default)
 
 
-def _is_named(option: str, words: Sequence[str]) -> bool:
+def is_named(option: str, words: Sequence[str]) -> bool:
     """Whether the words of a command line name an option."""
     return any(word.partition("=")[0] == as_flag(option) for word in words)
 

@@ -24,6 +24,7 @@ from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 
 SCORES = {TranslationTest: Translation, PerplexityTest: Perplexity}
+LAST = "checkpoint_last.pt"  # only an unfinished run has it
 USER_DIR = ledger.ROOT / "fairseq_outlayers"
 
 
@@ -155,7 +156,7 @@ class Run:
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
-            if (folder / "checkpoint_last.pt").exists():
+            if (folder / LAST).exists():
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
                     "unfinished: run that arm again"
@@ -190,7 +191,7 @@ class Run:
 
     def is_unfinished(self) -> bool:
         """Whether there is a checkpoint to resume from; that of a finished run is removed."""
-        return (self.checkpoints / "checkpoint_last.pt").exists()
+        return (self.checkpoints / LAST).exists()
 
     def set_aside(self) -> None:
         """Rename checkpoints and log of a finished training, which is to be repeated, to ``.old``.
@@ -259,7 +260,7 @@ def execute(run: Run, force: bool = False) -> bool:
             run.score.keep(path.parent, entry, run.folder)
             ledger.append(path, entry)
             # Only needed for resuming.
-            (run.checkpoints / "checkpoint_last.pt").unlink(missing_ok=True)
+            (run.checkpoints / LAST).unlink(missing_ok=True)
     except BlockingIOError:
         print(f"{run.folder}: another process is running this arm", file=sys.stderr)
         return False

@@ -6,6 +6,8 @@ from typing import Any, Dict
 
 from omegaconf import OmegaConf, open_dict
 
+from fairseq_outlayers.tasks.stored_options import first_folder
+
 TABLES = ("external_embeddings", "external_classes")
 
 
@@ -18,13 +20,13 @@ def find_moved_tables(state: Dict[str, Any], folder: Path) -> None:
     """
     cfg = state.get("cfg")
     model, task = (getattr(cfg, part, None) for part in ("model", "task"))
-    data = str(getattr(task, "data", "")).split(os.pathsep)[0]
+    data = first_folder(getattr(task, "data", ""))
     for option in TABLES:
         stored = getattr(model, option, None)
         # Unlike Path.is_file, os.path.isfile is False in a folder that may not be searched.
         if not isinstance(stored, str) or not stored or os.path.isfile(stored):
             continue
-        moved = [place / Path(stored).name for place in (folder, Path(data))]
+        moved = [place / Path(stored).name for place in (folder, data)]
         found = list(filter(os.path.isfile, moved))
         if found and OmegaConf.is_config(model):
             with open_dict(model):
