@@ -19,7 +19,7 @@ ORPHAN_SECONDS = 5  # how often a forked child looks whether its parent still ru
 
 _received: List[int] = []
 _listening_process: Optional[int] = None
-_forking = threading.local()  # the thread's signal mask before it forks
+_forking = threading.local()  # what the thread's child needs to know: process id, signal mask
 
 
 def received() -> Optional[int]:
@@ -80,6 +80,8 @@ def _say(line: str) -> None:
 def _block() -> None:
     # A signal between fork and hook would reach the parent's pipe from the child: its second.
     _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # Not getppid() in the child: the parent may have ended by then.
+    _forking.parent = os.getpid()
 
 
 def _unblock() -> None:
@@ -103,7 +105,7 @@ def _leave_signals_to_the_parent() -> None:
             signal.signal(number, signal.SIG_IGN)
         elif hasattr(signal, "sigtimedwait"):
             mask = mask | {number}
-            threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+            threading.Thread(target=_end_with, args=(_forking.parent,), daemon=True).start()
         else:  # macOS
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)

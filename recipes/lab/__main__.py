@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from recipes.lab.arms import Recipe, load
-from recipes.lab.settings import ROOT, SHARED, SHELL, UserError
+from recipes.lab.settings import ROOT, SHARED, SHELL, UserError, set_threads
 
 STARTED = time.monotonic()
 
@@ -196,6 +196,7 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     os.chdir(ROOT)
     recipe = None
     try:
+        set_threads(os.environ)  # before torch is imported
         recipe = load(name)
         return does(recipe) or 0
     except (UserError, CommandFailed, Incomplete) as error:

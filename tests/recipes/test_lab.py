@@ -1,6 +1,7 @@
 """``python -m recipes.lab``: what the steps of recipes call."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,22 @@ def test_arms_force_and_kind_come_from_the_environment(recipe, monkeypatch):
     assert recipe == [("luong_linear", 1, "tuning", True)]
 
 
+def test_commands_of_arms_have_the_threads_asked_for(recipe, monkeypatch):
+    """Also if the command is called directly, not by a step, which sources common.sh."""
+    monkeypatch.setenv("THREADS", "3")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    seen = []
+
+    def execute(run, force=False):
+        seen.append((os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]))
+        return True
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    assert lab.main(["run", "baseline_multi30k", "luong_linear"]) == 0
+    assert seen == [("3", "passive")]
+
+
 def test_no_names_mean_all_arms_and_no_arms_none(recipe, monkeypatch):
     lab.main(["run", "baseline_multi30k"])
     assert [name for name, *_ in recipe] == load("baseline_multi30k").all_arms()
@@ -90,6 +107,8 @@ def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):
         ("SEEDS", "one", "SEEDS=one: expected whole numbers"),
         ("KIND", "test", "KIND=test: known are arm and tuning"),
         ("DIM", "wide", "DIM=wide: expected a whole number"),
+        ("THREADS", "two", "THREADS=two: expected a whole number from 1"),
+        ("THREADS", "0", "THREADS=0: expected a whole number from 1"),
     ],
 )
 def test_a_wrong_setting_is_one_line(recipe, monkeypatch, capsys, variable, value, message):

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from tests.warm_server import ROOT, run_python
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -85,8 +87,11 @@ def test_a_signal_before_the_child_has_left_is_not_the_parents_second():
     assert (said, ended) == (["15", "0", "True"], 0)
 
 
-def test_a_child_ends_when_its_parent_is_gone():
-    code = LISTENS + "signals.ORPHAN_SECONDS = 0.1; child(); os._exit(0)"
+@pytest.mark.parametrize("before_hook", [0, 0.5])
+def test_a_child_ends_when_its_parent_is_gone(before_hook):
+    """Also if the parent has gone before the child's hook runs."""
+    code = f"{LISTENS}seconds_before_hook = {before_hook}; signals.ORPHAN_SECONDS = 0.1\n"
+    code += "child(); os._exit(0)"
     # The child writes into the same pipe, so its end is that of the output.
     said = subprocess.check_output(
         [sys.executable, "-c", code], env=ENVIRONMENT, start_new_session=True, timeout=100
