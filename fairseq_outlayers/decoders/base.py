@@ -21,6 +21,8 @@ class StatefulDecoder(FairseqIncrementalDecoder):
     output_projection: OutputLayer
     batch_dimension = 0
     """Of the cached tensors."""
+    per_sentence: Tuple[str, ...] = ()
+    """Names of cached tensors that are equal for all hypotheses of a sentence."""
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
         """Logits ``(..., V)`` from states ``(..., H)``."""
@@ -30,10 +32,23 @@ class StatefulDecoder(FairseqIncrementalDecoder):
         self, incremental_state: Dict[str, Any], new_order: Tensor
     ) -> None:
         """Reorder the rows of the cached state by ``new_order``, ``(B',)``, for beam search."""
+        self._reorder(incremental_state, new_order, unchanged=())
+
+    def reorder_within_sentences(
+        self, incremental_state: Dict[str, Any], new_order: Tensor
+    ) -> None:
+        """The same for rows that stay in their sentence, without copying ``per_sentence``."""
+        self._reorder(incremental_state, new_order, unchanged=self.per_sentence)
+
+    def _reorder(
+        self, incremental_state: Dict[str, Any], new_order: Tensor, unchanged: Tuple[str, ...]
+    ) -> None:
         cached = self.get_incremental_state(incremental_state, "state")
         if cached is not None:
             reordered = {
-                name: value.index_select(self.batch_dimension, new_order)
+                name: value
+                if name in unchanged
+                else value.index_select(self.batch_dimension, new_order)
                 for name, value in cached.items()
             }
             self.set_incremental_state(incremental_state, "state", reordered)
@@ -49,6 +64,8 @@ class AttentionalDecoder(StatefulDecoder, ABC):
         dictionary: the target dictionary.
         embedding: ``(V, d)``.
     """
+
+    per_sentence = ("keys",)
 
     def __init__(self, dictionary: Any, embedding: nn.Embedding):
         super().__init__(dictionary)

@@ -1,12 +1,13 @@
 """An ensemble whose members score candidates only, and the choice of its average."""
 
 from contextlib import ExitStack
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from fairseq.sequence_generator import EnsembleModel, EnsembleModelWithAlignment
 from torch import Tensor
 
+from fairseq_outlayers.decoders.base import StatefulDecoder
 from fairseq_outlayers.decoding.candidates import BatchCandidates
 from fairseq_outlayers.decoding.lean_step import log_probabilities, normalizes_plainly
 from fairseq_outlayers.decoding.restriction import restricted
@@ -31,6 +32,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         self.candidates: Optional[BatchCandidates] = None
         self.projections: List[Any] = []
         self.sentences = torch.zeros(0, dtype=torch.long)
+        self.num_rows: Optional[int] = None  # of the search, hypotheses of all unfinished sentences
 
     def restrict(self, candidates: BatchCandidates, stack: ExitStack, num_sentences: int) -> None:
         """Score only these candidates until the stack is closed."""
@@ -53,10 +55,31 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
     def _release(self) -> None:
         self.candidates, self.projections = None, []
 
+    def forward_encoder(self, net_input: Dict[str, Tensor]) -> Any:
+        """As in fairseq."""
+        self.num_rows = None
+        return super().forward_encoder(net_input)
+
+    # Rows move within their sentence; only finished sentences remove rows. So as long as their
+    # number stays the same, what hypotheses share with their sentence is not copied.
+
+    def reorder_incremental_state(self, incremental_states: List[Any], new_order: Tensor) -> None:
+        """As in fairseq. The search calls it before :meth:`reorder_encoder_out`."""
+        if len(new_order) != self.num_rows or not self.has_incremental_states():
+            super().reorder_incremental_state(incremental_states, new_order)
+            return
+        for model, state in zip(self.models, incremental_states, strict=True):
+            if isinstance(model.decoder, StatefulDecoder):
+                model.decoder.reorder_within_sentences(state, new_order)
+            else:
+                model.decoder.reorder_incremental_state_scripting(state, new_order)
+
     def reorder_encoder_out(self, encoder_outs: Any, new_order: Tensor) -> Any:
         """As in fairseq. The search calls it when rows change, so it also updates the masks."""
-        # Rows move within their sentence; only finished sentences remove rows.
-        if self.candidates is not None and len(new_order) != len(self.sentences):
+        if len(new_order) == self.num_rows:
+            return encoder_outs
+        self.num_rows = len(new_order)
+        if self.candidates is not None:
             self._put_rows(self.sentences[new_order])
         return super().reorder_encoder_out(encoder_outs, new_order)
 

@@ -11,6 +11,7 @@ from fairseq.models import MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 
+from fairseq_outlayers.decoders.base import StatefulDecoder
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import (
@@ -87,6 +88,38 @@ def test_reordered_states_continue_the_reordered_sentences(task, arch, output_la
     logits, _ = model.decoder(previous[order, :2], encoder_out=reordered, incremental_state=state)
     full, _ = model.decoder(previous, encoder_out=encoder_out)
     torch.testing.assert_close(logits[:, -1], full[order, 1], rtol=tolerance, atol=tolerance)
+
+
+@each_translator
+def test_what_hypotheses_share_with_their_sentence_is_equal_for_all(task, arch):
+    """So beam search does not copy it while they move within their sentence."""
+    model = make_model(arch, task, output_layer="linear").eval()
+    batch = make_batch(task, LENGTHS)["net_input"]
+    beam, rows = 2, torch.arange(len(LENGTHS)).repeat_interleave(2)
+    encoder_out = model.encoder(batch["src_tokens"], batch["src_lengths"])
+    encoder_out = model.encoder.reorder_encoder_out(encoder_out, rows)
+    words = batch["prev_output_tokens"][rows, :2]
+    words[::beam, 1] = 5  # hypotheses that differ
+    moved: dict = {}
+    reordered: dict = {}
+    for state in (moved, reordered):
+        for length in (1, 2):
+            model.decoder(words[:, :length], encoder_out=encoder_out, incremental_state=state)
+    order = torch.tensor([1, 0, 2, 2, 5, 4])
+    if isinstance(model.decoder, StatefulDecoder):
+        model.decoder.reorder_within_sentences(moved, order)
+    else:
+        model.decoder.reorder_incremental_state_scripting(moved, order)
+    model.decoder.reorder_incremental_state_scripting(reordered, order)
+    words = torch.cat([words[order], torch.full((len(rows), 1), 6)], dim=1)
+    logits = [
+        model.decoder(words, encoder_out=encoder_out, incremental_state=state)[0]
+        for state in (moved, reordered)
+    ]
+    # Not bit for bit: the rows of a matrix product may be rounded differently.
+    tolerance = TOLERANCE.get(arch, 1e-10)
+    torch.testing.assert_close(*logits, rtol=tolerance, atol=tolerance)
+    assert not torch.allclose(logits[0][0], logits[0][1], rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("arch", LANGUAGE_MODEL_ARCHITECTURES)

@@ -1,6 +1,7 @@
 """Beam search over candidates: equal to fairseq's over all words, and to a masked search."""
 
 import io
+import itertools
 import math
 from itertools import chain
 from pathlib import Path
@@ -77,6 +78,42 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     ours = make_task(candidate_frequent=V, **options)
     expected = decode(stock, models, batch, **search)
     assert_equal(decode(ours, models, batch, **search), expected)
+
+
+def test_states_of_the_source_are_copied_only_when_sentences_end(make_task, decode, monkeypatch):
+    """Hypotheses move within their sentence at every step, and share what comes from the source."""
+    task = make_task()
+    (model,) = models_of(task)
+    encoder, decoder = type(model.encoder), type(model.decoder)
+    numbers_of_rows, keys = [], []
+    reorder, run = encoder.reorder_encoder_out, decoder.run
+
+    def record_rows(self, encoder_out, order):
+        numbers_of_rows.append(len(order))
+        return reorder(self, encoder_out, order)
+
+    def record_keys(self, words, encoder_out, cached):
+        features, attention, state = run(self, words, encoder_out, cached)
+        keys.append(state["keys"].data_ptr())
+        return features, attention, state
+
+    monkeypatch.setattr(encoder, "reorder_encoder_out", record_rows)
+    monkeypatch.setattr(decoder, "run", record_keys)
+    decode(task, [model], make_batch(task, LENGTHS))
+    assert numbers_of_rows == sorted(set(numbers_of_rows), reverse=True)
+    moved = sum(one != other for one, other in itertools.pairwise(keys))
+    assert moved == len(numbers_of_rows) - 1 < len(keys) - 1
+
+
+def test_a_batch_of_as_many_rows_as_the_last_one_ended_with_is_one_of_its_own(make_task):
+    task = make_task()
+    (model,) = models_of(task)
+    several, one = make_batch(task, LENGTHS), make_batch(task, LENGTHS[:1], seed=3)
+    options = SimpleNamespace(beam=5, max_len_a=1, max_len_b=2)  # sentences end one by one
+    used, fresh = (task.build_generator([model], options) for _ in range(2))
+    task.inference_step(used, [model], several)
+    expected = task.inference_step(fresh, [model], one)
+    assert_equal(task.inference_step(used, [model], one), expected)
 
 
 @each_search
