@@ -95,6 +95,7 @@ class Garg2020(Recipe):
         "LSTM_RANGE": ("0.2", "LSTM cells: initialization range"),
         "LSTM_GAMMA": ("3.5", "LSTM cells: input scale"),
         "LSTM_RADIUS": ("1", "LSTM cells: spectral radius"),
+        "PAPER_LR": ("0.002", "the paper's input scale, either cell: learning rate"),
         "TUNE_UPDATES": ("1100", "updates of each run of 05_tune.sh"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
     }
@@ -195,14 +196,14 @@ class Garg2020(Recipe):
         lstm = f"{self.skeleton('esnmt_lstm', width, '--input-norm fan_in')} --lr {s.LSTM_LR} "
         lstm += f"--init-range {s.LSTM_RANGE} --gamma-init {s.LSTM_GAMMA}"
         trained = f"{self.skeleton('rnmt_plus', width)} --lr {s.RNMT_LR}"
-        of_paper = "--echo-start paper"
+        of_paper = f"--lr {s.PAPER_LR} --echo-start paper"
         return {
             "rnmt": f"{trained} --init-range {s.RNMT_RANGE}",
             "simple": simple,
             "learned": f"{simple} --radius-init {s.ESNMT_RADIUS}",
             "lstm": f"{lstm} --radius-init {s.LSTM_RADIUS}",
-            "paper": f"{self.skeleton('esnmt', width)} --lr {s.ESNMT_LR} {of_paper}",
-            "paper_lstm": f"{self.skeleton('esnmt_lstm', width)} --lr {s.LSTM_LR} {of_paper}",
+            "paper": f"{self.skeleton('esnmt', width)} {of_paper}",
+            "paper_lstm": f"{self.skeleton('esnmt_lstm', width)} {of_paper}",
             "transformer": self.transformer(),
         }[start]
 

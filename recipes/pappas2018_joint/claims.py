@@ -256,18 +256,43 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
 
 
 def against_free_vectors(arms: Arms) -> Iterator[Compared]:
-    """The chosen joint space and tying, compared with a free vector per word."""
-    for direction in arms.directions:
-        base = arms.name("nmt", direction)
-        for name in (arms.chosen_joint(direction), arms.name("tied", direction)):
+    """The chosen joint space and tying, compared with a free vector per word.
+
+    In both directions, and with the vocabulary of the set sampling.
+    """
+    yield from in_one_vocabulary(arms, "", *((d, arms.chosen_joint(d)) for d in arms.directions))
+    other = arms.recipe.settings.SAMPLING_VOCABULARY
+    if other != arms.recipe.settings.VOCABULARY:
+        small = arms.name(arms.small, arms.first, other)
+        yield from in_one_vocabulary(arms, other, (arms.first, small))
+
+
+def in_one_vocabulary(
+    arms: Arms, vocabulary: str, *joints: tuple[str, str]
+) -> Iterator[Compared]:
+    """BLEU by direction, then validation perplexity.
+
+    Args:
+        vocabulary: default: the recipe's.
+        joints: direction and joint arm.
+    """
+    rows = []
+    for direction, joint in joints:
+        base = arms.name("nmt", direction, vocabulary)
+        where = figures.in_words(direction) + (f", {vocabulary}" if vocabulary else "")
+        for name in (joint, arms.name("tied", direction, vocabulary)):
             if name in arms.runs and base in arms.runs:
-                words = f"{figures.in_words(direction)}: {figures.plain(name.split('.')[2])}"
-                part = at_least(arms.runs, name, base)
-                _, _, more = part.numbers.partition("; ")
-                facts = {"judged": part.verdict, "more": f"; {more}" if more else ""}
-                names = words, figures.plain("nmt")
-                if found := Compared.in_bleu(arms.runs, name, base, names, **facts):
-                    yield found
+                words = f"{where}: {figures.plain(name.split('.')[2])}", figures.plain("nmt")
+                rows.append((name, base, words))
+    for name, base, words in rows:
+        part = at_least(arms.runs, name, base)
+        _, _, more = part.numbers.partition("; ")
+        facts = {"judged": part.verdict, "more": f"; {more}" if more else ""}
+        if found := Compared.in_bleu(arms.runs, name, base, words, **facts):
+            yield found
+    for name, base, words in rows:
+        if found := Compared.in_validation_perplexity(arms.runs, name, base, words):
+            yield found
 
 
 def advice(arms: Arms) -> list[str]:

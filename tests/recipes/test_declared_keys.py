@@ -3,8 +3,8 @@
 ``declared_keys.txt`` was written from the shell declarations of the recipes before arms.py took
 their place: with the data and the references standing for themselves, every arm's key, and for
 other settings a digest of the keys and the names. Since then: learning rates of digangi2017's
-1,000 and 5,000 pairs, of garg2020 (with the range of its trained model) and of MorphSum on German
-captions, and the whole Treebank as a data set of its own.
+1,000 and 5,000 pairs, of garg2020 (with the range of its trained model, and apart for the paper's
+input scale) and of MorphSum on German captions, and the whole Treebank as a data set of its own.
 """
 
 import hashlib
