@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.restriction import parts_of, projection_of, replaced_projection
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.cached_at_inference import parameter_versions
 
 
 class Int8Projection(nn.Module):
@@ -65,9 +66,9 @@ class Int8Projections:
         Raises:
             UserError: if the output layer cannot be replaced, or is not on a CPU.
         """
-        version = [(p.data_ptr(), p._version) for p in model.parameters()]
+        versions = parameter_versions(model)
         known, projection = self.rounded.get(id(model), (None, None))
-        if projection is None or known != version:
+        if projection is None or known != versions:
             projection = Int8Projection(projection_of(model))
-            self.rounded[id(model)] = version, projection
+            self.rounded[id(model)] = versions, projection
         return replaced_projection(model, projection)

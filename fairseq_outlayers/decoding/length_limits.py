@@ -65,11 +65,12 @@ class LengthLimits(Search):
 
     def _least(self) -> Tensor:
         """The lower limit of each sentence, ``(B,)``."""
-        return (self.min_share * self.src_lengths).floor()
+        return (self.min_share * self.src_lengths.double()).floor()
 
     def _most(self) -> Tensor:
         """The upper limit of each sentence, ``(B,)``."""
-        most = (self.max_share * self.src_lengths + self.max_more).floor()
+        # As fairseq's own limit: in float32, 1.16 * 25 is 29, not 28.999999999999996.
+        most = (self.max_share * self.src_lengths.double() + self.max_more).floor()
         return most.clamp(min=self.min_len)
 
     def _check(self) -> None:

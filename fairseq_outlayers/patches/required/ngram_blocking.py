@@ -5,8 +5,9 @@ end of the search's buffer, which is padding until the last step, instead of the
 CPUs, and on GPUs without the compiled extension, the option silently does nothing. With a size of 1
 it compares nothing at all.
 
-The patch compares with the last words, for all hypotheses at once. TorchScript compiles the method,
-so it is replaced by a plain one instead of a wrapper.
+The patch compares with the last words, for all hypotheses at once. A word that is the only one
+possible, as in a forced prefix, is not blocked: nothing could follow. TorchScript compiles the
+method, so it is replaced by a plain one instead of a wrapper.
 """
 
 import math
@@ -33,4 +34,6 @@ def _no_repeat_ngram(
     last_words = written[:, written.size(1) - size + 1 :].unsqueeze(1)
     repeats = (ngrams[:, :, : size - 1] == last_words).all(2)
     bound = torch.full_like(repeats, math.inf, dtype=lprobs.dtype).masked_fill(repeats, -math.inf)
-    return lprobs.scatter_reduce(1, ngrams[:, :, size - 1], bound, "amin")
+    blocked = lprobs.scatter_reduce(1, ngrams[:, :, size - 1], bound, "amin")
+    forced = lprobs.isfinite().sum(1, keepdim=True) == 1
+    return torch.where(forced, lprobs, blocked)

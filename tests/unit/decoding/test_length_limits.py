@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq.search import BeamSearch
 
+from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_batch
 from tests.unit.decoding.test_search import models_of, rows_of
@@ -130,3 +132,14 @@ def test_a_source_that_no_length_suits_is_refused_in_every_batch(options, make_t
             "the others"
         )
     assert len(decode(task, models, rows_of(batch, slice(0, 2)), **limits)) == 2
+
+
+@pytest.mark.parametrize("share", [0.7, 1.05, 1.16, 1.2, 1.4])
+def test_limits_of_a_sentence_are_those_that_fairseq_computes_for_it_alone(share, task):
+    """fairseq's are in float64; in float32, 1.16 * 25 is 29 instead of 28.999999999999996."""
+    dictionary = task.target_dictionary
+    limits = LengthLimits(BeamSearch(dictionary), dictionary, share, share, max_more=5)
+    lengths = range(1, 200)
+    limits.set_src_lengths(torch.tensor(lengths))
+    assert limits._least().tolist() == [int(share * length) for length in lengths]
+    assert limits._most().tolist() == [int(share * length + 5) for length in lengths]

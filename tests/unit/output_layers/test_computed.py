@@ -65,8 +65,10 @@ def test_in_training_they_are_computed_even_without_gradients(layer):
         lambda layer: layer.train() and layer.table.data.fill_(3) is not None and layer.eval(),
         lambda layer: (layer.table.data.fill_(3), layer.invalidate()),
         lambda layer: (layer.table.data.fill_(3), layer.double()),
+        lambda layer: layer.table.fill_(3),
+        lambda layer: setattr(layer, "table", nn.Parameter(torch.full((4, 2), 3.0))),
     ],
-    ids=["load", "train", "forget", "move"],
+    ids=["load", "train", "forget", "move", "change in place", "replace"],
 )
 def test_what_changes_parameters_makes_them_computed_anew(layer, change):
     with torch.no_grad():

@@ -59,3 +59,24 @@ def test_translations_repeat_no_bigram(tmp_path, options):
     assert repeated(no_repeat_ngram_size=2) == 0
     words = model.translate("w1 w2 w3", max_len_a=0, max_len_b=5, no_repeat_ngram_size=1).target
     assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_forced_word_is_not_blocked(size):
+    """Otherwise every hypothesis ends at a prefix that repeats words itself."""
+    block = NGramRepeatBlock(size, use_extension=False)
+    tokens = torch.tensor([[EOS, 5, 6, 5, PAD], [EOS, 5, 6, 5, PAD]])
+    scores = torch.zeros(2, WORDS)
+    scores[0] = -math.inf
+    scores[0, 6] = -1  # the first hypothesis has a prefix 5 6 5 6
+    found = block(tokens, scores.clone(), 1, 2, 3)
+    assert found[0].tolist() == scores[0].tolist()
+    assert found[1, 6] == -math.inf
+
+
+def test_a_prompt_may_repeat_what_its_continuation_may_not(tmp_path):
+    model = load(save_checkpoint(tmp_path, "subword_lm"))
+    found = model.continue_("w1 w2 w1 w2", max_units=6, min_len=10, no_repeat_ngram_size=2)
+    words = ["w1", "w2", *found.units]
+    assert found.text.startswith("w1 w2 w1 w2 ")
+    assert len(words) - 1 == len(set(pairwise(words)))
