@@ -8,13 +8,15 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY, register_model
 
-from fairseq_outlayers.compositions import COMPOSITION
+from fairseq_outlayers.compositions import COMPOSITION, Composition
 from fairseq_outlayers.errors import UserError, as_flag
-from fairseq_outlayers.output_layers import OUTPUT_LAYER
+from fairseq_outlayers.extensions import add_installed_parts
+from fairseq_outlayers.output_layers import OUTPUT_LAYER, OutputLayer
 from fairseq_outlayers.output_layers.subword_composed import uncomposed
 from fairseq_outlayers.registry import Selection
-from fairseq_outlayers.samplers import SAMPLER
-from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING
+from fairseq_outlayers.samplers import SAMPLER, Sampler
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING, SourceEmbedding
+from fairseq_outlayers.suggestions import did_you_mean
 
 OWNER = "selected_by"  # in the metadata of an option: the option that selects its owner
 _selected: Dict[str, Dict[str, Any]] = {}  # options by name, by the option that selects
@@ -118,8 +120,15 @@ def changed_defaults(class_name: str, config: Any, **defaults: Any) -> Any:
         class_name: name of the new dataclass.
         config: a dataclass of options.
         defaults: by name of the option.
+    Raises:
+        UserError: if there is no such option.
     """
     known = {option.name: option for option in fields(config)}
+    for option in defaults:
+        if option not in known:
+            raise UserError(
+                f"{class_name}: no option {as_flag(option)}{did_you_mean(option, known)}"
+            )
     changed = [
         (option, known[option].type, field(default=value, metadata=known[option].metadata))
         for option, value in defaults.items()
@@ -149,6 +158,11 @@ def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
     sized = type(name, (model,), own)
     register_model(name, dataclass=made)(sized)
 
+
+add_installed_parts(OUTPUT_LAYER, OutputLayer)
+add_installed_parts(SOURCE_EMBEDDING, SourceEmbedding)
+add_installed_parts(SAMPLER, Sampler)
+add_installed_parts(COMPOSITION, Composition)
 
 # Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
 OutputLayerConfig: Any = selection_config("OutputLayerConfig", OUTPUT_LAYER)

@@ -25,6 +25,8 @@ from fairseq.models import (
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
+from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
 
 # Several tests run at a time, and so do the processes that they start: one thread each.
@@ -193,6 +195,13 @@ def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
     rows = [f"{word}\t{1 + 7 * k % 5}" for k, word in enumerate(dictionary.symbols)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return {"proposal_file": str(path)}
+
+
+def needed_source_options(source_embedding: str, dictionary: Dictionary) -> dict:
+    """Options without which a source embedding cannot be built."""
+    if not issubclass(SOURCE_EMBEDDINGS[source_embedding].Config, ExternalConfig):
+        return {}
+    return {"external_embeddings": _class_table(tuple(dictionary.symbols))}
 
 
 def needed_criterion_options(criterion: str) -> dict:

@@ -83,12 +83,20 @@ def extensible(trained: Trained) -> EmbeddingOutputLayer:
             "this model composes its words from subword units, so they cannot be described by "
             "other words; use the command open-vocabulary to score a text with unseen words"
         )
+    instead = (
+        "use --output-layer tied, joint or another one that computes classes from the input "
+        "embeddings"
+    )
     of_classes = declared_tables(layer).keys() - {"bias"}
     if of_classes or not isinstance(layer, EmbeddingOutputLayer):
         raise UserError(
             f"{type(layer).__name__} has trained parameters for every class, which a description "
-            "cannot provide: use --output-layer tied, joint or another one that computes classes "
-            "from the input embeddings"
+            f"cannot provide: {instead}"
+        )
+    if layer.depends_on_words:
+        raise UserError(
+            f"{type(layer).__name__} depends on the words themselves, which a description cannot "
+            f"replace: {instead}"
         )
     return layer
 

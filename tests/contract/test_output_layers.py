@@ -28,6 +28,21 @@ def make_layer(name, bias):
     return layer
 
 
+@each_layer
+def test_states_of_another_size_than_the_embeddings_are_scored_or_refused(name, bias):
+    dictionary = make_dictionary(15)
+    embedding = nn.Embedding(len(dictionary), H, dictionary.pad())
+    options = needed_options(name, dictionary)
+    config = OutputLayerConfig(output_layer=name, no_class_bias=not bias, **options)
+    try:
+        layer = build_output_layer(config, embedding, H + 2, dictionary)
+    except UserError as error:
+        assert str(H) in str(error)
+        assert str(H + 2) in str(error)
+    else:
+        assert layer(torch.ones(BATCH, H + 2)).shape == (BATCH, len(dictionary))
+
+
 def random_states(*shape):
     return torch.randn(*shape, H, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 

@@ -164,6 +164,24 @@ def test_padding_on_either_side_changes_nothing(task, make, arch, source_embeddi
     torch.testing.assert_close(model(**wider)[0], expected, rtol=tolerance, atol=tolerance)
 
 
+@each_encoder
+@pytest.mark.parametrize("source_embedding", SOURCE_EMBEDDINGS)
+def test_vectors_depend_neither_on_the_batch_nor_on_earlier_ones(
+    task, make, arch, source_embedding
+):
+    options = {"dropout": 0.0, "embedding_dropout": 0.0}
+    options = {name: value for name, value in options.items() if has_option(arch, name)}
+    used, fresh = (make(arch, source_embedding, **options).train() for _ in range(2))
+    ids = make_batch(task, LENGTHS)["net_input"]["src_tokens"]
+    embedding = used.encoder.embed_tokens
+    embedding(ids)
+    embedding(ids.flip(0))
+    torch.testing.assert_close(embedding(ids), fresh.encoder.embed_tokens(ids), rtol=0, atol=0)
+    # Rounding differs by the place in the batch.
+    alone = torch.cat([embedding(row) for row in ids.split(1)])
+    torch.testing.assert_close(embedding(ids), alone, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("arch", TWO_DIRECTIONS)
 def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
     model = make(arch, "mix_sum", external_map="per_direction", **TWO_DIRECTIONS[arch])

@@ -8,19 +8,24 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.logging import metrics
 from fairseq.optim.adam import Adam
 
+from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.samplers import SAMPLERS
+from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
+    TABLES,
     TRANSLATION_ARCHITECTURES,
+    dictionary_with_units,
     make_batch,
     make_language_batch,
     make_model,
     make_task,
     needed_sampler_options,
+    needed_source_options,
 )
 from tests.devices import to_device
 
@@ -52,7 +57,7 @@ SMOOTHED = {"label_smoothing": 0.1}
 
 
 def cases() -> Dict[str, Case]:
-    """Every architecture by every criterion, output layer, sampler and ``lazy_adam``, by name."""
+    """Every architecture by every criterion, and every part, by name."""
     task, found = make_task(WORDS, WORDS), {}
     for arch in (*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES):
         found[f"{arch} full_softmax"] = Case(arch, criterion_options=SMOOTHED)
@@ -73,8 +78,16 @@ def cases() -> Dict[str, Case]:
                 "luong_lstm", "sampled_softmax", criterion_options={
                     **needed, "sampler": name, **options},
             )  # fmt: skip
+    for name in SOURCE_EMBEDDINGS:
+        needed = needed_source_options(name, task.source_dictionary)
+        found[f"{name} source embedding"] = Case(
+            model_options={"output_layer": "linear", "source_embedding": name, **needed}
+        )
     words = {"output_layer": "subword", "composition": "charcnn"}
     found["subword_lm of characters"] = Case("subword_lm", model_options=words)
+    for name in COMPOSITIONS:
+        composed = {"output_layer": "subword", "composition": name}
+        found[f"{name} composition"] = Case("subword_lm", model_options=composed)
     dropout = {"output_layer": "linear", "dropout": 0.3}
     found["subword_lm masks per row"] = Case(
         "subword_lm", model_options={**dropout, "mask_per_row": True}
@@ -92,6 +105,10 @@ def build(case: Case) -> Any:
     criterion = CRITERION_REGISTRY[case.criterion].build_criterion(config, task).train()
     make = make_batch
     lengths: Any = LENGTHS
+    if "composition" in case.model_options:
+        folder = Path(TABLES.name) / "units"
+        folder.mkdir(exist_ok=True)
+        task.target_dictionary = dictionary_with_units(folder)
     if case.arch in LANGUAGE_MODEL_ARCHITECTURES:
         task.source_dictionary, make, lengths = task.target_dictionary, make_language_batch, [4, 2]
     model = make_model(case.arch, task, **case.model_options).float().train()

@@ -79,6 +79,11 @@ def test_options_that_act_and_options_at_their_default_are_not(given):
     assert chosen is REGISTRY[given.get("part", "plain")]
 
 
+def test_a_size_with_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(UserError, match="Sized: no option --dept; did you mean depth"):
+        changed_defaults("Sized", PartConfig, dept=9)
+
+
 def test_the_default_that_counts_is_that_of_the_architecture():
     sized = changed_defaults("Sized", PartConfig, part="deep", depth=9)
     assert selection().choose(sized(part="plain")) is Plain

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.padding import reversal, take_positions
+from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 
 # Closes the input, forget and output gates to exactly 0 in every floating-point type.
 CLOSED = -1e4
@@ -98,7 +99,7 @@ def _run(lstm: Any, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tenso
     ]
     flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
     start = inputs.new_zeros(1, inputs.size(0), size)
-    states, hidden, cell = torch.lstm(
-        flagged.transpose(0, 1), (start, start), weights, True, 1, 0.0, lstm.training, False, False
+    states, hidden, cell = fused_lstm(
+        flagged.transpose(0, 1), (start, start), weights, lstm.training
     )
     return states.transpose(0, 1), hidden[0], cell[0]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.dropout import RetainableDropout
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
+from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 
 FORGET_BIAS = 1.0
 
@@ -129,7 +130,5 @@ class LSTMLayer(nn.Module):
         if len(inputs) == 0:
             return inputs.new_zeros(0, *state.shape[1:]), state
         weights = [self.input.weight, recurrent, self.input.bias, self.constant_bias]
-        hidden, last, cell = torch.lstm(
-            inputs, (state[:1], state[1:]), weights, True, 1, 0.0, self.training, False, False
-        )
+        hidden, last, cell = fused_lstm(inputs, (state[:1], state[1:]), weights, self.training)
         return hidden, torch.cat([last, cell])

@@ -28,7 +28,9 @@ from tests.conftest import (
 
 
 def has_own_rows(output_layer):
-    """Whether the layer has a table of its own beside the biases."""
+    """Whether the layer has a table of its own beside the biases, or depends on the words."""
+    if OUTPUT_LAYERS[output_layer].depends_on_words:
+        return True
     layer = make_model("luong_lstm", make_task(), output_layer=output_layer).decoder
     return any(
         len(parameter) == layer.output_projection.num_classes

@@ -1,0 +1,45 @@
+"""PyTorch's fused LSTM, also under autocast on CPUs that do not compute it in low precision."""
+
+import functools
+from typing import List, Tuple
+
+import torch
+from torch import Tensor
+
+
+def fused_lstm(
+    inputs: Tensor, state: Tuple[Tensor, Tensor], weights: List[Tensor], training: bool
+) -> Tuple[Tensor, Tensor, Tensor]:
+    """One LSTM layer in one direction.
+
+    Autocast passes oneDNN a low precision that it refuses on some CPUs (bfloat16 without AVX-512).
+    There the layer runs in float32.
+
+    Args:
+        inputs: ``(T, B, I)``.
+        state: the initial hidden state and cell, ``(1, B, H)`` each.
+        weights: as in ``torch.nn.LSTM``: of inputs ``(4 H, I)`` and states ``(4 H, H)``, two biases.
+        training: as of ``torch.nn.LSTM``.
+    Returns:
+        The states, ``(T, B, H)``, and the final hidden state and cell, ``(1, B, H)`` each.
+    """
+    options = (True, 1, 0.0, training, False, False)
+    if _is_refused(inputs):
+        with torch.autocast("cpu", enabled=False):
+            in_float32 = tuple(part.float() for part in state), [w.float() for w in weights]
+            return torch.lstm(inputs.float(), *in_float32, *options)
+    return torch.lstm(inputs, state, weights, *options)
+
+
+def _is_refused(inputs: Tensor) -> bool:
+    if inputs.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return False
+    return not _cpu_computes(torch.get_autocast_dtype("cpu"))
+
+
+@functools.cache
+def _cpu_computes(dtype: torch.dtype) -> bool:
+    """Whether oneDNN computes in ``dtype`` on this CPU."""
+    if dtype == torch.bfloat16:
+        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return dtype != torch.float16 or torch.ops.mkldnn._is_mkldnn_fp16_supported()
