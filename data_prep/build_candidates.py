@@ -64,6 +64,28 @@ def describe(
     )
 
 
+def refuse_exchanged(
+    options: argparse.Namespace, lexicon: Lexicon, source: DictionaryFile, target: DictionaryFile
+) -> None:
+    """Refuse dictionaries that know more of the lexicon's words the other way round.
+
+    Raises:
+        UserError: with the numbers of words.
+    """
+
+    def known(first: DictionaryFile, second: DictionaryFile) -> int:
+        sides = (set(lexicon.source_words), first), (set(lexicon.target_words), second)
+        return sum(len(words & dictionary.ids().keys()) for words, dictionary in sides)
+
+    as_given, exchanged = known(source, target), known(target, source)
+    if exchanged > as_given:
+        raise UserError(
+            f"--source-dictionary {options.source_dictionary} and --target-dictionary "
+            f"{options.target_dictionary} know {as_given:,} words of {options.lexicon}, exchanged "
+            f"{exchanged:,}: exchange them, or build a lexicon of the other direction"
+        )
+
+
 def warn_of_words(options: argparse.Namespace, lexicon: Lexicon, source: DictionaryFile) -> None:
     """Warn about a lexicon of words beside a dictionary of subword units, or the reverse."""
     kinds = [segmentation_of(words) for words in (source.words(), lexicon.source_words)]
@@ -195,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     source = DictionaryFile.read(options.source_dictionary)
     target = DictionaryFile.read(options.target_dictionary)
     lexicon = read_table(options.lexicon, "fast_align")
+    refuse_exchanged(options, lexicon, source, target)
     blocked = read_blocked(options.block, target)
     translations = RankedTranslations.select(lexicon, source, target, options.per_word, blocked)
     print(describe(lexicon, source, target, translations))

@@ -1,7 +1,8 @@
 """Language models in Python."""
 
 import math
-from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
+from contextlib import contextmanager
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
 
 import torch
 from fairseq import utils
@@ -41,7 +42,8 @@ class Continuation(NamedTuple):
 
     Attributes:
         text: the prompt and the continuation.
-        score: log-probability in nats of the continuation, divided by its length.
+        score: log-probability in nats of the continuation, divided by its length; with
+            ``temperature`` that of the sharpened or flattened distribution.
         units: of the continuation, without ``</s>``.
     """
 
@@ -144,7 +146,7 @@ class LanguageModel(TrainedModels):
         if seed is not None and not sampling:
             raise UserError(f"seed={seed} has no effect without sampling=True")
         options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
-        options["max_len_b"] = len(prefix) + max_units
+        options["max_len_b"] = min(len(prefix) + max_units, self._positions() - 2)
         shortest = check_whole("min_len", generation.get("min_len", 1), 0)
         if shortest > options["max_len_b"]:
             raise UserError(
@@ -158,7 +160,7 @@ class LanguageModel(TrainedModels):
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
         }
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
-        with self.lock, torch.random.fork_rng(devices=_cuda_devices(self.device)):
+        with self.lock, torch.random.fork_rng(devices=_cuda_devices(self.device)), self._begun():
             torch.manual_seed(first)
             best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
@@ -170,7 +172,7 @@ class LanguageModel(TrainedModels):
     def _prompt(self, text: str) -> Tensor:
         """Ids of a prompt that leaves a position for a unit and for ``</s>``."""
         dictionary = self.task.target_dictionary
-        limit = min(model.max_decoder_positions() for model in self.models)
+        limit = self._positions()
         prefix = self._ids("text", text, dictionary, math.inf)[:-1]
         if len(prefix) > limit - 2:
             raise UserError(
@@ -178,6 +180,26 @@ class LanguageModel(TrainedModels):
                 f"can have at most {limit - 2}; shorten it"
             )
         return prefix
+
+    def _positions(self) -> int:
+        """The number of positions for ``</s>`` and the text."""
+        return min(model.max_decoder_positions() for model in self.models) - len(self.first) + 1
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """Let the models read what precedes every text in training.
+
+        fairseq begins a search with one symbol, but a model with ``--add-bos-token`` has learned
+        texts after ``<s> </s>``: it reads ``</s>`` after the first symbol.
+        """
+        decoders = [model.decoder for model in self.models] if len(self.first) > 1 else []
+        for decoder in decoders:
+            decoder.forward = _reading(self.first[1], decoder.forward)
+        try:
+            yield
+        finally:
+            for decoder in decoders:
+                del decoder.forward  # that of its class
 
     def _log_probabilities(self, targets: Tensor) -> Tensor:
         """Of every target given the previous ones, averaged over the models, ``(B, T)``."""
@@ -190,6 +212,20 @@ class LanguageModel(TrainedModels):
             table = model.get_normalized_probs(output, log_probs=True)[:, len(self.first) - 1 :]
             scores.append(table.gather(2, targets.unsqueeze(2)).squeeze(2).double())
         return torch.stack(scores).logsumexp(0) - math.log(len(scores))
+
+
+def _reading(symbol: int, forward: Any) -> Any:
+    """A decoder's ``forward`` with ``symbol`` after the first one of every text."""
+
+    def reads(words: Tensor, incremental_state: Any = None, **others: Any) -> Any:
+        second = words.new_full((len(words), 1), symbol)
+        words = torch.cat([words[:, :1], second, words[:, 1:]], dim=1)
+        if incremental_state is not None and words.size(1) == 2:
+            # A decoder with a state reads the last symbol only.
+            forward(words[:, :1], incremental_state=incremental_state, **others)
+        return forward(words, incremental_state=incremental_state, **others)
+
+    return reads
 
 
 def _cuda_devices(device: torch.device) -> Tuple[int, ...]:

@@ -22,6 +22,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fairseq_outlayers.decoding.unk_replacement import attended_words
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import (
     check_iterable,
     check_pairs,
@@ -102,6 +103,8 @@ class Translator(TrainedModels):
         check_whole("batch_size", batch_size)
         options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
         options["lenpen"] = check_real("length_penalty", length_penalty)
+        if "lenpen" in generation:
+            raise UserError(f"lenpen={generation['lenpen']}: its name is length_penalty here")
         generator = self.build_search(options, generation, SEARCH_OPTIONS)
         if isinstance(texts, str):
             return next(self._translate(iter([texts]), generator, 1))

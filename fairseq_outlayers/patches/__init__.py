@@ -29,6 +29,7 @@ from fairseq_outlayers.patches.conveniences import (
     released_batches,
     replace_unk,
     scored_words,
+    unused_validation_sets,
     writable_folder,
 )
 from fairseq_outlayers.patches.replacing import apply_recorded
@@ -118,6 +119,7 @@ CONVENIENCES = (
     readable_corpus,
     readable_dictionary,
     released_batches,
+    unused_validation_sets,
     writable_folder,
 )
 

@@ -208,6 +208,15 @@ def test_a_lexicon_of_words_beside_subword_units_is_warned_of(dictionary, warnin
     assert bool(done.stderr) == bool(warning)
 
 
+def test_exchanged_dictionaries_are_refused_and_an_older_file_stays(files, command, one_error_line):
+    (files / "dict.s").write_text("x 9\ny 5\na 1\n")
+    (files / "dict.t").write_text("a 3\nb 2\nx 1\n")
+    (files / "out.npz").write_text("older")
+    message = one_error_line(command("build_candidates", *ARGUMENTS, "--output", "out.npz"))
+    assert "dict.s and --target-dictionary dict.t know 2 words of lexicon, exchanged 4" in message
+    assert (files / "out.npz").read_text() == "older"
+
+
 def test_a_report_beyond_the_file_is_refused(files, command):
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 5,
                    "--dev-source", "dev.s", "--dev-target", "dev.t",

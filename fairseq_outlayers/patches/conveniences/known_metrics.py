@@ -1,8 +1,10 @@
 """Check ``--best-checkpoint-metric`` before training.
 
 ``validate`` (fairseq_cli/train.py) looks the metric up after the first validation, so that a name
-that nothing logs ends in a KeyError which loses the epoch. Called right after the command line is
-parsed (``patches/conveniences/option_hints.py``).
+that nothing logs ends in a KeyError which loses the epoch. fairseq takes the lowest value for the
+best, also of BLEU, unless ``--maximize-best-checkpoint-metric`` is given: it would keep the worst
+checkpoint, and stop at the first gain. Called right after the command line is parsed
+(``patches/conveniences/option_hints.py``).
 """
 
 from typing import Any, Callable, Dict, List
@@ -32,6 +34,8 @@ CRITERIONS: Dict[str, Callable[[Any], List[str]]] = {
     "cross_entropy": _of_cross_entropy,
     "label_smoothed_cross_entropy": _of_label_smoothing,
 }
+LOWER_IS_BETTER = ("loss", "nll_loss", "ppl")
+HIGHER_IS_BETTER = ("bleu", "accuracy", "n_correct")
 # Other tasks may log more.
 TASKS = (
     "translation",
@@ -42,7 +46,7 @@ TASKS = (
 
 
 def check_best_metric(options: Any) -> None:
-    """Refuse a metric that validation does not compute.
+    """Refuse a metric that validation does not compute, or whose worst value would be the best.
 
     Args:
         options: a parsed command line; criterions and tasks whose metrics are not known, and a
@@ -56,7 +60,10 @@ def check_best_metric(options: Any) -> None:
         return
     translated = getattr(options, "eval_bleu", False)
     known = [*CRITERIONS[criterion](options), *(["bleu"] if translated else [])]
-    if options.disable_validation or metric in known:
+    if options.disable_validation:
+        return
+    if metric in known:
+        _check_direction(metric, options.maximize_best_checkpoint_metric)
         return
     if metric == "bleu" and hasattr(options, "eval_bleu"):
         remedy = "add --eval-bleu"
@@ -66,3 +73,16 @@ def check_best_metric(options: Any) -> None:
         f"--best-checkpoint-metric {metric}: validation does not compute it with --criterion "
         f"{criterion}: {remedy}"
     )
+
+
+def _check_direction(metric: str, maximize: bool) -> None:
+    if metric in HIGHER_IS_BETTER and not maximize:
+        raise UserError(
+            f"--best-checkpoint-metric {metric}: the lowest value would be the best: add "
+            "--maximize-best-checkpoint-metric"
+        )
+    if metric in LOWER_IS_BETTER and maximize:
+        raise UserError(
+            f"--maximize-best-checkpoint-metric: the highest {metric} would be the best: leave it "
+            "out, or choose another --best-checkpoint-metric"
+        )

@@ -1,20 +1,50 @@
-"""Drop a byte order mark at the start of the text to translate.
+"""Check the text to translate as it is read.
 
-``buffered_read`` (fairseq_cli/interactive.py) keeps it as part of the first word, which is then
-unknown. Our own readers drop it, too (``formats/text.py``).
+``buffered_read`` (fairseq_cli/interactive.py) keeps a byte order mark as part of the first word, which
+is then unknown; our own readers drop it, too (``formats/text.py``). It replaces bytes that are not
+UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text become
+symbols of fairseq.
 """
 
+import logging
 from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import BOM
+from fairseq_outlayers.patches.conveniences.parallel_texts import SYMBOLS
 from fairseq_outlayers.patches.replacing import replaces
+
+logger = logging.getLogger(__name__)
 
 
 @replaces(interactive, "buffered_read")
-def _without_mark(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
-    batches = stock(*args, **kwargs)
-    for first in batches:
-        yield [first[0].removeprefix(BOM), *first[1:]] if first else first
-        yield from batches
+def _checked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
+    number = 0
+    for batch in stock(*args, **kwargs):
+        if batch and number == 0:
+            batch = [batch[0].removeprefix(BOM), *batch[1:]]
+        for line in batch:
+            number += 1
+            _check(line, number)
+        yield batch
+
+
+def _check(line: str, number: int) -> None:
+    """Refuse a line that is not UTF-8, and warn of symbols.
+
+    Args:
+        number: of the line, from 1.
+    """
+    try:
+        words = set(line.encode().split())
+    except UnicodeEncodeError as error:  # a surrogate, which stands for a byte
+        raise UserError(
+            f"line {number} of the input is not UTF-8 (character {error.start + 1}): convert it"
+        ) from None
+    if found := sorted(symbol.decode() for symbol in SYMBOLS & words):
+        logger.warning(
+            f"line {number} of the input has {', '.join(found)}, which fairseq reads as its own "
+            "symbols, not as text: remove or escape them"
+        )

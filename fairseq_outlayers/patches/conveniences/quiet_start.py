@@ -26,6 +26,8 @@ MESSAGES = (
     r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
     # fairseq/models/distributed_fairseq_model.py, with the default --ddp-backend
     r"`broadcast_buffers` is deprecated",
+    # torch.nn.functional.multi_head_attention_forward, called by fairseq's Transformers
+    r"Support for mismatched key_padding_mask and attn_mask is deprecated",
     # torch 2.13, once, at the first sparse tensor, such as a row-sparse gradient
     r"Sparse invariant checks are implicitly disabled",
 )

@@ -6,14 +6,18 @@ finished trains one more update or epoch each time, and its model differs from t
 uninterrupted run.
 
 The patch sets a number of epochs at which the training loop is not entered. A checkpoint that has
-all updates or epochs is reported, because ``--save-dir`` may name another training by mistake.
+all updates or epochs is reported, because ``--save-dir`` may name another training by mistake. One
+of another folder (``--restore-file``) is refused: nothing would be trained or saved.
 """
 
 import logging
+import os
 from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
 
+from fairseq_outlayers.checkpoints.names import LAST
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.resumed_patience import validations_without_progress
 
@@ -36,6 +40,12 @@ def _ending(
     else:
         advice = "raise --max-update or --max-epoch"
     if has_all_updates or out_of_patience or 0 < limits.max_epoch <= epochs:
+        if cfg.restore_file != LAST and not os.path.exists(os.path.join(cfg.save_dir, LAST)):
+            raise UserError(
+                f"--restore-file {cfg.restore_file}: nothing to train: it has {updates:,} updates "
+                f"({epochs} epochs): {advice}; to begin anew with its weights, use "
+                "--finetune-from-model instead"
+            )
         logger.warning(
             f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
             f"({epochs} epochs): {advice}, or name another --save-dir"

@@ -54,10 +54,26 @@ def test_texts_of_a_model_with_a_symbol_of_the_beginning_start_as_in_training(tm
         assert score.tokens == pytest.approx(expected.tolist(), abs=1e-5)
 
 
-def test_a_model_with_a_symbol_of_the_beginning_goes_on_after_it(tmp_path):
+@pytest.mark.parametrize("prompt", ["w1 w2", ""])
+def test_a_model_with_a_symbol_of_the_beginning_goes_on_after_it(tmp_path, prompt):
+    """Its continuation has the scores that it has as a text."""
     loaded = load(save_checkpoint(tmp_path, "transformer_lm_outlayers", of_task=WITH_BOS))
-    assert loaded.continue_("w1 w2", max_units=3, min_len=5).text.startswith("w1 w2 ")
-    assert loaded.continue_(max_units=3).units
+    given = len(prompt.split())
+    for _ in range(2):  # the models are as before
+        found = loaded.continue_(prompt, max_units=4, min_len=given + 4)
+        assert len(found.units) == 4
+        assert found.text.startswith(prompt)
+        tokens = loaded.score(found.text).tokens[given:]  # of the continuation and </s>
+        assert found.score == pytest.approx(sum(tokens) / len(tokens), abs=1e-5)
+
+
+def test_a_prompt_of_a_model_with_a_symbol_of_the_beginning_leaves_it_a_position(tmp_path):
+    loaded = load(save_checkpoint(tmp_path, "transformer_lm_outlayers", of_task=WITH_BOS))
+    limit = min(model.max_decoder_positions() for model in loaded.models)
+    longest = " ".join(["w1"] * (limit - 3))
+    assert len(loaded.continue_(longest, beam=1).units) <= 1
+    with pytest.raises(UserError, match=f"it can have at most {limit - 3}"):
+        loaded.continue_(f"{longest} w1", beam=1)
 
 
 def test_a_model_of_a_part_of_the_words_is_refused(tmp_path):

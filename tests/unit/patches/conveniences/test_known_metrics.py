@@ -44,9 +44,17 @@ def parse(words):
             "--best-checkpoint-metric bleu --task language_modeling --arch word_lm",
             "choose from loss, ppl",
         ),
+        (
+            "--best-checkpoint-metric bleu --eval-bleu --criterion full_softmax",
+            "the lowest value would be the best: add --maximize-best-checkpoint-metric",
+        ),
+        (
+            "--maximize-best-checkpoint-metric --criterion full_softmax",
+            "the highest loss would be the best: leave it out",
+        ),
     ],
 )
-def test_a_metric_that_validation_does_not_compute_is_refused_before_training(words, said):
+def test_a_metric_that_cannot_choose_the_best_checkpoint_is_refused_before_training(words, said):
     with pytest.raises(UserError, match=said):
         parse(words)
 
@@ -57,9 +65,10 @@ def test_a_metric_that_validation_does_not_compute_is_refused_before_training(wo
         "",
         "--best-checkpoint-metric ppl --criterion cross_entropy",
         "--best-checkpoint-metric nll_loss --criterion cross_entropy --sentence-avg",
-        "--best-checkpoint-metric bleu --eval-bleu --criterion full_softmax",
+        "--best-checkpoint-metric bleu --eval-bleu --criterion full_softmax "
+        "--maximize-best-checkpoint-metric",
         "--best-checkpoint-metric accuracy --criterion label_smoothed_cross_entropy "
-        "--report-accuracy",
+        "--report-accuracy --maximize-best-checkpoint-metric",
         "--best-checkpoint-metric no_such --criterion full_softmax --disable-validation",
         "--best-checkpoint-metric any --criterion label_smoothed_cross_entropy_with_alignment",
         "--best-checkpoint-metric any --task translation_lev",

@@ -2,6 +2,7 @@
 
 import argparse
 import struct
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -74,6 +75,42 @@ def test_a_byte_order_mark_is_no_part_of_a_dictionarys_first_word(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_the_first_sentence_to_translate(tmp_path):
     (tmp_path / "text").write_bytes(MARKED + b"a b\nc\nd\n")
     assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b", "c"], ["d"]]
+
+
+@pytest.mark.parametrize(("text", "symbols"), [("a </s> b", "</s>"), ("<pad> <s>", "<pad>, <s>")])
+def test_symbols_of_fairseq_in_a_text_to_translate_are_warned_of(tmp_path, caplog, text, symbols):
+    (tmp_path / "text").write_text(f"a <unk> x<s>\n{text}\n")
+    list(interactive.buffered_read(str(tmp_path / "text"), 1))
+    (warning,) = (record.message for record in caplog.records)
+    assert warning.startswith(f"line 2 of the input has {symbols}, which fairseq reads")
+
+
+def test_a_text_to_translate_that_is_not_utf8_is_refused_with_its_line(monkeypatch):
+    lines = ["a", "b " + b"\xe4".decode(errors="surrogateescape")]  # as in the locale C
+    monkeypatch.setattr(interactive.fileinput, "input", lambda **options: nullcontext(lines))
+    with pytest.raises(UserError, match=r"line 2 of the input is not UTF-8 \(character 3\)"):
+        list(interactive.buffered_read("-", 1))
+
+
+@pytest.mark.parametrize("subsets", ["valid", "valid,valid2"])
+def test_validation_sets_that_no_option_names_are_refused(tmp_path, subsets):
+    for name in ("valid.de-en.de.idx", "valid1.de-en.de.idx", "valid2.de-en.de.idx"):
+        (tmp_path / name).touch()
+
+    def check(**options):
+        flags = ("ignore_unused_valid_subsets", "combine_valid_subsets", "disable_validation")
+        given = {**dict.fromkeys(flags, False), "valid_subset": subsets, **options}
+        task = argparse.Namespace(data=str(tmp_path))
+        data_utils.raise_if_valid_subsets_unintentionally_ignored(
+            argparse.Namespace(dataset=argparse.Namespace(**given), task=task)
+        )
+
+    unused = sorted({"valid1", "valid2"} - set(subsets.split(",")))
+    every = ",".join([subsets, *unused])
+    with pytest.raises(UserError, match=f"not used: {', '.join(unused)}: add --valid-subset {every}"):
+        check()
+    check(valid_subset="valid,valid1,valid2")
+    check(ignore_unused_valid_subsets=True)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_lexicons_or_descriptions_first_word(tmp_path):
