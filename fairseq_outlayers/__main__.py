@@ -22,6 +22,7 @@ LISTED: Dict[str, str] = {
     "capacity": (
         "Print the capacity and the parameters of every output layer, to help choose --joint-dim"
     ),
+    "average": "Average the parameters of several checkpoints of one training",
     "checkpoint": "Show what a checkpoint stores and what is regenerated from a seed",
     "export": "Write a model whose output layer is baked into a class matrix",
     "inspect": "Translate a test set and write a page with scores, sentences and attention",

@@ -5,7 +5,7 @@ An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, `
 """
 
 import functools
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from fairseq_outlayers.errors import UserError
@@ -34,7 +34,7 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
 
 
 @functools.cache
-def _installed() -> EntryPoints:
+def _installed() -> Any:
     return entry_points()
 
 

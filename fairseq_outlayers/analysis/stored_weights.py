@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
-import torch
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.free_space import leaves
-from fairseq_outlayers.checkpoints.integrity import require_whole
-from fairseq_outlayers.errors import UserError, require_checkpoint
+from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version
 
 WEIGHT_BYTES = 4  # that saving a regenerated weight would take
@@ -20,7 +18,7 @@ def checkpoint_report(path: Path) -> str:
     Raises:
         UserError: if ``path`` is not a fairseq checkpoint.
     """
-    checkpoint = _load(path)
+    checkpoint = load_stored(str(path))
     weights = _floating(checkpoint["model"])
     optimizer = _floating([checkpoint.get("last_optimizer_state"), *_moments(checkpoint)])
     keys = [key for key in checkpoint["model"] if key.rpartition(".")[2] == VERSION]
@@ -41,20 +39,6 @@ def checkpoint_report(path: Path) -> str:
     share = regenerated / max(in_file + regenerated, 1)
     lines.append(f"  share of the model's weights regenerated: {share:.1%}")
     return "\n".join(lines) + "\n"
-
-
-def _load(path: Path) -> Dict[str, Any]:
-    require_checkpoint(path)
-    require_whole(str(path))
-    try:
-        checkpoint = torch.load(path, map_location="cpu")
-    except UserError:
-        raise
-    except Exception as error:  # torch.load can raise anything for other files
-        raise UserError(f"{path}: not a checkpoint, torch cannot load it") from error
-    if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model"), dict):
-        raise UserError(f"{path}: not a fairseq checkpoint, it has no 'model'")
-    return checkpoint
 
 
 def _moments(checkpoint: Dict[str, Any]) -> Iterator[Any]:

@@ -2,7 +2,18 @@
 
 import math
 from contextlib import contextmanager
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union, Unpack, overload
+from typing import (
+    Any,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+    Unpack,
+    overload,
+)
 
 import torch
 from fairseq import utils

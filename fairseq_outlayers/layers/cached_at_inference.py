@@ -11,8 +11,8 @@ class CachedAtInference(nn.Module):
     """Mix-in for modules that compute a table from their parameters.
 
     In training, or with gradients enabled, the table is computed at every call. Otherwise it is
-    cached until the module is trained, loaded or moved, or a parameter is changed in place. Code that
-    changes one through ``.data``, which PyTorch does not count, must call :meth:`invalidate`.
+    cached until the module is trained, loaded or moved, or a parameter is changed in place. Code
+    that changes one through ``.data``, which PyTorch does not count, must call :meth:`invalidate`.
     """
 
     _cached: Optional[Tensor] = None

@@ -174,7 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     parser.add_argument("recipe", help="a folder in recipes/")
-    parser.add_argument("names", nargs="*", default=[], help="arguments, such as arms (run: default all)")
+    parser.add_argument(
+        "names", nargs="*", default=[], help="arguments, such as arms (run: default all)"
+    )
     parser.add_argument(
         "--these", action="store_true", help="use these names, even if there are none"
     )

@@ -267,9 +267,7 @@ def against_free_vectors(arms: Arms) -> Iterator[Compared]:
         yield from in_one_vocabulary(arms, other, (arms.first, small))
 
 
-def in_one_vocabulary(
-    arms: Arms, vocabulary: str, *joints: tuple[str, str]
-) -> Iterator[Compared]:
+def in_one_vocabulary(arms: Arms, vocabulary: str, *joints: tuple[str, str]) -> Iterator[Compared]:
     """BLEU by direction, then validation perplexity.
 
     Args:

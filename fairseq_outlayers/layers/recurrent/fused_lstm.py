@@ -18,17 +18,17 @@ def fused_lstm(
     Args:
         inputs: ``(T, B, I)``.
         state: the initial hidden state and cell, ``(1, B, H)`` each.
-        weights: as in ``torch.nn.LSTM``: of inputs ``(4 H, I)`` and states ``(4 H, H)``, two biases.
+        weights: of inputs ``(4 H, I)`` and states ``(4 H, H)``, and two biases ``(4 H,)``.
         training: as of ``torch.nn.LSTM``.
     Returns:
         The states, ``(T, B, H)``, and the final hidden state and cell, ``(1, B, H)`` each.
     """
-    options = (True, 1, 0.0, training, False, False)
     if _is_refused(inputs):
+        inputs, state = inputs.float(), (state[0].float(), state[1].float())
+        weights = [weight.float() for weight in weights]
         with torch.autocast("cpu", enabled=False):
-            in_float32 = tuple(part.float() for part in state), [w.float() for w in weights]
-            return torch.lstm(inputs.float(), *in_float32, *options)
-    return torch.lstm(inputs, state, weights, *options)
+            return torch.lstm(inputs, state, weights, True, 1, 0.0, training, False, False)
+    return torch.lstm(inputs, state, weights, True, 1, 0.0, training, False, False)
 
 
 def _is_refused(inputs: Tensor) -> bool:

@@ -1,9 +1,9 @@
 """Check the text to translate as it is read.
 
-``buffered_read`` (fairseq_cli/interactive.py) keeps a byte order mark as part of the first word, which
-is then unknown; our own readers drop it, too (``formats/text.py``). It replaces bytes that are not
-UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text become
-symbols of fairseq.
+``buffered_read`` (fairseq_cli/interactive.py) keeps a byte order mark as part of the first word,
+which is then unknown; our own readers drop it, too (``formats/text.py``). It replaces bytes that
+are not UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text
+become symbols of fairseq.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Refuse validation sets that are not used by the names that select them.
 
 ``raise_if_valid_subsets_unintentionally_ignored`` (fairseq/data/data_utils.py) compares names of
-files (``valid1.de-en.de``) with names of sets (``valid1``), so that a set counts as ignored although
-``--valid-subset valid,valid1`` names it.
+files (``valid1.de-en.de``) with names of sets (``valid1``), so that a set counts as ignored
+although ``--valid-subset valid,valid1`` names it.
 """
 
 from typing import Any, Callable

@@ -65,7 +65,7 @@ def _name_the_file(stock: Callable[..., Any], path: str, *args: Any, **kwargs: A
     except Exception as error:
         unreadable = isinstance(error, (pickle.UnpicklingError, EOFError))
         if unreadable or "PytorchStreamReader" in str(error) or not _may_be_one(path):
-            raise UserError(_explanation(path, str(error))) from error
+            raise UserError(explain_refusal(path, str(error))) from error
         raise
 
 
@@ -82,7 +82,7 @@ def _may_be_one(path: str) -> bool:
         return file.read(1) in (b"", b"P", b"\x80")  # nothing, a zip file, a pickle
 
 
-def _explanation(path: str, message: str) -> str:
+def explain_refusal(path: str, message: str) -> str:
     """Summarize torch's error in one line.
 
     Args:
@@ -98,5 +98,14 @@ def _explanation(path: str, message: str) -> str:
     return (
         f"{path} was not loaded, and nothing in it was run: it contains "
         f"{refused[1] or refused[2]}, which fairseq does not save in a checkpoint and which may "
-        "run code. Use a checkpoint from a source that you trust."
+        f"run code. {_remedy(refused[1] or refused[2])}"
     )
+
+
+def _remedy(refused: str) -> str:
+    if refused.startswith("omegaconf."):
+        return (
+            "If a script of yours has saved it after fairseq had loaded it: convert its options "
+            "first, state['cfg'] = OmegaConf.to_container(state['cfg'])"
+        )
+    return "Use a checkpoint from a source that you trust."

@@ -101,4 +101,5 @@ def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
     command = [sys.executable, "-m", "fairseq_outlayers", "checkpoint", str(path)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1
-    assert result.stderr == f"error: {path}: not a checkpoint, torch cannot load it\n"
+    assert result.stderr.startswith(f"error: {path} is damaged, or not a checkpoint: ")
+    assert len(result.stderr.splitlines()) == 1

@@ -5,15 +5,15 @@ import torch
 from fairseq_outlayers.layers.recurrent import fused_lstm as module
 from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 
-T, B, I, H = 4, 3, 5, 6
+T, B, D, H = 4, 3, 5, 6
 
 
 def given():
     generator = torch.Generator().manual_seed(1)
-    sizes = [(4 * H, I), (4 * H, H), (4 * H,), (4 * H,)]
+    sizes = [(4 * H, D), (4 * H, H), (4 * H,), (4 * H,)]
     weights = [torch.randn(size, generator=generator).requires_grad_() for size in sizes]
     start = torch.zeros(1, B, H)
-    return torch.randn(T, B, I, generator=generator), (start, start), weights
+    return torch.randn(T, B, D, generator=generator), (start, start), weights
 
 
 def test_a_precision_that_the_cpu_refuses_is_replaced_by_float32(monkeypatch):

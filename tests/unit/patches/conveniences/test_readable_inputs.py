@@ -107,7 +107,9 @@ def test_validation_sets_that_no_option_names_are_refused(tmp_path, subsets):
 
     unused = sorted({"valid1", "valid2"} - set(subsets.split(",")))
     every = ",".join([subsets, *unused])
-    with pytest.raises(UserError, match=f"not used: {', '.join(unused)}: add --valid-subset {every}"):
+    with pytest.raises(
+        UserError, match=f"not used: {', '.join(unused)}: add --valid-subset {every}"
+    ):
         check()
     check(valid_subset="valid,valid1,valid2")
     check(ignore_unused_valid_subsets=True)

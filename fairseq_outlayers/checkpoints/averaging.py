@@ -1,0 +1,75 @@
+"""The mean of several checkpoints of one training, which often translates better than the last."""
+
+from pathlib import Path
+from typing import Dict, Sequence
+
+import torch
+from fairseq import checkpoint_utils
+from torch import Tensor
+
+from fairseq_outlayers.checkpoints.stored import load_stored
+from fairseq_outlayers.errors import UserError
+
+
+def average(paths: Sequence[str], output: Path) -> int:
+    """Write a checkpoint with the mean of each parameter; all else is that of the last one.
+
+    Sums are in float64. Training cannot continue from it: it has no state of the optimizer.
+
+    Args:
+        paths: checkpoints of one model, at least two.
+        output: of the new checkpoint, which must not exist.
+    Returns:
+        The number of averaged parameters.
+    Raises:
+        UserError: if the checkpoints are not of one model, or ``output`` cannot be written.
+    """
+    if len(set(paths)) < max(2, len(paths)):
+        raise UserError("give two checkpoints or more, each once")
+    if output.exists():
+        raise UserError(f"--output {output}: already exists; name a new file")
+    if not output.parent.is_dir():
+        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
+    means: Dict[str, Tensor] = {}
+    for path in paths:
+        state = load_stored(path)
+        if not means:
+            means = {name: _to_sum(tensor) for name, tensor in state["model"].items()}
+        else:
+            _add(means, state["model"], path, paths[0])
+    for name, tensor in state["model"].items():
+        if tensor.is_floating_point():
+            state["model"][name] = (means[name] / len(paths)).to(tensor.dtype)
+    state["last_optimizer_state"] = None
+    state["extra_state"] = {}
+    checkpoint_utils.torch_persistent_save(state, str(output))
+    return sum(tensor.numel() for tensor in means.values() if tensor.is_floating_point())
+
+
+def _to_sum(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _add(means: Dict[str, Tensor], model: Dict[str, Tensor], path: str, first: str) -> None:
+    """Add the parameters of a model to the sums.
+
+    Raises:
+        UserError: for the first one that another model has, has not, or has in another size.
+    """
+    if unlike := sorted(means.keys() ^ model.keys()):
+        has, lacks = (path, first) if unlike[0] in model else (first, path)
+        raise UserError(f"{has} has {unlike[0]}, {lacks} has not: average checkpoints of one model")
+    for name, tensor in model.items():
+        before = means[name]
+        if before.shape != tensor.shape:
+            raise UserError(
+                f"{name} is {tuple(tensor.shape)} in {path}, {tuple(before.shape)} in {first}: "
+                "average checkpoints of one model"
+            )
+        if tensor.is_floating_point():
+            before += tensor
+        elif not torch.equal(before, tensor):
+            raise UserError(
+                f"{name} differs in {path} and {first}: they have other words, or were regenerated "
+                "from other seeds"
+            )

@@ -1,0 +1,34 @@
+"""Average checkpoints of one training."""
+
+import argparse
+from pathlib import Path
+
+from fairseq_outlayers.commands.base import Command
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the average and print its size."""
+    from fairseq_outlayers.checkpoints.averaging import average
+
+    number = average(options.checkpoints, options.output)
+    print(f"averaged {number:,} parameters of {len(options.checkpoints)} checkpoints")
+    print(options.output)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "checkpoints",
+        nargs="+",
+        metavar="CHECKPOINT",
+        help="of one training; all but the parameters is that of the last one given",
+    )
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="the new checkpoint"
+    )
+
+
+COMMAND = Command(
+    example="checkpoints/checkpoint8.pt checkpoints/checkpoint9.pt --output checkpoints/average.pt",
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,70 @@
+"""The mean of checkpoints, parameter by parameter."""
+
+import pytest
+import torch
+
+from fairseq_outlayers import load
+from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.errors import UserError
+from tests.unit.hub.conftest import save_checkpoint
+
+
+def average(*paths, output):
+    main(["average", *map(str, paths), "--output", str(output)])
+    return torch.load(output)
+
+
+@pytest.mark.parametrize("arch", ["luong_lstm", "esnmt", "subword_lm"])
+def test_every_parameter_is_the_mean_and_the_model_scores(tmp_path, arch):
+    paths = [save_checkpoint(tmp_path, arch, seed=seed) for seed in (1, 2, 3)]
+    stored = [torch.load(path)["model"] for path in paths]
+    found = average(*paths, output=tmp_path / "mean.pt")
+    means = 0
+    for name, tensor in found["model"].items():
+        if tensor.is_floating_point():
+            expected = sum(model[name].double() for model in stored) / 3
+            torch.testing.assert_close(tensor.double(), expected, rtol=0, atol=1e-7)
+            means += not torch.equal(tensor, stored[2][name])
+    assert means > 0
+    assert found["last_optimizer_state"] is None
+    loaded = load(tmp_path / "mean.pt")
+    for name, tensor in loaded.models[0].state_dict().items():
+        assert torch.equal(tensor.cpu().to(found["model"][name]), found["model"][name]), name
+
+
+def test_checkpoints_in_half_precision_are_summed_in_double(tmp_path):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    for path, value in zip(paths, (60000.0, 40000.0), strict=True):
+        state = torch.load(path)
+        state["model"] = {n: torch.full_like(t, value).half() for n, t in state["model"].items()}
+        torch.save(state, path)
+    found = average(*paths, output=tmp_path / "mean.pt")["model"]
+    assert all(tensor.eq(50000).all() and tensor.dtype == torch.half for tensor in found.values())
+
+
+def test_what_is_not_of_one_model_is_refused_and_nothing_is_written(tmp_path):
+    first = save_checkpoint(tmp_path, "luong_lstm")
+    others = {
+        "has decoder.recurrence": save_checkpoint(tmp_path, "esnmt"),
+        r"decoder.embed_tokens.weight is \(21, 16\)": save_checkpoint(
+            tmp_path, "luong_lstm", seed=2, embed_dim=16, hidden_size=16
+        ),
+    }
+    for message, other in others.items():
+        with pytest.raises(UserError, match=message):
+            average(first, other, output=tmp_path / "mean.pt")
+    frozen = [save_checkpoint(tmp_path, "esnmt", seed=seed, reservoir_seed=seed) for seed in (1, 2)]
+    with pytest.raises(UserError, match=r"version differs in .* regenerated from other seeds"):
+        average(*frozen, output=tmp_path / "mean.pt")
+    for paths in ([first], [first, first]):
+        with pytest.raises(UserError, match="two checkpoints or more, each once"):
+            average(*paths, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    (tmp_path / "mean.pt").write_text("older")
+    with pytest.raises(UserError, match="already exists"):
+        average(*paths, output=tmp_path / "mean.pt")
+    assert (tmp_path / "mean.pt").read_text() == "older"
