@@ -166,26 +166,27 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
 
 
 def bleu_by_share(arms: "Arms") -> Chart:
-    """A curve per model, by share of the classes scored in training."""
+    """A curve per model, by share of the classes scored in training, of runs of one schedule."""
     vocabulary, series, lost, shown = arms.recipe.settings.SAMPLING_VOCABULARY, [], {}, []
     shares = sorted({100, *arms.recipe.settings.wholes("SHARES")})
     for model in ("nmt", "tied", arms.small):
         full = f"{arms.first}.{vocabulary}.{model}"
         names = {share: full if share == 100 else f"{full}.share{share}" for share in shares}
+        view = arms.runs.mostly_alike(list(names.values()))
         found = {share: one for share, name in names.items()
-                 if (one := chart_parts.bleu_of(arms.runs, name))}  # fmt: skip
+                 if name in view and (one := chart_parts.bleu_of(view, name))}  # fmt: skip
         if len(found) > 1:
             values = chart_parts.columns(list(found.values()))
             series.append(Series(plain(model), list(found), *values))
             lost[plain(model)] = found[max(found)].value - found[min(found)].value
-            shown += list(names.values())
+            shown += [(view, name) for name in names.values() if name in view]
     title = "BLEU by share of the classes"
     if lost:
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
         title = (f"Training on {shares[0]}% of the classes costs {lost[least]:.1f} ({least}) to "
                  f"{lost[most]:.1f} BLEU ({most})")  # fmt: skip
     panel = Panel("classes scored in training, %", "BLEU", series, x_scale="log", ticks=shares)
-    return Chart(title, [panel], chart_parts.note(arms.runs, shown))
+    return Chart(title, [panel], chart_parts.note_of(shown))
 
 
 def speed_by_share(speeds: Mapping[str, Sequence[float]]) -> Chart:

@@ -308,6 +308,25 @@ def test_the_report_has_claims_and_figures(texts, line, tmp_path, capsys):
     assert (folder / "translation.de-en.md").exists()
 
 
+def test_what_a_share_of_the_classes_costs_is_of_runs_of_one_schedule(texts, line):
+    """All classes were scored once more, in a longer training, with other translations."""
+    references, hypotheses = ["a b c d e"] * 4, ["a b c x e"] * 4
+
+    def trained(arm, written, epochs):
+        made = line(arm, written, references, seed=epochs)
+        return {**made, "seed": 1, "key": f"{epochs}", "setting": {},
+                "command": f"fairseq-train d --max-epoch {epochs}"}  # fmt: skip
+
+    full = "de-en.words.nmt"
+    runs = Runs([trained(full, hypotheses, 5), trained(f"{full}.share25", hypotheses, 5),
+                 trained(full, references, 15)], claims.FORM)  # fmt: skip
+    chart = figures.bleu_by_share(arms_of(runs))
+    (series,) = chart.panels[0].series
+    assert series.y[0] == series.y[1] < 100
+    assert "costs 0.0 " in chart.title
+    assert "at most 5 epochs" in chart.note
+
+
 def test_speeds_are_grouped_by_model_and_share():
     speeds = {"de-en.words.nmt": [1], "de-en.words.nmt.share5": [2], "de-en.words.joint8": [3]}
     expected = {"nmt": {100: [1], 5: [2]}, "joint8": {100: [3]}}
