@@ -20,6 +20,14 @@ def require_checkpoint(path: Union[str, Path]) -> None:
         raise UserError(f"{path}: no such checkpoint")
 
 
+def require_new_file(output: Path) -> None:
+    """Raise a :class:`UserError` if ``--output`` exists, or its folder does not."""
+    if output.exists():
+        raise UserError(f"--output {output}: already exists; name a new file")
+    if not output.parent.is_dir():
+        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
+
+
 def as_flag(option: str, value: Any = True) -> str:
     """An option as on the command line.
 

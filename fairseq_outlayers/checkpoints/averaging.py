@@ -8,7 +8,7 @@ from fairseq import checkpoint_utils
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.stored import load_stored
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_new_file
 
 
 def average(paths: Sequence[str], output: Path) -> int:
@@ -26,10 +26,7 @@ def average(paths: Sequence[str], output: Path) -> int:
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
-    if output.exists():
-        raise UserError(f"--output {output}: already exists; name a new file")
-    if not output.parent.is_dir():
-        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
+    require_new_file(output)
     means: Dict[str, Tensor] = {}
     for path in paths:
         state = load_stored(path)

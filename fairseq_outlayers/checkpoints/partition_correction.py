@@ -13,8 +13,8 @@ import torch
 from fairseq import checkpoint_utils, utils
 
 from fairseq_outlayers.checkpoints import loading
-from fairseq_outlayers.checkpoints.integrity import require_whole
-from fairseq_outlayers.errors import UserError, require_checkpoint
+from fairseq_outlayers.checkpoints.stored import load_stored
+from fairseq_outlayers.errors import UserError, require_new_file
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
 from fairseq_outlayers.tasks.stored_options import task_options
@@ -38,13 +38,8 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
         UserError: if there is nothing to correct, the training text is missing, or ``output``
             cannot be written.
     """
-    if output.exists():
-        raise UserError(f"--output {output}: already exists; name a new file")
-    if not output.parent.is_dir():
-        raise UserError(f"--output {output}: no folder {output.parent}; create it first")
-    require_checkpoint(path)
-    require_whole(path)
-    state = torch.load(path, map_location="cpu")
+    require_new_file(output)
+    state = load_stored(path)
     _check(state, path)
     _check_text(state, data)
     trained = loading.load(path, data)

@@ -46,7 +46,7 @@ def test_what_is_not_of_one_model_is_refused_and_nothing_is_written(tmp_path):
     first = save_checkpoint(tmp_path, "luong_lstm")
     others = {
         "has decoder.recurrence": save_checkpoint(tmp_path, "esnmt"),
-        r"decoder.embed_tokens.weight is \(21, 16\)": save_checkpoint(
+        r"encoder.embed_tokens.weight is \(17, 16\)": save_checkpoint(
             tmp_path, "luong_lstm", seed=2, embed_dim=16, hidden_size=16
         ),
     }
