@@ -5,8 +5,8 @@ from typing import Any, Dict
 import torch
 
 from fairseq_outlayers.checkpoints.integrity import require_whole
+from fairseq_outlayers.checkpoints.refusal import explain_refusal
 from fairseq_outlayers.errors import UserError, require_checkpoint
-from fairseq_outlayers.patches.required.safe_checkpoints import explain_refusal
 
 
 def load_stored(path: str) -> Dict[str, Any]:

@@ -64,7 +64,8 @@ class ExternalTable:
             part = slice(start, start + ROWS_AT_ONCE)
             np.take(table, wanted[part], axis=0, out=rows[part])
             _release(self._rows)
-        return torch.from_numpy(rows).to(ids.device).view(*ids.shape, -1)
+        vectors = torch.from_numpy(rows).to(ids.device, non_blocking=True)
+        return vectors.view(*ids.shape, -1)
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
         """Where ``vectors(ids)`` ``(..., dimensions)`` are the shared vector of unknown words."""

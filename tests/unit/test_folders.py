@@ -20,6 +20,7 @@ ORDER = [
     ["samplers"],
     ["compositions"],
     ["output_layers", "source_embeddings"],
+    ["extensions"],
     ["options"],
     ["reservoirs"],
     ["encoders"],

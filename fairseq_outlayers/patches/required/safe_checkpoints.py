@@ -21,14 +21,13 @@ import argparse
 import logging
 import os
 import pickle
-import re
 from typing import Any, Callable, List
 
 import numpy as np
 import torch
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.checkpoints.integrity import recovery_hint
+from fairseq_outlayers.checkpoints.refusal import explain_refusal
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -80,32 +79,3 @@ def _may_be_one(path: str) -> bool:
         return True
     with open(path, "rb") as file:
         return file.read(1) in (b"", b"P", b"\x80")  # nothing, a zip file, a pickle
-
-
-def explain_refusal(path: str, message: str) -> str:
-    """Summarize torch's error in one line.
-
-    Args:
-        path: the checkpoint.
-        message: torch's; it names a refused global as ``GLOBAL posix.system``.
-    """
-    refused = re.search(r"GLOBAL (\S+) w|but got <class '([^']+)'>", message)
-    if refused is None:
-        return (
-            f"{path} is damaged, or not a checkpoint: truncated, or written by another program. "
-            f"{recovery_hint(path)}"
-        )
-    return (
-        f"{path} was not loaded, and nothing in it was run: it contains "
-        f"{refused[1] or refused[2]}, which fairseq does not save in a checkpoint and which may "
-        f"run code. {_remedy(refused[1] or refused[2])}"
-    )
-
-
-def _remedy(refused: str) -> str:
-    if refused.startswith("omegaconf."):
-        return (
-            "If a script of yours has saved it after fairseq had loaded it: convert its options "
-            "first, state['cfg'] = OmegaConf.to_container(state['cfg'])"
-        )
-    return "Use a checkpoint from a source that you trust."
