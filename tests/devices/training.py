@@ -83,8 +83,6 @@ def cases() -> Dict[str, Case]:
         found[f"{name} source embedding"] = Case(
             model_options={"output_layer": "linear", "source_embedding": name, **needed}
         )
-    words = {"output_layer": "subword", "composition": "charcnn"}
-    found["subword_lm of characters"] = Case("subword_lm", model_options=words)
     for name in COMPOSITIONS:
         composed = {"output_layer": "subword", "composition": name}
         found[f"{name} composition"] = Case("subword_lm", model_options=composed)

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from tests.system.commands import PLUGIN, succeed
+from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
 
@@ -164,6 +164,20 @@ def test_a_rate_that_has_been_reduced_remains_without_the_state_of_the_optimizer
     assert sorted(set(found)) == [0.005, 0.01]
     found, _ = rates(data, tmp_path, *schedule, "--max-epoch", 4)
     assert set(found) == {0.0025}
+
+
+def test_a_finished_training_of_another_folder_is_refused(data, tmp_path):
+    """Nothing would be trained, and --save-dir stay empty."""
+    command = ["train", data, *COMMON, *LSTM, "--max-update", 2, "--save-dir"]
+    succeed(*command, tmp_path / "done")
+    last = tmp_path / "done" / "checkpoint_last.pt"
+    done = run(*command, tmp_path / "new", "--restore-file", last)
+    assert done.returncode != 0
+    said = (
+        f"--restore-file {last}: nothing to train: it has 2 updates (0 epochs): raise --max-update"
+    )
+    assert said in done.stderr
+    assert not list((tmp_path / "new").glob("*.pt"))
 
 
 def run_until(data, folder, mode, updates, *more):

@@ -24,10 +24,9 @@ def fused_lstm(
         The states, ``(T, B, H)``, and the final hidden state and cell, ``(1, B, H)`` each.
     """
     if _is_refused(inputs):
-        inputs, state = inputs.float(), (state[0].float(), state[1].float())
-        weights = [weight.float() for weight in weights]
+        start = state[0].float(), state[1].float()
         with torch.autocast("cpu", enabled=False):
-            return torch.lstm(inputs, state, weights, True, 1, 0.0, training, False, False)
+            return fused_lstm(inputs.float(), start, [w.float() for w in weights], training)
     return torch.lstm(inputs, state, weights, True, 1, 0.0, training, False, False)
 
 

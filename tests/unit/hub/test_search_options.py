@@ -100,3 +100,10 @@ def test_every_option_of_the_search_is_taken(translator):
 def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options, message):
     with pytest.raises(UserError, match=message):
         translator.translate("w1", **options)
+
+
+def test_the_length_penalty_of_translate_has_one_name(tmp_path):
+    """Given twice, one of the two would be ignored."""
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    with pytest.raises(UserError, match=r"lenpen=3.0: its name is length_penalty"):
+        model.translate("w1", lenpen=3.0, length_penalty=1.0)
