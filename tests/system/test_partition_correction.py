@@ -242,3 +242,23 @@ def test_the_shares_of_several_data_folders_are_those_of_all(data, tmp_path):
     after = correct(tmp_path / "none" / "checkpoint_last.pt", tmp_path / "corrected.pt")
     added = (after["model"][BIAS] - none[BIAS]).double()
     torch.testing.assert_close(added, expected, atol=1e-6, rtol=0)
+
+
+def test_corrected_training_does_not_start_from_an_uncorrected_model(data, uncorrected, tmp_path):
+    """Neither with new batches: what training subtracts is not in the model's biases."""
+    options = ["--partition-correction", "log_share", "--max-update", 40]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "checkpoint_last.pt").write_bytes(uncorrected.read_bytes())
+    for start in (
+        ["a", "--finetune-from-model", uncorrected],
+        ["b", "--restore-file", uncorrected, "--reset-dataloader"],
+        ["own", "--reset-dataloader"],
+    ):
+        result = train(data, tmp_path / start[0], *options, *start[1:], command=run)
+        assert result.returncode != 0
+        assert "its scores lack what this training subtracts" in result.stderr.splitlines()[-1]
+    content = (tmp_path / "own" / "checkpoint_last.pt").read_bytes()
+    assert content == uncorrected.read_bytes()
+    corrected = tmp_path / "corrected.pt"
+    correct(uncorrected, corrected)
+    train(data, tmp_path / "c", *options, "--restore-file", corrected, "--reset-dataloader")

@@ -21,15 +21,18 @@ NEW_BIASES = "outlayers_new_biases"  # in the extra_state of an adapted checkpoi
 
 
 class _Begun:
-    path: str = ""
-    trainer: Any = None
+    """The training that is being started."""
+
+    path: str = ""  # of the model that it starts from, if that is adapted
+    trainer: Any = None  # if it starts in epoch 1, of another model
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
 def _noting(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-    if not _begins(cfg, trainer):
-        return stock(cfg, trainer, **passthrough)
-    _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
+    if _begins(cfg, trainer):
+        _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
+    elif cfg.reset_dataloader:
+        _Begun.trainer = trainer
     try:
         return stock(cfg, trainer, **passthrough)
     finally:
@@ -52,16 +55,18 @@ def _begins(cfg: Any, trainer: Any) -> bool:
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
 def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     state = stock(path, *args, **kwargs)
-    if _Begun.trainer is None or path != _Begun.path:
+    trainer = _Begun.trainer
+    if trainer is None:
         return state
     # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
     from fairseq_outlayers.tasks.stored_options import task_options
 
-    trainer = _Begun.trainer
     if hasattr(trainer.task, "check_start"):
         options = dict(task_options(state)), dict(state["cfg"].get("criterion") or {})
         trainer.task.check_start(path, *options)
+    if path != _Begun.path:
+        return state
     adapted = adapt(path, state, trainer.get_model(), trainer.task)
     for line in adapted.lines(path, arch_of(state)):
         logger.info(line)
