@@ -16,7 +16,6 @@ from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import Estimate
 
-FORM = None
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
 FIRST = {"morphsum": "E", "sylconcat": "EP", "charcnn": "EC"}  # all layers below hw1

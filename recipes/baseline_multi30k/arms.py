@@ -60,6 +60,9 @@ class Baseline(Recipe):
     def all_arms(self) -> list[str]:
         return list(ARMS)
 
+    def label(self, name: str) -> str:
+        return ARMS[name][0]
+
     def speed_arms(self) -> tuple[str, list[str]]:
         return self.bin, list(ARMS)[:3]
 

@@ -1,6 +1,5 @@
 """What the baseline should show: our models translate like fairseq's, and tying costs nothing."""
 
-from recipes.baseline_multi30k.arms import ARMS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
 from recipes.lab.figures import chart_parts
@@ -8,8 +7,6 @@ from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 
-FORM = None
-LABELS = {name: label for name, (label, _) in ARMS.items()}
 PAIRS = (
     ("luong_linear", "stock_lstm"),
     ("luong_tied", "luong_linear"),
@@ -47,12 +44,13 @@ def claims_of(runs: Runs) -> list[Claim]:
 
 def find(recipe: Recipe, runs: Runs) -> Findings:
     """Verdicts and BLEU of every model."""
-    view = runs.mostly_alike(list(LABELS))
-    rows = sorted(chart_parts.bleu_rows(view, LABELS), key=lambda row: -row.value)
+    labels = {name: recipe.label(name) for name in recipe.all_arms()}
+    view = runs.mostly_alike(list(labels))
+    rows = sorted(chart_parts.bleu_rows(view, labels), key=lambda row: -row.value)
     title = f"Best: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
-    below = chart_parts.note(view, list(LABELS))
+    below = chart_parts.note(view, list(labels))
     pairs = [(one, other) for one, other in PAIRS if one in view and other in view]
-    found = [Compared.in_bleu(view, *pair, (LABELS[pair[0]], LABELS[pair[1]])) for pair in pairs]
+    found = [Compared.in_bleu(view, *pair, (labels[pair[0]], labels[pair[1]])) for pair in pairs]
     compared = [one for one in found if one]
     return Findings(
         recipe.title,

@@ -161,6 +161,10 @@ class Recipe:
         """Names of the arms to train, by priority."""
         raise NotImplementedError
 
+    def label(self, name: str) -> str:
+        """A short name of an arm, for charts."""
+        return name
+
     def arms(self) -> list[str]:
         """The arms in ARMS, or all."""
         return self.settings.words("ARMS") or self.all_arms()

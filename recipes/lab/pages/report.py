@@ -72,7 +72,7 @@ def write(recipe: Recipe) -> list[Path]:
         )  # fmt: skip
     if module:
         print("\n== claims")
-        runs = Runs(without_begun_repeats(entries), module.FORM, recipe.schedule)
+        runs = Runs(without_begun_repeats(entries), form, recipe.schedule)
         found = module.find(recipe, runs)
         files += write_findings(found, recipe, entries)
     files.append(html_page.write(recipe, entries, found))
