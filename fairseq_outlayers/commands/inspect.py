@@ -5,12 +5,13 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from fairseq_outlayers.commands.base import Command, add_data_argument
 from fairseq_outlayers.commands.tables import short_names
 from fairseq_outlayers.errors import UserError, as_flag
 
+FIRST = 100  # sentence pairs that tell the languages
 CANDIDATE_SCOPES = ("sentence", "batch", "common")
 MOST_MODELS = 2
 
@@ -127,6 +128,7 @@ def run(options: argparse.Namespace) -> None:
     systems = []
     for name, path in zip(_names(options), options.path, strict=True):
         translator = _load(path, options)
+        _check_languages(translator, pairs[:FIRST], options)
         clock.stage("loading")
         translations = translator.translate([source for source, _ in pairs], **_search(options))
         systems.append(System(name, path, translator, translations))
@@ -186,6 +188,21 @@ def _load(path: str, options: argparse.Namespace) -> Any:
     if not isinstance(model, Translator):
         raise UserError(f"{path}: a language model; inspect needs a translation model")
     return model
+
+
+def _check_languages(translator: Any, pairs: List[Tuple[str, str]], options: Any) -> None:
+    """Refuse a source and a reference of which each has more words of the other's dictionary."""
+    text, task = translator.text, translator.task
+    read = [unit for source, _ in pairs for unit in text.encode(source).split()]
+    written = [unit for _, target in pairs for unit in text.encode_target(target).split()]
+    dictionaries = task.source_dictionary, task.target_dictionary
+    known = [[sum(u in d for u in units) for d in dictionaries] for units in (read, written)]
+    if known[0][1] > known[0][0] and known[1][0] > known[1][1]:
+        raise UserError(
+            f"--source {options.source} --reference {options.reference}: seem to be exchanged: of "
+            f"the first {len(read):,} units of the source the source dictionary has "
+            f"{known[0][0]:,}, the target dictionary {known[0][1]:,}"
+        )
 
 
 def _search(options: argparse.Namespace) -> Dict[str, Any]:

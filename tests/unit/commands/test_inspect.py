@@ -1,10 +1,12 @@
 """``python -m fairseq_outlayers inspect`` from its options to the page."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.commands import inspect
 from fairseq_outlayers.errors import UserError
 from tests.unit.hub.conftest import save_checkpoint
 from tests.unit.pages.conftest import Page, command
@@ -76,3 +78,26 @@ def test_language_models_and_three_models_are_refused(tmp_path):
         main(arguments)
     with pytest.raises(UserError, match="--path: 3 checkpoints"):
         main(command(tmp_path, models=3))
+
+
+@pytest.mark.parametrize("shared", [[], ["Berlin", "."]])
+def test_an_exchanged_source_and_reference_are_refused(tmp_path, shared, monkeypatch):
+    source = SimpleNamespace(source_dictionary={"dog", "a", *shared}, target_dictionary={"Hund"})
+    source.target_dictionary |= {"ein", *shared}
+    text = SimpleNamespace(encode=str, encode_target=str)
+    model = SimpleNamespace(text=text, task=source)
+    monkeypatch.setattr(inspect, "_load", lambda path, options: model)
+    for name, words in (("en", ["a dog .", "Berlin"]), ("de", ["ein Hund .", "Berlin"])):
+        (tmp_path / f"test.{name}").write_text("\n".join(words) + "\n")
+
+    def arguments(first, second):
+        texts = ["--source", f"{tmp_path}/test.{first}", "--reference", f"{tmp_path}/test.{second}"]
+        return ["inspect", "--path", "m.pt", *texts, "--output", f"{tmp_path}/page.html"]
+
+    with pytest.raises(UserError) as raised:
+        main(arguments("de", "en"))
+    known = f"the source dictionary has {len(shared)}, the target dictionary {2 + len(shared)}"
+    assert str(raised.value).startswith(f"--source {tmp_path}/test.de --reference ")
+    assert str(raised.value).endswith(f"of the first 4 units of the source {known}")
+    with pytest.raises(AttributeError):  # it goes on, to a model that cannot translate
+        main(arguments("en", "de"))
