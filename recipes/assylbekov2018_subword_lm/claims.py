@@ -27,6 +27,14 @@ TEXTS = {
     5: "Layers should be tied bottom-up: E1 before E2, anything with E before the same without.",
     6: "Leaving the last layer (hw2) free is better than tying all.",
 }
+TERMS = {
+    "RE": "output and input share the vectors of units (words, morphs, syllables, characters)",
+    "RW": "they share the layers above these",
+    "original": "a plain softmax over words",
+    "none": "output vectors are composed, too, but nothing is shared",
+    "E, P, C, 1, 2": "what is shared: unit vectors, projection, convolutions, highway layers 1"
+    " (hw1) and 2 (hw2)",
+}
 LOOKED_INTO = ("transform_gates", "principal_components", "neighbours")
 PAPER = (
     "A language model that composes words from morphs and reuses the units' vectors and the layers"
@@ -154,6 +162,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         },
         name="Assylbekov & Takhanov 2018",
         paper=PAPER,
+        terms=TERMS,
         why=WHY,
         compared=compared,
         advice=advice(runs, compared),
@@ -161,7 +170,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
 
 
 def against_words(runs: Runs) -> Iterator[Compared]:
-    """Models compared with Word+RE on the same text, in percent of perplexity saved."""
+    """Models compared with Word+RE on the same text, by perplexity."""
     texts = (f"{data}.morphsum_re_rw" for data in ("de5k", "en5k", "fr5k", "ptb42k"))
     on_ptb = (f"ptb.{model}" for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"))
     arms = (*texts, *on_ptb)
@@ -172,15 +181,14 @@ def against_words(runs: Runs) -> Iterator[Compared]:
             ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
             saved = Estimate(*ends, found.seeds)
             values, _ = runs.perplexities([arm, f"{data}.word_re"])
-            yield Compared(f"{figures.language(data)}: {figures.plain(model)}", "Word (RE)",
-                           "% of the perplexity saved", saved, margin=1.0, form="+.1f",
-                           values=(values[0][0].item(), values[1][0].item()))  # fmt: skip
+            names = f"{figures.language(data)}: {figures.plain(model)}", "Word (RE)"
+            yield Compared.in_percent(names, "perplexity", saved, (values[0][0], values[1][0]))
 
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
-    lines = [f"{row.method} rather than {row.against}: {row.found.interval('+.1f')}% of the"
-             " perplexity saved." for row in compared if row.verdict == "better"]  # fmt: skip
+    lines = [f"{row.method} rather than {row.against}: {row.numbers}."
+             for row in compared if row.verdict == "better"]  # fmt: skip
     arms = ("ptb.morphsum_re_rw", "ptb.word_re")
     view = runs.alike(arms)
     sizes = [view.figure(arm, "parameters") for arm in arms] if view else [None]

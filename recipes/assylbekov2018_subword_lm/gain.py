@@ -97,14 +97,14 @@ def claim(found: Mapping[str, Gain]) -> Claim:
     ]
     parts = []
     for first, second in pairs:
-        words = f"share of the perplexity kept: {first} < {second}"
+        words = f"perplexity(MorphSum) / perplexity(Word): {first} < {second}"
         if first not in found or second not in found:
             parts.append(Part(words, NOT_RUN))
             continue
         one, other = found[first], found[second]
         if one.rates != other.rates:
             of_both = " and ".join(f"{'/'.join(each.rates)}" for each in (one, other))
-            parts.append(Part(words, NOT_RUN, f"learning rates differ: {of_both}"))
+            parts.append(Part(words, UNDECIDED, f"learning rates differ: {of_both}"))
         else:
             seeds = min(one.seeds, other.seeds)
             parts.append(smaller_resampled(words, one.kept, other.kept, seeds, ".3f"))

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from recipes.digangi2017_external import figures
 from recipes.digangi2017_external.arms import rate_of_its_own
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
-from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, exact, measured, weighted
+from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, weighted
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.pages.table import mean_and_deviation, table
@@ -29,6 +30,12 @@ PAPER = (
     " text is scarce (TED English-French: 25.4 to 29.5 BLEU) and not on news with millions of pairs"
     " (Di Gangi & Federico 2017)."
 )
+TERMS = {
+    "baseline": "the model's own source embeddings",
+    "only_external": "external vectors through a learned map, instead of them",
+    "mix_sum, mix_gate": "the sum of both, or a learned gate between them",
+    "pairs": "sentence pairs in training",
+}
 WHY = (
     "1,000 to 29,000 captions, 128 units; vectors from captions of the same pictures, where the"
     " paper has TED talks or news and vectors from news or the web.",
@@ -89,7 +96,7 @@ def gain_falls(arms: Arms) -> list[Part]:
         words = f"gain: {fewer} pairs ≥ {more} pairs"
         if rate_of_its_own(fewer) != rate_of_its_own(more):
             why = f"at one of {fewer} and {more} pairs mix_sum has the baseline's learning rate"
-            parts.append(Part(words, NOT_RUN, why))
+            parts.append(Part(words, UNDECIDED, f"not compared: {why}"))
             continue
         gain = {arms.name("mix_sum", fewer): 1, arms.name("baseline", fewer): -1}
         gain |= {arms.name("mix_sum", more): -1, arms.name("baseline", more): 1}
@@ -161,7 +168,7 @@ def against_baseline(arms: Arms) -> Iterator[Compared]:
             words = f"{figures.in_words('mix_sum')}, {size} pairs", figures.in_words("baseline")
             for compare in (Compared.in_bleu, Compared.in_validation_perplexity):
                 if found := compare(arms.runs, name, base, words):
-                    yield found
+                    yield replace(found, is_main=size == arms.sizes[0])
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
@@ -197,6 +204,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         charts={"gains": figures.gains(arms), "bleu_by_size": figures.bleu_by_size(arms)},
         name="Di Gangi & Federico 2017",
         paper=PAPER,
+        terms=TERMS,
         why=WHY,
         compared=compared,
         advice=advice(compared),

@@ -74,7 +74,11 @@ def gains(arms: "Arms") -> Chart:
                 shown += [(runs, name), (runs, base)]
     if not rows:
         return Chart("", [])
-    title = (f"External vectors against the model's own: better in {verdicts.count(HOLDS)} of"
-             f" {len(rows)} cases, worse in {verdicts.count(FAILS)}, others undecided")  # fmt: skip
+    better, worse = verdicts.count(HOLDS), verdicts.count(FAILS)
+    title = f"BLEU: external vectors are better than the model's own in {better} of {len(rows)}"
+    title += f" comparisons, worse in {worse}; others are undecided"
+    if not better + worse:
+        title = f"BLEU: no difference from the model's own vectors is proven in {len(rows)}"
+        title += " comparisons"
     x = "difference in BLEU from the model's own vectors"
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], chart_parts.note_of(shown))

@@ -21,18 +21,23 @@ MODELS = {
     "lv_corrected_reshuffle": "corrected, reshuffled partitions",
     "lv_authors": "the authors' partitions",
     "full": "full softmax",
-    "sampled_log_uniform": "2,000 samples by rank",
-    "sampled": "samples by frequency",
-    "sampled_uncorrected": "samples, uncorrected",
+    "sampled_log_uniform": "sampled softmax (2,000, log-uniform)",
+    "sampled": "sampled softmax (by frequency)",
+    "sampled_uncorrected": "sampled softmax, uncorrected",
 }
+
+
+def plain_model(model: str) -> str:
+    """A model's name in words, with the size of its partitions if that is not the recipe's."""
+    found = re.fullmatch(r"(.*)_tau(\d+)", model)
+    words = MODELS.get(found[1] if found else model, model)
+    return words + (f" of {int(found[2]):,} words" if found else "")
 
 
 def plain(name: str) -> str:
     """An arm's name in words."""
     model, *how = name.removesuffix(".frozen").replace(".frozen.", ".").split(".")
-    found = re.fullmatch(r"(.*)_tau(\d+)", model)
-    words = MODELS.get(found[1] if found else model, model)
-    words += f" of {int(found[2]):,}" if found else ""
+    words = plain_model(model)
     words += ", tuned" if ".frozen" in name else ""
     lists = next((part[1:] for part in how if re.fullmatch(r"k\d+", part)), "")
     if lists:
@@ -125,9 +130,7 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     drawn = {model: found for model in models if len(found := lists(runs, model)) > 1}
     curves = [{str(one): one.frequent for one in found} for found in drawn.values()]
     runs = runs.with_seeds_of([*(arm for curve in curves for arm in curve), "lv"])
-    series = [
-        points(runs, MODELS.get(model, model), found, "frequent") for model, found in drawn.items()
-    ]
+    series = [points(runs, plain_model(model), found, "frequent") for model, found in drawn.items()]
     whole = chart_parts.bleu_of(runs, "lv")
     if series and whole:
         series.append(Series("partitions,\nover all words", (), [whole.value], [whole.low],
@@ -136,6 +139,9 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     every_k = {arm: k for curve in curves for arm, k in curve.items()}
     panel = Panel(x, Y, series, x_scale="log", ticks=sorted(set(every_k.values())))
     title = best_of(runs, curves[0] if curves else {}, "K")
+    if drawn:
+        words = plain_model(next(iter(drawn)))
+        title = f"{words[0].upper()}{words[1:]}: {title}"
     return Chart(title, [panel], chart_parts.note(runs, list(every_k)))
 
 
@@ -156,7 +162,8 @@ def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
     )  # fmt: skip
     proven = "" if found and found.low > 0 else ", not proven"
     words = f"{name} = {values[best]:,} has the most BLEU, {scores[best]:.1f}"
-    return f"{words}; {name} = {values[worst]:,} is {cost} lower{proven}"
+    of = chart_parts.seeds_of(runs, list(scores))
+    return f"{words}; {name} = {values[worst]:,} is {cost} lower{proven} ({of})"
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:

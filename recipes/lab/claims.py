@@ -26,12 +26,13 @@ MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 ROUNDS_NEEDED = 5
 NOTES = (
-    "A difference stands with its 95% interval over 1,000 resamples of the test set, which draw the"
-    " seeds as well, widened as Student's t for their number; figures without stored sentences"
-    " (gates, components, perplexities of older lines) are resampled over seeds alone.",
-    f"Undecided: fewer than {SEEDS_NEEDED} seeds, or the interval contains the limit."
-    f" {SAME.capitalize()}: it does, and lies within {MARGIN} points ({CLOSE:.0%} of other figures)"
-    " of it. ≈ holds if the interval is within that margin.",
+    "[...] is a 95% bootstrap interval over test sentences and seeds (1,000 resamples, widened by"
+    " Student's t for few seeds). Without stored sentences (gates, components, older perplexities)"
+    " it is over seeds only.",
+    f"*{HOLDS}*, *{FAILS}*: the whole interval is on one side of the limit. *{SAME}*: the interval"
+    f" contains the limit and lies within {MARGIN} BLEU ({CLOSE:.0%} of other figures) of it."
+    f" *{UNDECIDED}*: otherwise, and always with fewer than {SEEDS_NEEDED} seeds. A claim with ≈"
+    " holds if the interval is within that margin.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Figures: output layers compared with a free vector per word, BLEU by d_j and by share of the
+"""Figures: output layers compared with the untied softmax, BLEU by d_j and by share of the
 classes, gains by word frequency, speed by share.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recipes.pappas2018_joint.claims import Arms
 
 MODELS = {
-    "nmt": "a free vector for every word",
-    "tied": "tied to the input's vectors",
+    "nmt": "linear (untied softmax)",
+    "tied": "tied (weight tying)",
     "bilinear": "bilinear",
     "output_structure": "nonlinear map of words (7a)",
     "context_structure": "nonlinear map of contexts (7b)",
@@ -31,7 +31,7 @@ LANGUAGES = {"de": "German", "en": "English", "fi": "Finnish"}
 def plain(model: str) -> str:
     """A model's name in words."""
     # With no-break spaces in the equation.
-    return MODELS.get(model) or f"joint space, d\u00a0=\u00a0{model.removeprefix('joint')}"
+    return MODELS.get(model) or f"joint, d\u00a0=\u00a0{model.removeprefix('joint')}"
 
 
 def charts(arms: "Arms") -> dict[str, Chart]:
@@ -49,7 +49,7 @@ def charts(arms: "Arms") -> dict[str, Chart]:
 
 
 def output_layers(arms: "Arms", direction: str) -> Chart:
-    """Differences in BLEU from a free vector per word, at both length penalties."""
+    """Differences in BLEU from the untied softmax, at both length penalties."""
     models = [*list(MODELS)[1:], *(f"joint{dim}" for dim in arms.dims)]
     names = {arms.name(model, direction): plain(model) for model in models}
     base = arms.name("nmt", direction)
@@ -79,8 +79,8 @@ def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
     """A title with the best model, if it is the same for both length penalties.
 
     Args:
-        rows: differences from the free vectors.
-        base: BLEU of the free vectors.
+        rows: differences from the untied softmax.
+        base: BLEU of the untied softmax.
     """
     where = in_words(direction)
     if not rows or base is None:
@@ -183,8 +183,9 @@ def bleu_by_share(arms: "Arms") -> Chart:
     title = "BLEU by share of the classes"
     if lost:
         least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
+        of = chart_parts.seeds_of_views(shown)
         title = (f"Training on {shares[0]}% of the classes costs {lost[least]:.1f} ({least}) to "
-                 f"{lost[most]:.1f} BLEU ({most})")  # fmt: skip
+                 f"{lost[most]:.1f} BLEU ({most}; {of})")  # fmt: skip
     panel = Panel("classes scored in training, %", "BLEU", series, x_scale="log", ticks=shares)
     return Chart(title, [panel], chart_parts.note_of(shown))
 

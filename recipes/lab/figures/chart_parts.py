@@ -31,10 +31,11 @@ def columns(found: Sequence[Estimate]) -> list[list[float]]:
 
 def seeds_of(runs: Runs, arms: Sequence[str]) -> str:
     """``1 seed``, ``1 to 3 seeds``."""
-    return _seeds([(runs, arm) for arm in arms if arm in runs])
+    return seeds_of_views([(runs, arm) for arm in arms if arm in runs])
 
 
-def _seeds(shown: Sequence[tuple[Runs, str]]) -> str:
+def seeds_of_views(shown: Sequence[tuple[Runs, str]]) -> str:
+    """The same for arms of several views, each with its view."""
     numbers = sorted({len(runs.seeds([arm])) for runs, arm in shown})
     if len(numbers) > 1:
         return f"{numbers[0]} to {numbers[-1]} seeds"
@@ -51,7 +52,7 @@ def note_of(shown: Sequence[tuple[Runs, str]], more: str = "") -> str:
     found = {schedules.in_words(runs.entry(arm)) for runs, arm in shown}
     words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
     parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds"]
-    parts += [_seeds(shown), words, more]
+    parts += [seeds_of_views(shown), words, more]
     return "; ".join(part for part in parts if part) + "."
 
 

@@ -3,7 +3,7 @@
 Text below that part is written by hand and preserved.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,18 @@ from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
 from recipes.lab.scores import schedules, scoring
+from recipes.lab.scores.resampling import SEEDS_NEEDED
 
 if TYPE_CHECKING:
     from recipes.lab.arms import Recipe
+    from recipes.lab.figures.charts import Chart
     from recipes.lab.pages.report import Findings
 
 NAME = "report"
+READING = (
+    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
+    f" With fewer than {SEEDS_NEEDED} seeds nothing is decided."
+)
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
 
@@ -45,27 +51,49 @@ def generated(
     found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
 ) -> list[str]:
     """The generated part."""
-    lines = ["## What the paper says, and what we see", "", found.paper, ""]
-    if not found.paper:
-        lines = ["## What we see", ""]
-    lines += verdicts(found.claims, "the paper's claim" if found.paper else "claim")
-    for name, chart in found.charts.items():
-        if name in drawn:
-            lines += ["", f"![{chart.title}]({name}.png)"]
+    lines = ["## What we measured", ""]
     if found.compared:
-        lines += ["", *(f"- {row.sentence()}" for row in found.compared)]
-    lines += ["", f"## {'Why it may differ from the paper' if found.paper else 'Settings'}", ""]
-    lines += [f"- {line}" for line in (*found.why, *since(entries))]
+        lines += [*summary.table_of(found.compared), "", READING, ""]
+    pictures = [_picture(name, chart) for name, chart in found.charts.items() if name in drawn]
+    for picture in pictures[:1]:
+        lines += [picture, ""]
     if found.paper:
         advice = [f"- {line}" for line in found.advice]
         advice = advice or ["Nothing is decided yet: see the verdicts."]
-        lines += ["", "## What we would use", "", *advice]
+        lines += ["## What we would use", "", *advice, "", "## The paper's claims", ""]
+        lines += [found.paper, "", *legend(found.terms)]
+    else:
+        lines += ["## Claims", ""]
+    lines += verdicts(found.claims, "the paper's claim" if found.paper else "claim")
+    lines += ["", "Every inequality with its numbers: [claims.md](claims.md)."]
+    for picture in pictures[1:]:
+        lines += ["", picture]
+    if found.why:
+        lines += ["", "## Why it may differ from the paper", "", *(f"- {w}" for w in found.why)]
+    lines += ["", "## Settings", "", *(f"- {line}" for line in since(entries))]
+    return lines + commands(recipe, entries)
+
+
+def _picture(name: str, chart: "Chart") -> str:
+    return f"![{chart.title}]({name}.png)"
+
+
+def legend(terms: Mapping[str, str]) -> list[str]:
+    """A line with the meaning of terms, and an empty one."""
+    meanings = "; ".join(f"*{term}*: {meaning}" for term, meaning in terms.items())
+    return [f"{meanings}.", ""] if terms else []
+
+
+def commands(recipe: "Recipe", entries: Sequence[dict]) -> list[str]:
+    """How to run it again, and where arms and settings are explained."""
     seeds = sorted({entry["seed"] for entry in entries if kind_of(entry) == ARM})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
-    lines += ["", "## Commands", "", "```bash", f"{given}recipes/{recipe.name}/run.sh"]
-    lines += [f"python -m recipes.lab report {recipe.name}   # this part, tables and figures"]
-    lines += ["```", "", "Every inequality with its numbers: [claims.md](claims.md)."]
-    return lines
+    page = f"../../recipes/{recipe.name}/README.md"
+    return [
+        "", "## Commands", "", "```bash", f"{given}recipes/{recipe.name}/run.sh",
+        f"python -m recipes.lab report {recipe.name}   # this part, tables and figures",
+        "```", "", f"Arms, steps and settings: [recipes/{recipe.name}]({page}).",
+    ]  # fmt: skip
 
 
 def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:

@@ -30,6 +30,7 @@ class Findings:
         charts: figures by file name, without .svg and .png.
         name: of the paper, for the overview.
         paper: its claims in a sentence or two.
+        terms: meaning of the names that claims use.
         why: differences from the paper's experiments.
         compared: methods and their baselines, the main one first.
         advice: recommendations, from the figures.
@@ -44,6 +45,7 @@ class Findings:
     charts: Charts = field(default_factory=dict)
     name: str = ""
     paper: str = ""
+    terms: Mapping[str, str] = field(default_factory=dict)
     why: Sequence[str] = ()
     compared: Sequence[summary.Compared] = ()
     advice: Sequence[str] = ()

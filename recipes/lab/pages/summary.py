@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
-from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
@@ -29,6 +28,9 @@ class Compared:
     Attributes:
         measure: unit of the difference, such as "BLEU".
         found: the difference; larger is better.
+        falls: whether the figure falls where the method is better, as perplexity does; it is
+            printed with that sign.
+        is_main: whether it is in the table of main results; otherwise the first of the paper is.
         values: what the method and the baseline reach, if known.
         judged: the verdict of `claims`, if it depends on more than this difference.
         more: further numbers of that verdict.
@@ -43,6 +45,8 @@ class Compared:
     judged: str = ""
     more: str = ""
     values: tuple[float, float] | None = None
+    falls: bool = False
+    is_main: bool = False
 
     @classmethod
     def in_bleu(
@@ -70,7 +74,7 @@ class Compared:
     def in_validation_perplexity(
         cls, runs: Runs, one: str, other: str, words: tuple[str, str]
     ) -> "Compared | None":
-        """Two arms by the share of the validation perplexity saved; the interval is over seeds.
+        """Two arms by the change of the validation perplexity; the interval is over seeds.
 
         Args:
             words: what the arms are called.
@@ -83,9 +87,29 @@ class Compared:
             return None
         values = [over_seeds(np.array(of_arm)[:, None]) for of_arm in by_seed]
         found = estimate(100 * (1 - values[0] / values[1]), seeds)
-        return cls(*words, "% of the validation perplexity saved", found, margin=100 * CLOSE,
-                   form="+.1f", more=runs.older([one, other]),
-                   values=(float(values[0][0]), float(values[1][0])))  # fmt: skip
+        return cls.in_percent(words, "validation perplexity", found, values=(values[0][0],
+                              values[1][0]), more=runs.older([one, other]))  # fmt: skip
+
+    @classmethod
+    def in_percent(
+        cls,
+        words: tuple[str, str],
+        what: str,
+        saved: Estimate,
+        values: Sequence[float],
+        more: str = "",
+    ) -> "Compared":
+        """Two arms by a figure that is better if smaller, in percent of the baseline's.
+
+        Args:
+            words: what the arms are called.
+            what: the figure.
+            saved: 100 (1 - method / baseline).
+            values: of both.
+        """
+        first, second = map(float, values)
+        return cls(*words, f"% {what}", saved, margin=100 * CLOSE, form="+.1f", more=more,
+                   values=(first, second), falls=True)  # fmt: skip
 
     @property
     def verdict(self) -> str:
@@ -94,7 +118,7 @@ class Compared:
     @property
     def numbers(self) -> str:
         """The difference with its interval, which figures without sentences lack for one seed."""
-        found = self.found
+        found = self.found.opposite if self.falls else self.found
         value = f"{found.value:{self.form}}" if found.low == found.high else ""
         space = "" if self.measure.startswith("%") else " "
         return f"{value or found.interval(self.form)}{space}{self.measure}{self.more}"
@@ -106,12 +130,10 @@ class Compared:
             names = [f"{name}: {value:.1f}" for name, value in zip(names, self.values, strict=True)]
         return paper, *names, self.numbers, str(self.found.seeds), self.verdict
 
-    def sentence(self) -> str:
-        """The same as a sentence."""
-        return (
-            f"{self.method} against {self.against}: {self.numbers}, "
-            f"{seeds_in_words(self.found.seeds)}: {self.verdict}."
-        )
+
+def table_of(rows: Sequence[Compared]) -> list[str]:
+    """A Markdown table of one paper's comparisons."""
+    return _table([row.cells("")[1:] for row in rows], COLUMNS[1:])
 
 
 def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:
@@ -132,9 +154,13 @@ def tables(results: Path, page: Path) -> dict[str, list[str]]:
     """Generated parts by name, from all summaries, with links for a page in a folder."""
     papers = [_linked(path, page) for path in sorted(results.glob(f"*/{FILE}"))]
     rows = [row["cells"] for paper in papers for row in paper["rows"]]
-    first = [paper["rows"][0]["cells"] for paper in papers if paper["rows"]]
+    main = [row["cells"] for paper in papers for row in _main(paper["rows"])]
     advice = [f"- **{paper['paper']}**: {line}" for paper in papers for line in paper["advice"]]
-    return {"summary": _table(rows), "main table": _table(first), "advice": advice}
+    return {"summary": _table(rows), "main table": _table(main), "advice": advice}
+
+
+def _main(rows: Sequence[dict]) -> Sequence[dict]:
+    return [row for row in rows if row.get("is_main")] or rows[:1]
 
 
 def _linked(path: Path, page: Path) -> dict:
@@ -147,8 +173,8 @@ def _linked(path: Path, page: Path) -> dict:
     return facts
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> list[str]:
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
