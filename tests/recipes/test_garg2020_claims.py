@@ -60,7 +60,7 @@ LADDER = "+ attention > + embeddings"
     ("higher", "lower", "verdict"),
     [(0.95, 0.6, HOLDS), (0.6, 0.95, FAILS), (0.8, 0.8, SAME)],
 )
-def test_a_rung_is_judged_by_the_interval(runs, higher, lower, verdict):
+def test_a_step_is_judged_by_the_interval(runs, higher, lower, verdict):
     found = runs(esnmt_lstm=[higher] * 3, release_embeddings=[lower] * 3)
     assert part(found, LADDER).verdict == verdict
 

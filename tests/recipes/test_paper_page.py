@@ -29,6 +29,7 @@ BETTER = summary.Compared(
 ONE_SEED = summary.Compared("tied", "free vectors", "BLEU", Estimate(9.0, 8.0, 9.5, 1))
 FOUND = Findings(
     "Claims of a paper", CLAIMS, paper="It says so.", why=["Small data."],
+    terms={"7a": "a map of words", "LV": "all words"},
     compared=[BETTER, ONE_SEED], advice=["Use joint."],
     charts={"gain": Chart("joint gains 1.5 BLEU", [Rows("BLEU", [Row("joint", 1.5, 1, 2)])])},
 )  # fmt: skip
@@ -85,7 +86,9 @@ def test_a_comparison_of_perplexities_is_over_seeds(theirs, verdict, tmp_path):
     assert row.found.value == pytest.approx(100 * (1 - ours / np.mean(theirs)))
     assert row.values == pytest.approx((ours, np.mean(theirs)))
     assert (row.verdict, row.found.seeds) == (verdict, len(theirs))
-    assert row.numbers.endswith("% of the validation perplexity saved")
+    change = 100 * (ours / np.mean(theirs) - 1)  # printed as the perplexity itself changes
+    assert row.numbers.startswith(f"{change:+.1f}".replace("-0.0", "+0.0"))
+    assert row.numbers.endswith("% validation perplexity")
     compare = summary.Compared.in_validation_perplexity
     assert compare(Runs(ledger.read(path)), "a", "c", ("A", "C")) is None
 
@@ -113,8 +116,9 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
         "It says so.",
         "| 1. joint is better | **partly run** | undecided 1, not run 1 |",
         "![joint gains 1.5 BLEU](gain.png)",
-        "- joint against free vectors: +1.50 [+1.00, +2.00] BLEU, 3 seeds: better.",
-        "- tied against free vectors: +9.00 [+8.00, +9.50] BLEU, 1 seed: undecided.",
+        "| joint: 41.5 | free vectors: 40.0 | +1.50 [+1.00, +2.00] BLEU | 3 | better |",
+        "| tied | free vectors | +9.00 [+8.00, +9.50] BLEU | 1 | undecided |",
+        "*7a*: a map of words; *LV*: all words.",
         "- Small data.",
         "2 arms with 1 seed: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
         "1 arm with 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",

@@ -337,11 +337,14 @@ def test_speeds_are_grouped_by_model_and_share():
     ("gains", "expected"),
     [
         ([("tied", 0.5), ("joint", 1.5)], "joint leads at both length penalties (+1.5 and +1.2"),
-        ([("tied", -0.4), ("joint", -0.1)], "a free vector for every word leads at both"),
-        ([("tied", 0.2), ("joint", 0.1)], "depends on the length penalty (tied, or a free vector"),
+        ([("tied", -0.4), ("joint", -0.1)], "linear (untied softmax) leads at both"),
+        (
+            [("tied", 0.2), ("joint", 0.1)],
+            "depends on the length penalty (tied, or linear (untied softmax)",
+        ),
     ],
 )
-def test_the_layer_that_leads_has_the_highest_bleu_the_free_vectors_included(gains, expected):
+def test_the_layer_that_leads_has_the_highest_bleu_the_untied_softmax_included(gains, expected):
     rows = [Row(label, gain, series="length penalty 1") for label, gain in gains]
     rows += [Row(label, gain - 0.3, series="length penalty 0") for label, gain in gains]
     assert expected in figures.leaders(rows, "de-en", 40.2)

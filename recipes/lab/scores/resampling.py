@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
     @property
     def opposite(self) -> "Estimate":
         """With the other sign."""
-        return Estimate(-self.value, -self.high, -self.low, self.seeds)
+        return Estimate(0.0 - self.value, 0.0 - self.high, 0.0 - self.low, self.seeds)  # no -0.0
 
     def text(self, form: str = "+.2f") -> str:
         """Value, interval and number of seeds."""
