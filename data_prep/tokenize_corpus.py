@@ -6,7 +6,6 @@ filter drops line n in all languages.
 """
 
 import argparse
-import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from lib.workers import ordered_map
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import OutputFile, report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_parallel
+from fairseq_outlayers.formats.tokenization import tokenize
 
 EXAMPLE = """example:
   python data_prep/tokenize_corpus.py --input raw/train --output tokenized/train \\
@@ -46,24 +46,7 @@ class Tokenizer:
 
     def tokenize(self, language: str, line: str) -> str:
         """The tokens of a line, separated by single spaces."""
-        normalizer, tokenizer = moses(language)
-        # All white space (tab, "\r", U+0085, U+2028, ...) separates words. Done first, because
-        # sacremoses deletes some of it and would join the words.
-        line = " ".join(line.split())
-        if self.normalize_punctuation:
-            line = normalizer.normalize(line)
-        if self.lowercase:
-            line = line.lower()
-        tokens = tokenizer.tokenize(line, escape=False)
-        return " ".join(" ".join(tokens).split())
-
-
-@functools.cache
-def moses(language: str):
-    """The punctuation normalizer and tokenizer of a language, built once per process."""
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import
-
-    return MosesPunctNormalizer(language), MosesTokenizer(language)
+        return tokenize(line, language, self.lowercase, self.normalize_punctuation)
 
 
 @dataclass(frozen=True)

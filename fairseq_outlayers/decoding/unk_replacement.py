@@ -18,6 +18,7 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.units import segmentation_of
 
 logger = logging.getLogger(__name__)
 
@@ -215,6 +216,11 @@ def build_replacement(
         UserError: if options are missing, idle or wrong.
     """
     if str(config.unk_replacement) != "none":
+        if segmentation_of(target_dictionary.symbols[target_dictionary.nspecial :]) is not None:
+            logger.warning(
+                f"--unk-replacement {config.unk_replacement}: the target dictionary has subword "
+                "units, so a unit, not a word, replaces <unk>: it is meant for whole words"
+            )
         return UnkReplacement(config, source_dictionary, target_dictionary)
     idle = ("unk_dictionary", "source_text")
     refuse_idle(config, UnkReplacementConfig(), "--unk-replacement", *idle)

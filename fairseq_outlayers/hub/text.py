@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.tokenization import tokenize
 from fairseq_outlayers.formats.units import segmentation_of
 from fairseq_outlayers.hub.arguments import check_choice
 
@@ -25,15 +26,22 @@ class TextProcessor:
     Args:
         tokenizer: of fairseq, with ``encode`` and ``decode``; None splits at spaces.
         bpe: of fairseq, or None.
+        splits_at_spaces: whether other white space must become spaces before ``bpe``.
         marker: ``subword_nmt`` or ``sentencepiece``: join such units in the output without ``bpe``;
             or None.
         of_targets: the tokenizer of given translations, if it is another one.
     """
 
     def __init__(
-        self, tokenizer: Any, bpe: Any, marker: Optional[str] = None, of_targets: Any = None
+        self,
+        tokenizer: Any,
+        bpe: Any,
+        marker: Optional[str] = None,
+        of_targets: Any = None,
+        splits_at_spaces: bool = False,
     ):
         self.tokenizer, self.bpe, self.marker = tokenizer, bpe, marker
+        self.splits_at_spaces = splits_at_spaces
         self.of_targets = of_targets or tokenizer
 
     @classmethod
@@ -47,8 +55,8 @@ class TextProcessor:
     ) -> "TextProcessor":
         """Build from arguments or stored settings; warns if neither segments the text.
 
-        Moses tokenizes each side by the rules of its language; if it is named here, like
-        ``data_prep/tokenize_corpus.py``, without HTML entities and ``@-@``.
+        Moses tokenizes each side by the rules of its language; if it is named here, exactly like
+        ``data_prep/tokenize_corpus.py``.
 
         Raises:
             UserError: if a name is unknown, or the codes are missing, unreadable or given without
@@ -62,10 +70,16 @@ class TextProcessor:
             for side, options in moses.items()
             if side == "source" or options  # other tokenizers are the same for both sides
         }
+        if tokenizer == "moses":
+            tokenizers = {
+                side: PreparationMoses(one, moses[side].get("source_lang", "en"))
+                for side, one in tokenizers.items()
+            }
         made = cls(
             tokenizers["source"],
             _built("bpe", encoders.build_bpe, config, bpe, given),
             of_targets=tokenizers.get("target"),
+            splits_at_spaces=(bpe or _name_of(config.get("bpe"))) in CODES,
         )
         if made.bpe is None:
             dictionary = task.target_dictionary
@@ -95,7 +109,10 @@ class TextProcessor:
 
     def _encode(self, tokenizer: Any, text: str) -> str:
         text = text if tokenizer is None else tokenizer.encode(text)
-        return text if self.bpe is None else self.bpe.encode(text)
+        if self.bpe is None:
+            return text
+        # The training text was segmented word by word (data_prep/segment.py).
+        return self.bpe.encode(" ".join(text.split()) if self.splits_at_spaces else text)
 
     def ids(
         self, text: str, dictionary: Any, adds_new: bool = False, is_target: bool = False
@@ -118,6 +135,31 @@ class TextProcessor:
         return units if self.tokenizer is None else self.tokenizer.decode(units)
 
 
+class PreparationMoses:
+    """Tokenizes like ``data_prep/tokenize_corpus.py``, which also normalizes punctuation.
+
+    Args:
+        moses: fairseq's, for the way back.
+        language: of the text to encode.
+    """
+
+    def __init__(self, moses: Any, language: str):
+        self.moses, self.language = moses, language
+
+    def encode(self, text: str) -> str:
+        """Plain text to words."""
+        return tokenize(text, self.language)
+
+    def decode(self, words: str) -> str:
+        """Words to plain text."""
+        return str(self.moses.decode(words))
+
+
+def _name_of(stored: Any) -> Optional[str]:
+    """The name of a stored tokenizer or BPE."""
+    return getattr(stored, "_name", stored)
+
+
 def _check_codes(bpe: Optional[str], codes: Optional[str]) -> None:
     """Refuse codes without ``bpe``, and the reverse."""
     if codes is not None and bpe not in CODES:
@@ -134,7 +176,7 @@ def _moses(config: Any, task: Any, name: Optional[str], side: str) -> Dict[str, 
     fairseq's encodes by the rules of ``source_lang`` and decodes by those of ``target_lang``.
     """
     stored = config.get("tokenizer")
-    if (name or getattr(stored, "_name", stored)) != "moses":
+    if (name or _name_of(stored)) != "moses":
         return {}
     if name is None:
         return {"source_lang": stored.target_lang} if side == "target" else {}
@@ -163,7 +205,7 @@ def _built(kind: str, build: Any, config: Any, name: Optional[str], options: Dic
         reason = str(error).strip().splitlines()[:1] if isinstance(error, Exception) else []
         why = reason[0] if reason else "its file is not in the format"
         if name is None:
-            stored = getattr(chosen, "_name", chosen)
+            stored = _name_of(chosen)
             raise UserError(
                 f"the checkpoint's {kind}, {stored}, cannot be built ({why}): give {kind}="
             ) from error

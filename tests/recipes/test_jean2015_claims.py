@@ -248,13 +248,17 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     assert (curve.x, curve.y, replaced.x, replaced.y) == ([1, 10], [18, 21], [1, 10], [20, 22])
     assert curve.low == pytest.approx([17.9, 20.9])
     # The interval is of the difference, which is paired, whatever those of the curve are.
-    assert chart.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [2.9, 3.1] lower (3 seeds)"
+    assert (
+        chart.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [2.9, 3.1] lower (3 seeds)"
+    )
     runs.half = 3.1
     unproven = figures.by_per_word(runs, 4).title
     assert unproven.endswith("K' = 1 is 3.0 [-0.1, 6.1] lower, not proven (3 seeds)")
     runs.half = 1.6
     unclear = figures.by_per_word(runs, 4)
-    assert unclear.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [1.4, 4.6] lower (3 seeds)"
+    assert (
+        unclear.title == "K' = 10 has the most BLEU, 21.0; K' = 1 is 3.0 [1.4, 4.6] lower (3 seeds)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 ``buffered_read`` (fairseq_cli/interactive.py) keeps a byte order mark as part of the first word,
 which is then unknown; our own readers drop it, too (``formats/text.py``). It replaces bytes that
 are not UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text
-become symbols of fairseq.
+become symbols of fairseq. A tab or a no-break space between words becomes a space: BPE codes split
+words at spaces only, and our preparation of training text separates words like this, too.
 """
 
 import logging
+import re
 from typing import Any, Callable, Iterator, List
 
 from fairseq_cli import interactive
@@ -17,6 +19,7 @@ from fairseq_outlayers.patches.conveniences.parallel_texts import SYMBOLS
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
+OTHER_SPACE = re.compile(r"[^\S ]")
 
 
 @replaces(interactive, "buffered_read")
@@ -28,7 +31,7 @@ def _checked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[L
         for line in batch:
             number += 1
             _check(line, number)
-        yield batch
+        yield [OTHER_SPACE.sub(" ", line) for line in batch]
 
 
 def _check(line: str, number: int) -> None:

@@ -9,6 +9,7 @@ from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacement,
     UnkReplacementConfig,
     attended_words,
+    build_replacement,
     read_translations,
 )
 from fairseq_outlayers.errors import UserError
@@ -265,3 +266,13 @@ def test_a_model_without_attention_is_refused(dictionaries):
     hypothesis["attention"] = torch.empty(0)
     with pytest.raises(UserError, match="needs attention"):
         replacement.apply(sample, [[hypothesis]])
+
+
+@pytest.mark.parametrize(("unit", "warned"), [("un@@", True), ("▁un", True), ("un", False)])
+def test_a_dictionary_of_subword_units_is_warned_of(unit, warned, dictionaries, caplog):
+    source, target = dictionaries
+    target.add_symbol(unit)
+    build_replacement(UnkReplacementConfig(unk_replacement="copy"), source, target)
+    assert ("--unk-replacement copy: the target dictionary has subword units" in caplog.text) == (
+        warned
+    )

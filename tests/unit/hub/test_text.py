@@ -1,5 +1,8 @@
 """Plain text becomes the units of the training text, on both sides."""
 
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +13,7 @@ from tests.conftest import make_dictionary
 
 pytest.importorskip("sacremoses")
 
+ROOT = Path(__file__).parents[3]
 FRENCH, ENGLISH = "l'homme qu'il a vu", 'it\'s a "ten-foot" wall'
 
 
@@ -27,6 +31,38 @@ def test_a_named_moses_tokenizes_like_the_preparation_of_the_data():
     back = text_of(None, "moses", "en", "fr")
     assert back.encode(ENGLISH) == 'it \'s a " ten-foot " wall'
     assert back.encode_target(FRENCH) == "l' homme qu' il a vu"
+
+
+TYPOGRAPHIC = "„Hallo“ – sagte er\u00a0… «gut» don’t\tx\u2028y"  # noqa: RUF001
+
+
+def test_a_named_moses_gives_the_words_that_the_preparation_writes(tmp_path):
+    for language in ("de", "en"):
+        (tmp_path / f"raw.{language}").write_text(TYPOGRAPHIC + "\n", encoding="utf-8")
+    command = [sys.executable, "data_prep/tokenize_corpus.py", "--input", tmp_path / "raw",
+               "--output", tmp_path / "tok", "--languages", "de", "en"]  # fmt: skip
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    text = text_of(None, "moses", "de", "en")
+    for language, found in (
+        ("de", text.encode(TYPOGRAPHIC)),
+        ("en", text.encode_target(TYPOGRAPHIC)),
+    ):
+        assert found == (tmp_path / f"tok.{language}").read_text(encoding="utf-8").rstrip("\n")
+        assert "„" not in found
+    assert text.decode("don 't") == "don't"
+
+
+@pytest.mark.parametrize("space", ["\t", "\u00a0", "\n", "\r\n", "\u2028", "\u3000", "  "])
+def test_codes_split_words_at_any_white_space_like_the_training_text(space, tmp_path):
+    codes = tmp_path / "codes"
+    codes.write_text("#version: 0.2\na b\n", encoding="utf-8")
+    config = OmegaConf.create({"tokenizer": None, "bpe": None})
+    task = SimpleNamespace(cfg=SimpleNamespace(), target_dictionary=make_dictionary(9))
+    text = TextProcessor.build(config, task, bpe="subword_nmt", codes=str(codes))
+    assert text.encode(f"abc{space}ab") == text.encode_target(f"abc{space}ab") == "ab@@ c a@@ b"
+    stored = {"_name": "subword_nmt", "bpe_codes": str(codes), "bpe_separator": "@@"}
+    config = OmegaConf.create({"tokenizer": None, "bpe": stored})
+    assert TextProcessor.build(config, task).encode(f"abc{space}ab") == "ab@@ c a@@ b"
 
 
 def test_a_stored_moses_keeps_its_options_and_tokenizes_targets_by_their_language():

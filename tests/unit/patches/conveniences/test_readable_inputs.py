@@ -77,6 +77,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_sentence_to_translate(tmp_pat
     assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b", "c"], ["d"]]
 
 
+def test_words_of_interactive_input_may_be_separated_by_any_white_space(tmp_path):
+    """BPE codes split at spaces only."""
+    (tmp_path / "text").write_text("a\tb\u00a0c\u2028d  e\n\n", encoding="utf-8")
+    assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b c d  e", ""]]
+
+
 @pytest.mark.parametrize(("text", "symbols"), [("a </s> b", "</s>"), ("<pad> <s>", "<pad>, <s>")])
 def test_symbols_of_fairseq_in_a_text_to_translate_are_warned_of(tmp_path, caplog, text, symbols):
     (tmp_path / "text").write_text(f"a <unk> x<s>\n{text}\n")
