@@ -154,7 +154,8 @@ class Readers:
         self.shell.run(
             "python data_prep/extract_embeddings.py --vectors vectors.vec "
             f"--train tokenized/train.de --output external.de\n{external}\n"
-            "python data_prep/build_subword_table.py lm-bin/dict.txt --units morphs",
+            "python data_prep/build_subword_table.py lm-bin/dict.txt --units morphs\n"
+            "mv data-bin words-bin; mv data-bin-external words-bin-external",
             folder,
         )
 

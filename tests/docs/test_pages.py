@@ -86,9 +86,7 @@ def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_p
     pytest.importorskip("morfessor")
     common, commands = research()
     assert len(commands) == 5
-    # Samples need many words; with them, each epoch of the others would save hundreds of megabytes.
-    before = "large" if "--num-sampled" in commands[number] else "research"
-    folder = readers.copy(before, tmp_path / "reader")
+    folder = readers.copy("research", tmp_path / "reader")
     readers.shell.run(_of_two_epochs(f"{common}{commands[number]}"), folder)
     own = [re.search(r"--save-dir (\S+)", command)[1] for command in commands]
     assert len(set(own)) == len(commands)  # a folder holds one model
