@@ -5,6 +5,7 @@ The structure-aware output layers compute a class from its row of the decoder's 
 ``docs/unseen_words.md`` has an example.
 """
 
+import io
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -15,8 +16,10 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
+from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
@@ -164,7 +167,7 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         path: the checkpoint that it was loaded from.
         folder: to write to; created if missing.
     Raises:
-        UserError: if one of the files exists; nothing is overwritten.
+        UserError: if one of the files exists, or ``path`` is damaged; nothing is overwritten.
     """
     names = {}
     for side, (dictionary, _) in _sides(trained).items():
@@ -173,12 +176,9 @@ def save(trained: Trained, path: str, folder: Path) -> None:
     for name in ("checkpoint.pt", *names):
         if (folder / name).exists():
             raise UserError(f"--output {folder}: {name} already exists there; name a new folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    state = torch.load(path, map_location="cpu")
+    state = load_stored(path)
     options = task_options(state)
     options["data"] = str(folder.resolve())
-    for name, dictionary in names.items():
-        dictionary.save(str(folder / name))
     for side in _sides(trained):
         language = getattr(trained.task.cfg, f"{side}_lang", None)
         if language:
@@ -189,4 +189,9 @@ def save(trained: Trained, path: str, folder: Path) -> None:
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if not name.startswith("ema")
     }
-    checkpoint_utils.torch_persistent_save(state, str(folder / "checkpoint.pt"))
+    with write_together([folder / name for name in names]) as outputs:
+        for output, dictionary in zip(outputs, names.values(), strict=True):
+            text = io.StringIO()
+            dictionary.save(text)
+            output.write(text.getvalue().encode("utf-8"))
+        checkpoint_utils.torch_persistent_save(state, str(folder / "checkpoint.pt"))

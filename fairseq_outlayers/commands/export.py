@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_outlayers.commands.base import Command, add_data_argument
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.output_file import new_folder
 
 TARGETS = ("fairseq", "ctranslate2")
 
@@ -30,15 +30,14 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
     from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 
-    if options.output.exists():
-        raise UserError(f"{options.output} exists: name another --output, or remove it")
     if options.to == "ctranslate2":
         exported = export_ctranslate2(options.checkpoint, options.output, options.data)
         loader = "ctranslate2.Translator"
         made = options.output
     else:
         made = options.output / "model.pt"
-        exported = export_checkpoint(options.checkpoint, made, options.data)
+        with new_folder(options.output) as folder:
+            exported = export_checkpoint(options.checkpoint, folder / made.name, options.data)
         loader = f"{exported.program} {exported.data} --path {made}"
         if exported.needs_plugin:
             loader += " --user-dir $(python -m fairseq_outlayers)"

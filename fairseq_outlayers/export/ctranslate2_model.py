@@ -6,6 +6,7 @@ from typing import Any
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.stock_checkpoint import Exported, export_checkpoint
+from fairseq_outlayers.formats.output_file import new_folder
 
 
 def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
@@ -25,9 +26,7 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
         raise UserError(
             "--to ctranslate2 needs the package ctranslate2: pip install ctranslate2"
         ) from None
-    if output.exists():
-        raise UserError(f"{output} exists: name another --output, or remove it")
-    with tempfile.TemporaryDirectory() as folder:
+    with new_folder(output) as new, tempfile.TemporaryDirectory() as folder:
         stock = Path(folder) / "model.pt"
         exported = export_checkpoint(path, stock, data, for_converter=True)
         if exported.needs_plugin:
@@ -36,7 +35,7 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
                 "--to fairseq"
             )
         try:
-            FairseqConverter(str(stock), str(exported.data)).convert(str(output))
+            FairseqConverter(str(stock), str(exported.data)).convert(str(new), force=True)
         except (ValueError, NotImplementedError) as error:
             raise UserError(f"{path}: CTranslate2 does not support this model: {error}") from error
     return exported

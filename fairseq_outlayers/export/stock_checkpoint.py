@@ -12,7 +12,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, require_checkpoint
+from fairseq_outlayers.errors import UserError, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
@@ -57,8 +57,7 @@ def export_checkpoint(
         UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
     require_checkpoint(path)
-    if output.exists():
-        raise UserError(f"{output} exists: name another --output, or remove it")
+    require_absent(output)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     model.eval()
@@ -84,7 +83,7 @@ def export_checkpoint(
     kept = {name: value for name, value in target.state_dict().items() if name in weights}
     checkpoint = _checkpoint(config, task, options, kept, state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(checkpoint, output)
+    checkpoint_utils.torch_persistent_save(checkpoint, str(output))
     program = "fairseq-generate" if hasattr(model, "encoder") else "fairseq-eval-lm"
     return Exported(options["_name"], not is_stock, difference, str(config.task.data), program)
 

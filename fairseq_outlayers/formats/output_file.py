@@ -1,4 +1,4 @@
-"""Write one or more files atomically.
+"""Write one or more files, or a folder, atomically.
 
 Lines end at "\\n". A "\\r" inside a line is refused, because fairseq reads text with universal
 newlines and would count two lines.
@@ -6,11 +6,12 @@ newlines and would count two lines.
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, require_absent
 
 
 class OutputFile:
@@ -20,21 +21,19 @@ class OutputFile:
         self.path = path
         self.lines = 0
         self.tokens = 0
-        # Links are followed. The temporary file is in the same directory, so renaming is atomic.
+        # Links are followed, so that the temporary file is beside the real one.
         self.target = Path(os.path.realpath(path))
         if self.target.exists() and not self.target.is_file():
             raise UserError(f"{path}: exists and is not a regular file; name another output")
         existing = next(d for d in self.target.parents if d.exists())
         if not existing.is_dir():
             raise UserError(f"{existing}: is a file, but {path} needs a directory; name another")
-        self.missing = [d for d in self.target.parents if not d.exists()]
-        self.target.parent.mkdir(parents=True, exist_ok=True)
-        name = f".{self.target.name}.{secrets.token_hex(4)}.partial"
-        self.temporary = self.target.parent / name
+        self.missing = _make_parents(self.target)
+        self.temporary = _temporary(self.target)
         try:
             self.file = open(self.temporary, "xb")  # noqa: SIM115 (closed by write_together)
         except OSError:
-            self._remove_directories()
+            _remove_directories(self.missing)
             raise
 
     def write(self, data: bytes) -> None:
@@ -62,7 +61,7 @@ class OutputFile:
         with suppress(OSError):  # closing flushes, which fails on a full disk
             self.file.close()
         self.temporary.unlink(missing_ok=True)
-        self._remove_directories()
+        _remove_directories(self.missing)
 
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
@@ -70,11 +69,6 @@ class OutputFile:
             yield
         except OSError as error:  # such as a full disk; the error has no file name
             raise UserError(f"{self.path}: cannot be written: {error.strerror}") from error
-
-    def _remove_directories(self) -> None:
-        for directory in self.missing:
-            with suppress(OSError):  # not empty: contains another output
-                directory.rmdir()
 
 
 @contextmanager
@@ -105,6 +99,44 @@ def write_together(
         for output in reversed(outputs):
             output.discard()
         raise
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder, which is ``path`` when the block ends, or is removed on an error.
+
+    Raises:
+        UserError: if ``path`` exists.
+    """
+    require_absent(path)
+    missing = _make_parents(path)
+    temporary = _temporary(path)
+    try:
+        temporary.mkdir()
+        yield temporary
+        os.rename(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        _remove_directories(missing)
+        raise
+
+
+def _make_parents(path: Path) -> list[Path]:
+    """Make the directories above a path; returns those that were missing, the deepest first."""
+    missing = [directory for directory in path.parents if not directory.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def _temporary(path: Path) -> Path:
+    """A name beside a path, so that renaming is atomic."""
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
+
+
+def _remove_directories(directories: Sequence[Path]) -> None:
+    for directory in directories:
+        with suppress(OSError):  # not empty: contains another output
+            directory.rmdir()
 
 
 def report_written(outputs: Sequence[OutputFile]) -> None:

@@ -7,6 +7,7 @@ import torch
 import torch.nn as nn
 from fairseq.sequence_generator import SequenceGenerator
 
+from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained
 from fairseq_outlayers.checkpoints.unseen_words import (
     add_words,
@@ -25,6 +26,7 @@ from tests.conftest import (
     make_model,
     make_task,
 )
+from tests.unit.hub.conftest import save_checkpoint
 
 
 def has_own_rows(output_layer):
@@ -116,6 +118,41 @@ def test_no_file_is_overwritten(name, task, tmp_path):
         save(trained, "nowhere.pt", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "precious"
+
+
+@pytest.mark.parametrize("folder", ["new", "old"])
+def test_a_save_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
+    folder, tmp_path, monkeypatch
+):
+    path, output = save_checkpoint(tmp_path, "luong_lstm", output_layer="tied"), tmp_path / folder
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "codes").write_text("of a segmentation")
+    trained = loading.load(path)
+    add_words(trained, ["yak"], vector_of(trained, "w1").unsqueeze(0))
+    before = sorted(tmp_path.rglob("*"))
+
+    def killed(state, file):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save(trained, path, output)
+    assert sorted(tmp_path.rglob("*")) == before
+    save(trained, path, output)
+    files = {"checkpoint.pt", "dict.src.txt", "dict.tgt.txt"}
+    assert {each.name for each in output.iterdir()} - {"codes"} == files
+    extended = loading.load(str(output / "checkpoint.pt")).task
+    assert extended.target_dictionary.symbols == trained.task.target_dictionary.symbols
+    assert extended.target_dictionary.count == trained.task.target_dictionary.count
+
+
+def test_a_missing_checkpoint_is_named_and_nothing_is_written(task, tmp_path):
+    trained = make_trained(task)
+    trained.task.cfg = SimpleNamespace(source_lang="xx", target_lang="yy", data="elsewhere")
+    with pytest.raises(UserError, match=r"nowhere\.pt: no such checkpoint"):
+        save(trained, "nowhere.pt", tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_classes_without_biases_get_none(task):

@@ -1,5 +1,9 @@
 """CTranslate2 translates as fairseq does."""
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -35,6 +39,33 @@ def test_greedy_translations_are_equal_token_for_token(layer, tmp_path):
     )
     expected = load(path).translate(texts, beam=1, max_len_a=0, max_len_b=LIMIT)
     assert [result.hypotheses[0] for result in found] == [t.target for t in expected]
+
+
+def test_a_conversion_that_fails_leaves_nothing_and_the_next_one_succeeds(tmp_path, monkeypatch):
+    path = save_checkpoint(tmp_path, "transformer_outlayers", output_layer="tied")
+    before = sorted(tmp_path.iterdir())
+
+    def failing(converter, folder, **options):
+        Path(folder).mkdir(exist_ok=True)
+        (Path(folder) / "model.bin").write_bytes(b"half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ctranslate2.converters.FairseqConverter, "convert", failing)
+        with pytest.raises(OSError, match="No space left"):
+            export_ctranslate2(path, tmp_path / "in" / "exported")
+    assert sorted(tmp_path.iterdir()) == before
+    export_ctranslate2(path, tmp_path / "in" / "exported")
+    ctranslate2.Translator(str(tmp_path / "in" / "exported"))
+    assert [each.name for each in (tmp_path / "in").iterdir()] == ["exported"]
+
+
+def test_what_exists_is_left_alone(tmp_path):
+    (tmp_path / "exported").mkdir()
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    with pytest.raises(UserError, match="exported exists: name another --output"):
+        export_ctranslate2(path, tmp_path / "exported")
+    assert list((tmp_path / "exported").iterdir()) == []
 
 
 def test_other_models_are_refused(tmp_path):

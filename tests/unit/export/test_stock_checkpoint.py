@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -136,6 +137,32 @@ def test_a_folder_that_exists_is_left_alone(tmp_path, capsys):
     with pytest.raises(UserError, match="old exists: name another --output"):
         main(["export", path, "--to", "fairseq", "--output", str(tmp_path / "old")])
     assert list((tmp_path / "old").iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["file", "folder"])
+def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
+    target, tmp_path, monkeypatch
+):
+    path, output = save_checkpoint(tmp_path, "luong_lstm"), tmp_path / "out"
+    before = sorted(tmp_path.iterdir())
+
+    def export():
+        if target == "file":
+            export_checkpoint(path, output)
+        else:
+            main(["export", path, "--to", "fairseq", "--output", str(output)])
+
+    def killed(state, file):
+        Path(getattr(file, "name", file)).write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            export()
+    assert sorted(tmp_path.iterdir()) == before
+    export()
+    assert len(load(output if target == "file" else output / "model.pt").score(PAIRS)) == len(PAIRS)
 
 
 @pytest.mark.parametrize(
