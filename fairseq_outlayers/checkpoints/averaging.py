@@ -1,5 +1,6 @@
 """The mean of several checkpoints of one training, which often translates better than the last."""
 
+import hashlib
 from pathlib import Path
 from typing import Dict, Sequence
 
@@ -22,14 +23,22 @@ def average(paths: Sequence[str], output: Path) -> int:
     Returns:
         The number of averaged parameters.
     Raises:
-        UserError: if the checkpoints are not of one model, or ``output`` cannot be written.
+        UserError: if the checkpoints are not of one model, two have equal parameters, or ``output``
+            cannot be written.
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
     require_new_file(output)
     means: Dict[str, Tensor] = {}
+    earlier: Dict[str, str] = {}
     for path in paths:
         state = load_stored(path)
+        same = earlier.setdefault(_digest(state["model"]), path)
+        if same != path:
+            raise UserError(
+                f"{same} and {path} have equal parameters: fairseq writes one checkpoint under "
+                "several names; give each once"
+            )
         if not means:
             means = {name: _to_sum(tensor) for name, tensor in state["model"].items()}
         else:
@@ -41,6 +50,15 @@ def average(paths: Sequence[str], output: Path) -> int:
     state["extra_state"] = {}
     checkpoint_utils.torch_persistent_save(state, str(output))
     return sum(tensor.numel() for tensor in means.values() if tensor.is_floating_point())
+
+
+def _digest(model: Dict[str, Tensor]) -> str:
+    """A digest of all parameters."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(model.items()):
+        found.update(name.encode())
+        found.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def _to_sum(tensor: Tensor) -> Tensor:

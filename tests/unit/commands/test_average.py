@@ -1,5 +1,8 @@
 """The mean of checkpoints, parameter by parameter."""
 
+import os
+import shutil
+
 import pytest
 import torch
 
@@ -59,6 +62,19 @@ def test_what_is_not_of_one_model_is_refused_and_nothing_is_written(tmp_path):
     for paths in ([first], [first, first]):
         with pytest.raises(UserError, match="two checkpoints or more, each once"):
             average(*paths, output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize("second", ["link", "copy", "rewritten"])
+def test_one_checkpoint_under_two_names_is_refused_and_both_are_named(tmp_path, second):
+    best, other = (save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2))
+    last = tmp_path / "checkpoint_last.pt"
+    if second == "rewritten":  # equal parameters in another file, as after validation
+        torch.save({**torch.load(best), "extra_state": {"best": 1.0}}, last)
+    else:
+        (os.link if second == "link" else shutil.copy)(best, last)
+    with pytest.raises(UserError, match=rf"^{best} and {last} have equal parameters: .* once$"):
+        average(best, other, last, output=tmp_path / "mean.pt")
     assert not (tmp_path / "mean.pt").exists()
 
 
