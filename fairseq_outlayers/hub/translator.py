@@ -160,7 +160,11 @@ class Translator(TrainedModels):
         numbered = enumerate(texts)
         while sentences := list(itertools.islice(numbered, batch_size * READ_AHEAD)):
             with self.lock:
-                found = self._translated(sentences, generator, batch_size)
+                try:
+                    found = self._translated(sentences, generator, batch_size)
+                finally:
+                    if self.task.unk_replacement is not None:
+                        self.task.unk_replacement.forget_new_words()
             yield from found
 
     def _translated(
@@ -178,8 +182,6 @@ class Translator(TrainedModels):
         for numbers in batches(lengths, batch_size):
             found = self._search([ids[n] for n in numbers], generator)
             results |= zip(numbers, found, strict=True)
-        if self.task.unk_replacement is not None:
-            self.task.unk_replacement.forget_new_words()
         return [results[number] for number in range(len(ids))]
 
     def _positions(self) -> Tuple[float, float]:

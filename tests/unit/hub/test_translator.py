@@ -192,6 +192,23 @@ def test_a_search_after_words_were_copied_is_the_first_again(tmp_path):
         assert [len(dictionary) for dictionary in dictionaries] == sizes
 
 
+@pytest.mark.parametrize("fails", ["text", "search"])
+def test_a_translation_that_fails_leaves_the_dictionaries_as_they_were(
+    fails, tmp_path, monkeypatch
+):
+    path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
+    model = load(path, unk_replacement="copy")
+    dictionaries = model.task.source_dictionary, model.task.target_dictionary
+    symbols = [list(dictionary.symbols) for dictionary in dictionaries]
+    texts = ["w1 unseen", "w2 </s> w3"] if fails == "text" else ["w1 unseen", "w2"]
+    if fails == "search":
+        found = model._translation
+        monkeypatch.setattr(model, "_translation", lambda *given: found(*given).missing)
+    with pytest.raises(UserError if fails == "text" else AttributeError):
+        model.translate(texts)
+    assert [dictionary.symbols for dictionary in dictionaries] == symbols
+
+
 def test_fairseqs_own_interface_searches_again_after_words_were_copied(tmp_path):
     path = always_unknown(save_checkpoint(tmp_path, "luong_lstm"))
     (tmp_path / "table").write_text("w1\tnew\t-1\nw2\tother\t-1\n")
