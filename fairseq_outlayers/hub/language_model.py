@@ -4,6 +4,7 @@ import math
 from contextlib import contextmanager
 from typing import (
     Any,
+    Dict,
     Iterable,
     Iterator,
     List,
@@ -23,6 +24,8 @@ from torch import Tensor
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
+from fairseq_outlayers.hub.batches import batches
+from fairseq_outlayers.hub.target_scores import target_log_probabilities
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import SearchOptions
 
@@ -116,17 +119,17 @@ class LanguageModel(TrainedModels):
             self._ids(f"texts[{number}]", text, dictionary, limit)
             for number, text in enumerate(texts)
         ]
-        results: List[TextScore] = []
-        for start in range(0, len(encoded), batch_size):
-            rows = encoded[start : start + batch_size]
+        results: Dict[int, TextScore] = {}
+        for numbers in batches({n: len(ids) for n, ids in enumerate(encoded)}, batch_size):
+            rows = [encoded[number] for number in numbers]
             # Causal models: padding after a text does not change its scores.
             targets = collate_tokens(rows, dictionary.pad()).to(self.device)
             with self.lock:
                 scores = self._log_probabilities(targets).cpu()
-            for ids, row in zip(rows, scores, strict=True):
+            for number, ids, row in zip(numbers, rows, scores, strict=True):
                 tokens = row[: len(ids)].tolist()
-                results.append(TextScore(sum(tokens), tokens, symbols(dictionary, ids)))
-        return results
+                results[number] = TextScore(sum(tokens), tokens, symbols(dictionary, ids))
+        return [results[number] for number in range(len(encoded))]
 
     def continue_(
         self,
@@ -218,11 +221,10 @@ class LanguageModel(TrainedModels):
         first = targets.new_tensor(self.first).expand(len(targets), -1)
         before = torch.cat([first, targets[:, :-1]], dim=1)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
-        scores = []
-        for model in self.models:
-            output = model(before, src_lengths=lengths)
-            table = model.get_normalized_probs(output, log_probs=True)[:, len(self.first) - 1 :]
-            scores.append(table.gather(2, targets.unsqueeze(2)).squeeze(2).double())
+        scores = [
+            target_log_probabilities(model, before, lengths, targets).double()
+            for model in self.models
+        ]
         return torch.stack(scores).logsumexp(0) - math.log(len(scores))
 
 

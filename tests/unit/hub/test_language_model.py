@@ -8,7 +8,9 @@ from fairseq.data import MonolingualDataset, TokenBlockDataset
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub import target_scores
 from tests.unit.hub.conftest import save_checkpoint
+from tests.unit.losses.test_full import LargestTensor
 
 TEXTS = ["w1 w2 w3", "w4", "w0 w5 w6 w7 unseen w9"]
 WITH_BOS = {"add_bos_token": True}
@@ -90,6 +92,32 @@ def test_scores_do_not_depend_on_the_batch(language_checkpoint):
     for text, together in zip(TEXTS, model.score(TEXTS), strict=True):
         (alone,) = model.score([text])
         assert alone.score == pytest.approx(together.score, rel=1e-6)
+
+
+def test_no_table_of_scores_has_all_positions_of_a_batch(language_checkpoint):
+    model = load(language_checkpoint)
+    classes = len(model.task.target_dictionary)
+    with LargestTensor() as largest:
+        model.score(["w1 w2 w3"] * 200, batch_size=200)
+    assert largest.elements < 200 * 4 * classes
+
+
+def test_a_model_with_fairseqs_own_projection_scores_the_same(language_checkpoint, monkeypatch):
+    model = load(language_checkpoint)
+    found = model.score(TEXTS)
+    monkeypatch.setattr(target_scores, "OutputLayer", ())  # no layer is ours
+    for own, stock in zip(found, model.score(TEXTS), strict=True):
+        assert own.tokens == pytest.approx(stock.tokens, rel=1e-6, abs=1e-6)
+
+
+def test_texts_of_one_length_share_batches(tmp_path):
+    model = load(save_checkpoint(tmp_path, "subword_lm"))
+    texts = ["w1 w2 w3 w4 w5", "w1", "w6 w7 w8 w9 w10", "w2"]
+    shapes = []
+    model.models[0].register_forward_pre_hook(lambda module, given: shapes.append(given[0].shape))
+    found = model.score(texts, batch_size=2)
+    assert shapes == [(2, 6), (2, 2)]  # with </s>
+    assert [" ".join(score.units) for score in found] == texts
 
 
 @torch.no_grad()
