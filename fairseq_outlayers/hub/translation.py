@@ -1,7 +1,7 @@
 """What a translation model returns."""
 
 import math
-from typing import Iterable, List, NamedTuple, Optional
+from typing import Iterable, List, NamedTuple, Optional, Sequence
 
 from torch import Tensor
 
@@ -20,7 +20,8 @@ class Translation(NamedTuple):
             empty if the model returns no attention.
         attention: ``(len(source) + 1, len(target) + 1)``, the last row and column being
             ``</s>``; or None.
-        candidates: target units that the search could choose from, or None for all.
+        candidates: target units that the search could choose from, or None for all; a sequence
+            that is equal to a list of them.
         replaced: positions in ``target`` of words that replace ``<unk>`` (``unk_replacement``).
     """
 
@@ -30,7 +31,7 @@ class Translation(NamedTuple):
     target: List[str]
     alignment: List[int]
     attention: Optional[Tensor]
-    candidates: Optional[List[str]]
+    candidates: Optional[Sequence[str]]
     replaced: List[int]
 
     def misses(self, reference: Iterable[str]) -> List[str]:

@@ -31,6 +31,7 @@ from fairseq_outlayers.hub.arguments import (
 )
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
+from fairseq_outlayers.hub.candidate_units import CandidateUnits
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
@@ -207,13 +208,15 @@ class Translator(TrainedModels):
         lists, candidates = getattr(generator, "candidates", None), None
         if lists is not None:
             frequent = lists.most_frequent(lists.frequent).nonzero().flatten()
-            candidates = symbols(self.task.target_dictionary, frequent)
+            candidates = CandidateUnits.of_dictionary(self.task.target_dictionary, frequent)
         return Translation("", 0.0, [], [], [], None, candidates, [])
 
     def _translation(self, ids: Tensor, hypothesis: Dict[str, Any]) -> Translation:
         source, target = self.task.source_dictionary, self.task.target_dictionary
         tokens, attention = hypothesis["tokens"].cpu(), hypothesis.get("attention")
-        searched = hypothesis.get("candidates")
+        searched, candidates = hypothesis.get("candidates"), None
+        if searched is not None:
+            candidates = CandidateUnits.of_dictionary(target, allowed_ids(*searched))
         words = symbols(target, tokens)
         alignment: List[int] = []
         if attention is not None and attention.numel():
@@ -230,7 +233,7 @@ class Translator(TrainedModels):
             target=words,
             alignment=alignment,
             attention=attention,
-            candidates=symbols(target, allowed_ids(*searched)) if searched else None,
+            candidates=candidates,
             replaced=hypothesis["replaced"].tolist() if "replaced" in hypothesis else [],
         )
 
