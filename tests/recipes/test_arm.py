@@ -172,6 +172,30 @@ def test_a_failing_command_shows_the_end_of_its_log(tmp_path):
     assert "| 88\n" not in str(info.value)
 
 
+@pytest.mark.parametrize("output", [None, "output"])
+def test_a_command_that_does_not_start_leaves_the_log_and_no_open_file(output, tmp_path):
+    log, output = tmp_path / "log", output and tmp_path / output
+    log.write_text("of the run before")
+    before = os.listdir("/dev/fd")
+    with pytest.raises(FileNotFoundError, match="fairseq-missing"):
+        process.run(["fairseq-missing"], log=log, output=output)
+    assert os.listdir("/dev/fd") == before
+    assert log.read_text() == "of the run before"
+
+
+def test_a_log_that_cannot_be_written_ends_the_command(tmp_path, monkeypatch):
+    started, popen = [], subprocess.Popen
+
+    def remember(*command, **options):
+        started.append(popen(*command, **options))
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", remember)
+    with pytest.raises(FileNotFoundError, match="missing/log"):
+        process.run(["sleep", "60"], log=tmp_path / "missing" / "log")
+    assert started[0].returncode == -signal.SIGTERM
+
+
 def test_the_peak_memory_is_that_of_the_command(tmp_path):
     # From a small process, as arm.py is: a child's peak begins with what its parent holds, and the
     # process that runs the tests may hold more than the command.

@@ -119,6 +119,25 @@ def _failure(command: Sequence[str], code: int, log: Path) -> str:
     return "\n".join([f"{name} {how}; the end of {log}:", *(f"  | {line}" for line in last)])
 
 
+def _start(command: Sequence[str], output: Path | None) -> tuple[subprocess.Popen, IO[bytes]]:
+    """Start a command; also returns its stderr, which has its stdout unless that has a file."""
+    if output is None:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    else:
+        with open(output, "wb") as sink:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.PIPE
+            )
+    lines = process.stdout or process.stderr
+    assert lines is not None
+    return process, lines
+
+
 def run(
     command: Sequence[str],
     *,
@@ -138,20 +157,16 @@ def run(
         CommandFailed: if the command fails.
     """
     started = time.monotonic()
-    with open(log, "ab" if resume else "wb") as log_file, open(output or os.devnull, "wb") as sink:
-        reading, writing = os.pipe()
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=sink if output else writing, stderr=writing
-        )
-        os.close(writing)
-        with _ending_with_us(process), open(reading, "rb") as lines:
-            for line in lines:
-                log_file.write(line)
-                log_file.flush()
-                on_line(line.decode("utf-8", errors="replace"))
-            # wait4 returns the resource usage of this process only.
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
+    process, lines = _start(command, output)
+    # The log is opened after the start: a command that is missing leaves that of the run before.
+    with _ending_with_us(process), lines, open(log, "ab" if resume else "wb") as log_file:
+        for line in lines:
+            log_file.write(line)
+            log_file.flush()
+            on_line(line.decode("utf-8", errors="replace"))
+        # wait4 returns the resource usage of this process only.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise CommandFailed(_failure(command, process.returncode, log))
     bytes_a_unit = 1 if sys.platform == "darwin" else 1024
