@@ -11,14 +11,18 @@ import os
 import platform
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from recipes.lab.settings import ROOT, UserError
 
 ARM, TUNING = KINDS = ("arm", "tuning")
+# Nanoseconds; a file that was changed in them may change again without a change of its time.
+RECENT = 2 * 10**9
 LAST_EPOCH = "last_epoch_seconds"
 PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq-outlayers", "sacrebleu")
 
@@ -39,8 +43,22 @@ def fingerprint(paths: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         digest.update(path.name.encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(_digest(path))
     return digest.hexdigest()[:12]
+
+
+def _digest(path: Path) -> bytes:
+    """A hash of a file's content, which is read once: every arm and seed asks for its corpus."""
+    state = path.stat()
+    if time.time_ns() - state.st_mtime_ns < RECENT:
+        return _read_digest.__wrapped__(path.resolve(), state.st_size, state.st_mtime_ns)
+    return _read_digest(path.resolve(), state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _read_digest(path: Path, size: int, modified: int) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def read(ledger: Path) -> list[dict]:

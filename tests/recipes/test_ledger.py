@@ -1,9 +1,11 @@
 """A ledger never loses a line, never shows half of one, and knows which arms it holds."""
 
+import hashlib
 import json
 import multiprocessing
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -49,6 +51,29 @@ def test_a_fingerprint_follows_contents_and_not_the_folder(tmp_path):
         (tmp_path / folder / "dict.de.txt").write_text(text)
     one, two, three = ([tmp_path / f / "dict.de.txt"] for f in ("one", "two", "three"))
     assert ledger.fingerprint(one) == ledger.fingerprint(two) != ledger.fingerprint(three)
+
+
+def test_a_file_is_hashed_once_while_it_is_the_same(tmp_path, monkeypatch):
+    path, read, digest = tmp_path / "train.bin", [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *file: read.append(1) or digest(*file))
+    path.write_bytes(b"one")
+    os.utime(path, ns=(10**18, 10**18))
+    first = ledger.fingerprint([path])
+    assert ledger.fingerprint([path]) == first
+    assert len(read) == 1
+    path.write_bytes(b"two")
+    os.utime(path, ns=(10**18, 10**18 + 1))
+    assert ledger.fingerprint([path]) != first
+
+
+def test_a_file_that_was_just_written_is_read_again(tmp_path):
+    """Two changes within a tick of the file system's clock have one time."""
+    path, found = tmp_path / "train.bin", set()
+    for text in (b"one", b"two", b"six"):
+        path.write_bytes(text)
+        os.utime(path, ns=(now := time.time_ns() // 10**9 * 10**9, now))
+        found.add(ledger.fingerprint([path]))
+    assert len(found) == 3
 
 
 def test_concurrent_appends_lose_no_line(tmp_path):

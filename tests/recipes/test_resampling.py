@@ -48,6 +48,13 @@ def test_every_resample_is_as_large_as_the_test_set_and_always_the_same():
     assert len({tuple(row) for row in times}) == resampling.RESAMPLES
 
 
+def test_the_draws_are_made_once_and_cannot_be_changed():
+    times = resampling.multiplicities(SENTENCES)
+    assert resampling.multiplicities(SENTENCES) is times
+    with pytest.raises(ValueError, match="read-only"):
+        times[0] = 0
+
+
 def test_the_interval_leaves_out_a_fortieth_at_either_end():
     found = resampling.estimate(np.array([7.0, *(np.arange(1001)[::-1] / 10)]), 2)
     assert found == pytest.approx((7.0, 2.5, 97.5, 2))

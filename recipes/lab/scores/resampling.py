@@ -11,6 +11,7 @@ interval is rather too wide where seeds differ in the sentences that they get ri
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -90,10 +91,13 @@ def estimate(values: np.ndarray, seeds: int) -> Estimate:
     return Estimate(float(values[0]), float(low), float(high), seeds)
 
 
+@lru_cache(maxsize=4)  # every arm, seed and metric of a test set uses the same
 def multiplicities(sentences: int) -> np.ndarray:
     """Counts of each sentence in each resample, ``(RESAMPLES, sentences)``; deterministic."""
     drawn = np.random.RandomState(SEED).randint(sentences, size=(RESAMPLES, sentences))
-    return np.stack([np.bincount(row, minlength=sentences) for row in drawn])
+    counts = np.stack([np.bincount(row, minlength=sentences) for row in drawn])
+    counts.flags.writeable = False
+    return counts
 
 
 def drawn_seeds(seeds: int) -> np.ndarray:
