@@ -27,10 +27,10 @@ from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import batches
 from fairseq_outlayers.hub.target_scores import target_log_probabilities
 from fairseq_outlayers.hub.text import TextProcessor
-from fairseq_outlayers.hub.typed_options import SearchOptions
+from fairseq_outlayers.hub.typed_options import ContinuationOptions
 
 # max_units bounds the length.
-SEARCH_OPTIONS = ("beam", "sampling", *SearchOptions.__annotations__)
+SEARCH_OPTIONS = ("beam", "sampling", *ContinuationOptions.__annotations__)
 
 
 class TextScore(NamedTuple):
@@ -138,7 +138,7 @@ class LanguageModel(TrainedModels):
         beam: int = 5,
         sampling: bool = False,
         seed: Optional[int] = None,
-        **generation: Unpack[SearchOptions],
+        **generation: Unpack[ContinuationOptions],
     ) -> Continuation:
         """Generate a continuation.
 

@@ -45,7 +45,6 @@ class SearchOptions(TypedDict, total=False):
     diverse_beam_groups: int
     diverse_beam_strength: float
     diversity_rate: float
-    lenpen: float
     min_len: int
     no_repeat_ngram_size: int
     sampling_topk: int
@@ -53,6 +52,12 @@ class SearchOptions(TypedDict, total=False):
     temperature: float
     unkpen: float
     unnormalized: bool
+
+
+class ContinuationOptions(SearchOptions, total=False):
+    """The same for ``continue_`` alone. ``translate`` has ``length_penalty``."""
+
+    lenpen: float
 
 
 class TranslationOptions(SearchOptions, total=False):

@@ -11,7 +11,12 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.translator import SEARCH_OPTIONS
-from fairseq_outlayers.hub.typed_options import DecodingOptions, TranslationOptions
+from fairseq_outlayers.hub.typed_options import (
+    ContinuationOptions,
+    DecodingOptions,
+    TranslateKeywords,
+    TranslationOptions,
+)
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 from tests.unit.hub.conftest import save_checkpoint
 
@@ -28,7 +33,7 @@ def language_model(tmp_path_factory):
     return load(save_checkpoint(tmp_path_factory.mktemp("language_model"), "subword_lm"))
 
 
-@pytest.mark.parametrize("name", sorted(set(FIELDS) - set(SEARCH_OPTIONS) - {"_name"}))
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - set(SEARCH_OPTIONS) - {"_name", "lenpen"}))
 def test_an_option_that_does_nothing_here_is_refused(translator, name):
     with pytest.raises(UserError, match=f"{name}=1 has no effect here: "):
         translator.translate("w1", **{name: 1})
@@ -42,7 +47,11 @@ def test_a_continuation_refuses_what_it_does_not_act_on(language_model, name):
 
 @pytest.mark.parametrize(
     ("keywords", "config"),
-    [(TranslationOptions, GenerationConfig), (DecodingOptions, TranslationOutlayersConfig)],
+    [
+        (TranslationOptions, GenerationConfig),
+        (ContinuationOptions, GenerationConfig),
+        (DecodingOptions, TranslationOutlayersConfig),
+    ],
 )
 def test_keywords_have_the_types_that_the_command_line_declares(keywords, config):
     declared = {field.name: field.type for field in fields(config)}
@@ -54,7 +63,8 @@ def test_keywords_have_the_types_that_the_command_line_declares(keywords, config
 
 def test_the_page_names_every_option_of_the_search(translator):
     page = (Path(__file__).parents[3] / "docs" / "python.md").read_text()
-    assert not [name for name in SEARCH_OPTIONS if name != "lenpen" and f"`{name}`" not in page]
+    options = {*SEARCH_OPTIONS, *ContinuationOptions.__annotations__}
+    assert not [name for name in options if f"`{name}`" not in page]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +110,17 @@ def test_every_option_of_the_search_is_taken(translator):
 def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options, message):
     with pytest.raises(UserError, match=message):
         translator.translate("w1", **options)
+
+
+def test_the_length_penalty_of_continue_is_taken(language_model):
+    first, second = (
+        language_model.continue_("w1", beam=1, max_units=4, lenpen=penalty) for penalty in (0, 2)
+    )
+    assert first == second  # of the only hypothesis; its score is the mean
+
+
+def test_no_keyword_of_translate_is_always_refused():
+    assert "lenpen" not in TranslateKeywords.__annotations__
 
 
 def test_the_length_penalty_of_translate_has_one_name(tmp_path):

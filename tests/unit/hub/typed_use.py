@@ -19,6 +19,7 @@ assert_type(language_model, LanguageModel)
 assert_type(language_model.score("a dog"), TextScore)
 assert_type(language_model.score(["a dog"]), List[TextScore])
 language_model.continue_("a dog", sampling=True, sampling_topk=10)
+language_model.continue_("a dog", lenpen=0.5)
 
 # Without kind nothing is known of the type.
 assert_type(load("model.pt"), Any)
@@ -28,5 +29,6 @@ load("model.pt", kind=str)  # type: ignore[type-var]
 translator.translate("ein hund", beam="5")  # type: ignore[call-overload]
 translator.translate("ein hund", no_repeat_ngram_sizes=3)  # type: ignore[call-overload]
 translator.translate("ein hund", batch_size="8")  # type: ignore[call-overload]
+translator.translate("ein hund", lenpen=0.5)  # type: ignore[call-overload]
 language_model.continue_("a dog", temperature="0.8")  # type: ignore[arg-type]
 language_model.continue_("a dog", match_source_len=True)  # type: ignore[call-arg]
