@@ -145,12 +145,12 @@ class UnkReplacement:
                 if unknown and words:
                     self._replace(hypothesis, unknown, is_word[number], words)
 
-    def forget_new_words(self) -> None:
+    def remove_new_words(self) -> None:
         """Remove added words from the dictionaries once they are printed."""
         shorten(self.source, self.num_source_words)
-        self.forget_replacements()
+        self.remove_replacements()
 
-    def forget_replacements(self) -> None:
+    def remove_replacements(self) -> None:
         """Remove the words of earlier replacements from the target dictionary."""
         shorten(self.target, self.num_target_words)
 

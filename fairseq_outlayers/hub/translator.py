@@ -165,7 +165,7 @@ class Translator(TrainedModels):
                     found = self._translated(sentences, generator, batch_size)
                 finally:
                     if self.task.unk_replacement is not None:
-                        self.task.unk_replacement.forget_new_words()
+                        self.task.unk_replacement.remove_new_words()
             yield from found
 
     def _translated(

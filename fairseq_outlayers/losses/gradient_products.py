@@ -24,10 +24,11 @@ def zeros_to_sum(like: Tensor) -> Tensor:
 
 
 def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
-    """The tensors, detached where no gradients are recorded.
+    """The tensors, detached if gradients are disabled.
 
-    ``needs_input_grad`` of an autograd function is true for every parameter, also in validation,
-    and gradients would be computed in vain. Within the function it cannot be told.
+    Call it before an autograd function that computes gradients in ``forward``: there
+    ``ctx.needs_input_grad`` is true for parameters even under ``torch.no_grad()``, and
+    ``torch.is_grad_enabled()`` is always false.
     """
     if torch.is_grad_enabled():
         return tensors

@@ -80,7 +80,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra = dict(extra_gen_cls_kwargs or {})
         stock = super().build_generator
         if self.unk_replacement is not None:  # a search is over the model's own words
-            self.unk_replacement.forget_replacements()
+            self.unk_replacement.remove_replacements()
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary), extra.get("lm_model"))
@@ -155,7 +155,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         """
         if self.unk_replacement is None:
             return super().get_interactive_tokens_and_lengths(lines, encode_fn)
-        self.unk_replacement.forget_new_words()
+        self.unk_replacement.remove_new_words()
         tokens = [encode_new_words(self.source_dictionary, encode_fn(line)) for line in lines]
         return tokens, [len(sentence) for sentence in tokens]
 
