@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
+from fairseq_outlayers.commands.base import checkpoints_first
 from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
 
@@ -99,6 +100,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         subparser = subparsers.add_parser(name, help=summary, description=f"{summary}.")
         if arguments[:1] == [name]:
             COMMANDS[name].prepare(subparser)
+            arguments = [name, *checkpoints_first(subparser, arguments[1:])]
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         print(Path(__file__).resolve().parent)

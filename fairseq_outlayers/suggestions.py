@@ -80,6 +80,4 @@ class HelpfulParser(argparse.ArgumentParser):
         subparsers = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
         parsers = [self, *(parser for named in subparsers for parser in named.values())]
         message = explain_unknown(parsers, self.given, explain_choice(self, message))
-        if "instead of --path, did you mean" in message:
-            message += "; the checkpoint is given without an option"
         self.exit(2, f"{self.prog}: error: {message}{self.ending}\n")

@@ -8,6 +8,7 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.errors import UserError, require_new_file
 
@@ -23,12 +24,13 @@ def average(paths: Sequence[str], output: Path) -> int:
     Returns:
         The number of averaged parameters.
     Raises:
-        UserError: if the checkpoints are not of one model, two have equal parameters, or ``output``
-            cannot be written.
+        UserError: if the checkpoints are not of one model, two have equal parameters, some were
+            trained by partitions without correction, or ``output`` cannot be written.
     """
     if len(set(paths)) < max(2, len(paths)):
         raise UserError("give two checkpoints or more, each once")
     require_new_file(output)
+    corrected: Dict[bool, str] = {}
     means: Dict[str, Tensor] = {}
     earlier: Dict[str, str] = {}
     for path in paths:
@@ -38,6 +40,12 @@ def average(paths: Sequence[str], output: Path) -> int:
             raise UserError(
                 f"{same} and {path} have equal parameters: fairseq writes one checkpoint under "
                 "several names; give each once"
+            )
+        corrected.setdefault(is_corrected_model(state), path)
+        if len(corrected) > 1:
+            raise UserError(
+                f"{corrected[True]} has scores corrected for partitions, {corrected[False]} has "
+                "not: correct it first (python -m fairseq_outlayers partition-correction)"
             )
         if not means:
             means = {name: _to_sum(tensor) for name, tensor in state["model"].items()}

@@ -52,13 +52,20 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
     return added
 
 
+def is_corrected_model(state: Dict[str, Any]) -> bool:
+    """Whether the scores of a stored model need no correction for partitions."""
+    task = SimpleNamespace(**task_options(state))
+    criterion = SimpleNamespace(**((state.get("cfg") or {}).get("criterion") or {}))
+    return not getattr(task, "partition_size", 0) or is_corrected(criterion, task)
+
+
 def _check(state: Dict[str, Any], path: str) -> None:
     task = SimpleNamespace(**task_options(state))
     if not getattr(task, "partition_size", 0):
         raise UserError(
             f"{path}: was not trained with --partition-size, so its scores need no correction"
         )
-    if is_corrected(SimpleNamespace(**state["cfg"]["criterion"]), task):
+    if is_corrected_model(state):
         raise UserError(
             f"{path}: its scores are corrected already (--partition-correction log_share); use it "
             "unchanged"

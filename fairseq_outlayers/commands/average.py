@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_checkpoints
 
 
 def run(options: argparse.Namespace) -> None:
@@ -16,12 +16,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "checkpoints",
-        nargs="+",
-        metavar="CHECKPOINT",
-        help="of one training; all but the parameters is that of the last one given",
-    )
+    add_checkpoints(parser, "of one training; all but the parameters is that of the last one given")
     parser.add_argument(
         "--output", required=True, type=Path, metavar="FILE", help="the new checkpoint"
     )

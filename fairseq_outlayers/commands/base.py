@@ -1,7 +1,7 @@
 """What every command of ``python -m fairseq_outlayers`` is made of."""
 
 import argparse
-from typing import Callable, NamedTuple
+from typing import Callable, List, NamedTuple, Sequence
 
 
 class Command(NamedTuple):
@@ -20,6 +20,42 @@ class Command(NamedTuple):
         # Not wrapped, so that the example can be copied.
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         self.add_arguments(parser)
+
+
+def add_checkpoint(parser: argparse.ArgumentParser, description: str) -> None:
+    """Add one checkpoint as a positional argument, ``checkpoint``."""
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help=description)
+
+
+def add_checkpoints(parser: argparse.ArgumentParser, description: str) -> None:
+    """Add one or more checkpoints as positional arguments, ``checkpoints``."""
+    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help=description)
+
+
+def checkpoints_first(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> List[str]:
+    """The arguments of a command, with those of ``--path`` in front, where checkpoints belong.
+
+    fairseq's commands have this option, so whoever writes it here means the checkpoints.
+    """
+    positional = {action.dest for action in parser._actions}
+    if not positional & {"checkpoint", "checkpoints"}:
+        return list(arguments)
+    several = "checkpoints" in positional
+    values: List[str] = []
+    rest: List[str] = []
+    given = list(arguments)
+    while given:
+        argument = given.pop(0)
+        if argument.startswith("--path="):
+            values.append(argument.removeprefix("--path="))
+        elif argument == "--path":
+            while given and not given[0].startswith("-"):
+                values.append(given.pop(0))
+                if not several:
+                    break
+        else:
+            rest.append(argument)
+    return [*values, *rest]
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:

@@ -3,20 +3,18 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_checkpoint
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the table of one checkpoint."""
     from fairseq_outlayers.analysis.stored_weights import checkpoint_report
 
-    print(checkpoint_report(options.path), end="")
+    print(checkpoint_report(Path(options.checkpoint)), end="")
 
 
 COMMAND = Command(
     example="checkpoints/checkpoint_best.pt",
-    add_arguments=lambda parser: parser.add_argument(
-        "path", type=Path, metavar="FILE", help="checkpoint of fairseq-train"
-    ),
+    add_arguments=lambda parser: add_checkpoint(parser, "checkpoint of fairseq-train"),
     run=run,
 )

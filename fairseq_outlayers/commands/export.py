@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.formats.output_file import new_folder
 
 TARGETS = ("fairseq", "ctranslate2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="trained model")
+    add_checkpoint(parser, "trained model")
     parser.add_argument(
         "--to",
         choices=TARGETS,

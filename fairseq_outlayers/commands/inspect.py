@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
 from fairseq_outlayers.commands.tables import short_names
 from fairseq_outlayers.errors import UserError, as_flag
 
@@ -17,13 +17,7 @@ MOST_MODELS = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--path",
-        required=True,
-        nargs="+",
-        metavar="CHECKPOINT",
-        help="one model, or two to compare",
-    )
+    add_checkpoints(parser, "one model, or two to compare")
     parser.add_argument("--source", required=True, metavar="FILE", help="text to translate")
     parser.add_argument("--reference", required=True, metavar="FILE", help="its translation")
     parser.add_argument(
@@ -126,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
     clock = Clock()
     pairs = read_pairs(options.source, options.reference)
     systems = []
-    for name, path in zip(_names(options), options.path, strict=True):
+    for name, path in zip(_names(options), options.checkpoints, strict=True):
         translator = _load(path, options)
         _check_languages(translator, pairs[:FIRST], options)
         clock.stage("loading")
@@ -150,10 +144,10 @@ def run(options: argparse.Namespace) -> None:
 def _check(options: argparse.Namespace) -> None:
     from sacrebleu.metrics import BLEU
 
-    if len(options.path) > MOST_MODELS:
-        raise UserError(f"--path: {len(options.path)} checkpoints; a page compares at most two")
-    if options.names is not None and len(options.names) != len(options.path):
-        raise UserError(f"--names: {len(options.names)} for {len(options.path)} checkpoints")
+    if len(options.checkpoints) > MOST_MODELS:
+        raise UserError(f"{len(options.checkpoints)} checkpoints; a page compares at most two")
+    if options.names is not None and len(options.names) != len(options.checkpoints):
+        raise UserError(f"--names: {len(options.names)} for {len(options.checkpoints)} checkpoints")
     for name in ("neighbour_words", "number", "beam", "batch_size"):
         least = 0 if name == "neighbour_words" else 1
         if getattr(options, name) < least:
@@ -172,8 +166,8 @@ def _names(options: argparse.Namespace) -> List[str]:
     """Distinct names of the models."""
     from fairseq_outlayers.checkpoints.loading import run_name
 
-    names = options.names or [run_name(path) for path in options.path]
-    return names if len(set(names)) == len(names) else short_names(options.path)
+    names = options.names or [run_name(path) for path in options.checkpoints]
+    return names if len(set(names)) == len(names) else short_names(options.checkpoints)
 
 
 def _load(path: str, options: argparse.Namespace) -> Any:
@@ -220,7 +214,7 @@ def _command_line() -> str:
 
 
 COMMAND = Command(
-    example="--path tied.pt joint.pt --source test.en --reference test.de --output page.html",
+    example="tied.pt joint.pt --source test.en --reference test.de --output page.html",
     add_arguments=add_arguments,
     run=run,
 )

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Dict
 
 from fairseq_outlayers.commands import plots
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
 from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.errors import UserError
 
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--path", required=True, nargs="+", metavar="CHECKPOINT", help="one model or several"
-    )
+    add_checkpoints(parser, "one model or several")
     add_data_argument(parser)
     parser.add_argument("--words", required=True, nargs="+", metavar="WORD", help="of the target")
     parser.add_argument(
@@ -34,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     if options.number < 1:
         raise UserError(f"--number {options.number}: must be at least 1")
     report, drawn = {}, []
-    for path in options.path:
+    for path in options.checkpoints:
         trained = loading.load(path, options.data)
         found = report[path] = neighbours(trained, options.words, options.number)
         if options.plot:
@@ -62,7 +60,7 @@ def _table(found: Dict[str, "Neighbours"]) -> str:
 
 
 COMMAND = Command(
-    example="--path tied.pt joint.pt --data data-bin --words haus gut",
+    example="tied.pt joint.pt --data data-bin --words haus gut",
     add_arguments=add_arguments,
     run=run,
 )

@@ -3,14 +3,14 @@
 import argparse
 from typing import List, Sequence
 
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="of a composing language model")
+    add_checkpoint(parser, "of a composing language model")
     parser.add_argument(
         "--text",
         required=True,

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command
+from fairseq_outlayers.commands.base import Command, add_checkpoint
 
 
 def run(options: argparse.Namespace) -> None:
@@ -11,7 +11,7 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.checkpoints.partition_correction import correct
 
     output = Path(options.output)
-    added = correct(options.path, output, options.data)
+    added = correct(options.checkpoint, output, options.data)
     least, middle, most = (float(added.quantile(q)) for q in (0.0, 0.5, 1.0))
     print(
         f"added log shares to {len(added):,} class biases: from {least:.3f} to {most:.3f}, median "
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add_checkpoint(parser, "the trained model")
     parser.add_argument(
         "--data",
         metavar="DIR",
@@ -30,7 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    example="--path checkpoints/checkpoint_best.pt --output checkpoints/corrected.pt",
+    example="checkpoints/checkpoint_best.pt --output checkpoints/corrected.pt",
     add_arguments=_add_arguments,
     run=run,
 )

@@ -6,7 +6,7 @@ import json
 from typing import Any, Dict, List, Tuple
 
 from fairseq_outlayers.commands import plots
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
 
 
@@ -41,7 +41,7 @@ def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of all studies."""
-    parser.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="trained models")
+    add_checkpoints(parser, "trained models")
     add_data_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     plots.add_arguments(parser)

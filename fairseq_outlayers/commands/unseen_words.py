@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command, add_data_argument
+from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add_checkpoint(parser, "the trained model")
     add_data_argument(parser)
     parser.add_argument(
         "--descriptions",
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     )
 
     descriptions = read_descriptions(options.descriptions)
-    trained = loading.load(options.path, options.data)
+    trained = loading.load(options.checkpoint, options.data)
     vectors = []
     for word, description in descriptions.items():
         try:
@@ -55,12 +55,12 @@ def run(options: argparse.Namespace) -> None:
         raise UserError(f"--descriptions {options.descriptions}: describes no word")
     add_words(trained, list(descriptions), torch.stack(vectors), options.bias)
     folder = Path(options.output)
-    save(trained, options.path, folder)
+    save(trained, options.checkpoint, folder)
     print(f"added {len(vectors)} words: {folder / 'checkpoint.pt'} and dictionaries beside it")
 
 
 COMMAND = Command(
-    example="--path joint.pt --data data-bin --descriptions new_words.tsv --output extended",
+    example="joint.pt --data data-bin --descriptions new_words.tsv --output extended",
     add_arguments=add_arguments,
     run=run,
 )

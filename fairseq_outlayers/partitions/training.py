@@ -151,7 +151,7 @@ class PartitionedTraining(FairseqTask):
             raise UserError(
                 f"{path}: was trained with --partition-correction none, so its scores lack what "
                 "this training subtracts: correct it first (python -m fairseq_outlayers "
-                f"partition-correction --path {path} --output NEW), or pass "
+                f"partition-correction {path} --output NEW), or pass "
                 "--partition-correction none"
             )
 

@@ -47,5 +47,5 @@ done
 if ((${#CHECKPOINTS[@]} && ${#words[@]} == 0)); then
   made "nothing: the dictionary has none of $NEIGHBOURS_OF"
 elif ((${#CHECKPOINTS[@]})); then
-  look neighbours neighbours --words "${words[@]}" --path "${CHECKPOINTS[@]}"
+  look neighbours neighbours "${CHECKPOINTS[@]}" --words "${words[@]}"
 fi

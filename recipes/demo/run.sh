@@ -62,7 +62,7 @@ demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU dif
   --source-dictionary "$BIN/dict.$SOURCE.txt" --target-dictionary "$BIN/dict.$TARGET.txt" \
   >"$WORK/candidates.log"
 mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt linear joint)
-"$PYTHON" -m fairseq_outlayers inspect --path "${checkpoints[@]}" --names linear joint \
+"$PYTHON" -m fairseq_outlayers inspect "${checkpoints[@]}" --names linear joint \
   --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
   --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \
   2>"$WORK/page.log"

@@ -13,7 +13,7 @@ if ((${#checkpoints[@]} == 0)); then
 fi
 pair=$(ask pair_of "$FIRST_DIRECTION")
 # shellcheck disable=SC2086 # a list
-"$PYTHON" -m fairseq_outlayers neighbours --path "${checkpoints[@]}" \
+"$PYTHON" -m fairseq_outlayers neighbours "${checkpoints[@]}" \
   --data "$(ask binary_folder "$pair" "$VOCABULARY")" --words $NEIGHBOURS_OF \
   >"$RESULTS/neighbours.txt"
 made "$RESULTS/neighbours.txt"

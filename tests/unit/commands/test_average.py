@@ -84,3 +84,17 @@ def test_an_existing_file_is_not_overwritten(tmp_path):
     with pytest.raises(UserError, match="already exists"):
         average(*paths, output=tmp_path / "mean.pt")
     assert (tmp_path / "mean.pt").read_text() == "older"
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_corrected_and_uncorrected_scores_of_partitions_are_not_averaged(tmp_path, order):
+    paths = [save_checkpoint(tmp_path, "rnnsearch", seed=seed) for seed in (1, 2)]
+    for path, correction in zip(paths, ("log_share", "none"), strict=True):
+        state = torch.load(path)
+        state["cfg"]["task"] |= {"partition_size": 10, "partition_mode": "paper"}
+        state["cfg"]["criterion"] = {"partition_correction": correction}
+        torch.save(state, path)
+    message = rf"{paths[0]} has scores corrected for partitions, {paths[1]} has not: correct it"
+    with pytest.raises(UserError, match=message):
+        average(*(paths[k] for k in order), output=tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()

@@ -76,7 +76,7 @@ def test_language_models_and_three_models_are_refused(tmp_path):
     arguments[2] = save_checkpoint(tmp_path, "subword_lm")
     with pytest.raises(UserError, match="a language model; inspect needs a translation model"):
         main(arguments)
-    with pytest.raises(UserError, match="--path: 3 checkpoints"):
+    with pytest.raises(UserError, match="3 checkpoints; a page compares at most two"):
         main(command(tmp_path, models=3))
 
 

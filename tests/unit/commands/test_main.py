@@ -14,6 +14,7 @@ import fairseq_outlayers
 from fairseq_outlayers.__main__ import COMMANDS, LISTED, main
 from fairseq_outlayers.analysis import echo_gains
 from fairseq_outlayers.commands import echo_gain
+from fairseq_outlayers.commands.base import checkpoints_first
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.reservoirs.options import ECHO_STARTS
 
@@ -131,3 +132,28 @@ def test_the_version_names_what_results_depend_on(capsys):
     assert fairseq.startswith("fairseq-fixed 0.12")
     assert torch_ == f"torch {torch.__version__}"
     assert python.startswith("Python 3.")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("export", "--to fairseq --path a.pt --output o", "a.pt --to fairseq --output o"),
+        ("export", "--path=a.pt --to fairseq", "a.pt --to fairseq"),
+        ("neighbours", "--words x y --path a.pt b.pt --json", "a.pt b.pt --words x y --json"),
+        ("neighbours", "a.pt --words x --path b.pt", "b.pt a.pt --words x"),
+        ("unseen-words", "--path a.pt b.pt", "a.pt b.pt"),  # one too many, as without --path
+        ("average", "a.pt b.pt --output c.pt", "a.pt b.pt --output c.pt"),
+        ("capacity", "--path a.pt", "--path a.pt"),  # has no checkpoint
+    ],
+)
+def test_checkpoints_come_first_or_after_path_as_in_fairseqs_commands(name, arguments, expected):
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].prepare(parser)
+    assert checkpoints_first(parser, arguments.split()) == expected.split()
+
+
+def test_every_command_that_reads_checkpoints_takes_them_first():
+    for name in COMMANDS:
+        parser = argparse.ArgumentParser()
+        COMMANDS[name].prepare(parser)
+        assert not [a for a in parser._actions if "--path" in a.option_strings], name
