@@ -23,7 +23,6 @@ from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
-from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from fairseq_outlayers.tables.table import declared_tables, table_of
 from fairseq_outlayers.tasks.stored_options import task_options
 
@@ -69,8 +68,6 @@ def add_words(
         table_of(layer, "bias").append(known.expand(len(words)))
     table_of(embedding).append(vectors)
     layer.num_classes += len(words)
-    if isinstance(layer, ComputedOutputLayer):
-        layer.invalidate()
     _extend_dictionaries(trained, words)
 
 

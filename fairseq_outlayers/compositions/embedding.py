@@ -106,4 +106,4 @@ class ComposedEmbedding(CachedAtInference):
 
     def all_words(self) -> Tensor:
         """Vectors of the whole dictionary, ``(V, D)``."""
-        return self.cached(lambda: self.words(self.parts))
+        return self.cached(lambda: self.words(self.parts), self.parameters())

@@ -2,7 +2,7 @@
 
 import warnings
 from contextlib import AbstractContextManager
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 import torch
 import torch.nn as nn
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.restriction import parts_of, projection_of, replaced_projection
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.cached_at_inference import parameter_versions
+from fairseq_outlayers.layers.cached_at_inference import Versions, parameter_versions
 
 
 class Int8Projection(nn.Module):
@@ -58,7 +58,7 @@ class Int8Projections:
     """Quantized projections of models, renewed when parameters change."""
 
     def __init__(self) -> None:
-        self.rounded: Dict[int, Tuple[List[Tuple[int, int]], Int8Projection]] = {}
+        self.rounded: Dict[int, Tuple[Versions, Int8Projection]] = {}
 
     def of(self, model: Any) -> AbstractContextManager[Any]:
         """A context in which a model scores all classes approximately.
@@ -66,7 +66,7 @@ class Int8Projections:
         Raises:
             UserError: if the output layer cannot be replaced, or is not on a CPU.
         """
-        versions = parameter_versions(model)
+        versions = parameter_versions(model.parameters())
         known, projection = self.rounded.get(id(model), (None, None))
         if projection is None or known != versions:
             projection = Int8Projection(projection_of(model))

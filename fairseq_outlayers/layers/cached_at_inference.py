@@ -1,30 +1,42 @@
 """A table computed from parameters, cached at inference."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.autocast import type_of_products
+
+Versions = List[Tuple[int, int, int]]
+
 
 class CachedAtInference(nn.Module):
-    """Mix-in for modules that compute a table from their parameters.
+    """Mix-in for modules that compute a table from parameters.
 
     In training, or with gradients enabled, the table is computed at every call. Otherwise it is
-    cached until the module is trained, loaded or moved, or a parameter is changed in place. Code
-    that changes one through ``.data``, which PyTorch does not count, must call :meth:`invalidate`.
+    cached until the module is trained, loaded or moved, a parameter is replaced or changed in
+    place, or autocast is entered or left. Code that changes a parameter through ``.data``, which
+    PyTorch does not count, must call :meth:`invalidate`.
     """
 
     _cached: Optional[Tensor] = None
-    _versions: Optional[List[Tuple[int, int]]] = None
+    _state: Optional[Tuple[torch.dtype, Versions]] = None
 
-    def cached(self, compute: Callable[[], Tensor]) -> Tensor:
-        """The result of ``compute``, cached at inference."""
+    def cached(self, compute: Callable[[], Tensor], parameters: Iterable[nn.Parameter]) -> Tensor:
+        """The result of ``compute``, cached at inference.
+
+        Args:
+            compute: the table.
+            parameters: all that it is computed from, of this module or of others.
+        """
         if self.may_change():
             return compute()
-        versions = parameter_versions(self)
-        if self._cached is None or self._versions != versions:
-            self._cached, self._versions = compute(), versions
+        given = list(parameters)
+        # The dtype of products, and so of the table, is another one under autocast.
+        state = type_of_products(given[0]), parameter_versions(given)
+        if self._cached is None or self._state != state:
+            self._cached, self._state = compute(), state
         return self._cached
 
     def may_change(self) -> bool:
@@ -49,9 +61,10 @@ class CachedAtInference(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
 
-def parameter_versions(module: nn.Module) -> List[Tuple[int, int]]:
-    """What differs if a parameter was replaced or changed in place: its address, its version."""
+def parameter_versions(parameters: Iterable[nn.Parameter]) -> Versions:
+    """What differs if a parameter was replaced or changed in place: address, size, version."""
     return [
-        (parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
-        for parameter in module.parameters()
+        # An inference tensor has no version.
+        (p.data_ptr(), p.numel(), 0 if p.is_inference() else p._version)
+        for p in parameters
     ]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional
 
 import torch
 import torch.nn as nn
@@ -126,6 +126,10 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
             scores = scores + bias.unsqueeze(1)
         return scores.reshape(*context.shape[:-1], candidates.size(1))
 
+    def read_parameters(self) -> Iterator[nn.Parameter]:
+        """All parameters that scores depend on, also those of other modules."""
+        return self.parameters()
+
     def class_tables(self) -> List[Table]:
         """All tables with a row for each class that the layer uses."""
         return list(declared_tables(self).values())
@@ -201,6 +205,10 @@ class EmbeddingOutputLayer(OutputLayer):
     def input_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         """Rows of ``E``: ``(V, d)`` for all classes, or ``(*ids.shape, d)``."""
         return table_of(self.embedding).rows(ids)
+
+    def read_parameters(self) -> Iterator[nn.Parameter]:
+        yield from super().read_parameters()
+        yield from self.embedding.parameters()
 
     def class_tables(self) -> List[Table]:
         return [*super().class_tables(), table_of(self.embedding)]

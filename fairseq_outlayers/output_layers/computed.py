@@ -26,7 +26,7 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
 
     def class_embeddings(self, ids: Optional[Tensor] = None) -> Tensor:
         if ids is None:
-            return self.cached(lambda: self.encode_classes(None))
+            return self.cached(lambda: self.encode_classes(None), self.read_parameters())
         # By sizes alone: scores must not depend on what was asked for before, not even by rounding.
         if self.may_change() or not self._table_is_small(ids):
             return self.encode_classes(ids)

@@ -97,6 +97,12 @@ class SubwordOutputLayer(ComputedOutputLayer):
             )
         return cls(words, shared, tied, hidden_size, bias=not config.no_class_bias)
 
+    def read_parameters(self) -> Iterator[nn.Parameter]:
+        yield from super().read_parameters()
+        layers = self.layers()
+        for name in self._tied:
+            yield from layers[name].parameters()
+
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self._project_rows(self.words(self.layers(), ids))
 

@@ -101,6 +101,43 @@ def test_embeddings_and_biases_of_some_classes_are_rows_of_all(name, bias):
 
 
 @each_layer
+@pytest.mark.parametrize("change", ["in place", "loaded"])
+def test_scores_follow_input_embeddings_that_change_at_inference(name, bias, change):
+    layer = make_layer(name, bias).eval()
+    hidden, candidates = random_states(BATCH), torch.tensor([2, 7])
+    with torch.no_grad():
+        layer(hidden)
+        if hasattr(layer, "embedding"):
+            other = torch.randn_like(layer.embedding.weight)
+            if change == "in place":
+                layer.embedding.weight.copy_(other)
+            else:
+                layer.embedding.load_state_dict({"weight": other})
+        found = layer(hidden)
+        of_candidates = layer.logits(hidden, candidates)
+    expected = layer(hidden)  # with gradients, so computed anew
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(of_candidates, expected[:, candidates], rtol=1e-12, atol=1e-12)
+
+
+@each_layer
+def test_scores_under_autocast_do_not_change_those_without(name, bias):
+    layer = make_layer(name, bias).float().eval()
+    if hasattr(layer, "embedding"):
+        layer.embedding.float()
+    hidden, candidates = random_states(BATCH).float(), torch.tensor([[2], [7], [7]])
+    with torch.no_grad():
+        expected, few = layer(hidden), layer.logits(hidden, candidates)
+        layer.train().eval()  # nothing is cached
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            low = layer(hidden)
+        assert layer(hidden).equal(expected)
+        assert layer.logits(hidden, candidates).equal(few)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert layer(hidden).equal(low)
+
+
+@each_layer
 def test_candidate_gradients_reach_the_candidates_alone(name, bias):
     layer = make_layer(name, bias)
     candidates = torch.tensor([2, 7])

@@ -88,6 +88,21 @@ def named(module):
 
 
 @each_composition
+@pytest.mark.parametrize("tie", ["re", "rw", "re_rw"])
+def test_rows_follow_tied_layers_that_change_at_inference(dictionary, composition, tie):
+    embedding, layer = make(dictionary, composition, tie)
+    layer.eval()
+    for name in sorted(layer._tied):
+        with torch.no_grad():
+            before = layer.class_embeddings()
+            for parameter in embedding.parts[name].parameters():
+                parameter.copy_(torch.randn_like(parameter))
+            found = layer.class_embeddings()
+        assert not found.equal(before), name
+        torch.testing.assert_close(found, layer.class_embeddings(), rtol=1e-12, atol=1e-12)
+
+
+@each_composition
 def test_the_gradient_of_a_tied_layer_is_that_of_two_equal_copies_added_up(dictionary, composition):
     tied_input, tied_output = make(dictionary, composition, "re_rw")
     free_input, free_output = make(dictionary, composition, "none")
