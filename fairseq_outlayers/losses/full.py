@@ -19,6 +19,7 @@ from fairseq_outlayers.losses.precision import (
     choose_chunk_size,
     in_autocast_type,
 )
+from fairseq_outlayers.losses.reduction import check_reduction
 
 _has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
 
@@ -46,7 +47,10 @@ def full_nll(
         chunk_size: positions per chunk of logits; 0: chosen by device.
     Returns:
         NLL in nats, a scalar, or ``(N,)`` with ``reduction="none"``; at least float32.
+    Raises:
+        ValueError: if ``reduction`` is neither.
     """
+    check_reduction(reduction)
     chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
     if reduction == "sum":
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)

@@ -16,6 +16,7 @@ from fairseq_outlayers.losses.precision import (
     at_least_float32,
     choose_chunk_size,
 )
+from fairseq_outlayers.losses.reduction import check_reduction
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 
 # Below this weight, where the largest is 1, other classes are lost in rounding.
@@ -93,7 +94,10 @@ def sampled_nll(
     Returns:
         The loss and the NLL (the loss without smoothing) in nats: scalars, or ``(N,)`` each with
         ``reduction="none"``; at least float32.
+    Raises:
+        ValueError: if ``reduction`` is neither.
     """
+    check_reduction(reduction)
     sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
     dtype = type_of_products(context)

@@ -71,6 +71,12 @@ def test_unreduced_nll_sums_to_the_reduced_one(scored):
     torch.testing.assert_close(each.sum(), full_nll(*scored), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "Sum", ""])
+def test_an_unknown_reduction_is_refused(scored, reduction):
+    with pytest.raises(ValueError, match=f"reduction={reduction!r}.*'sum' or 'none'"):
+        full_nll(*scored, reduction=reduction)
+
+
 @pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_under_autocast_every_input_is_rounded_to_its_type(scored, with_bias):

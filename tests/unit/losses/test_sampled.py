@@ -102,6 +102,12 @@ def test_losses_and_gradients_equal_the_naive_sum(
             torch.testing.assert_close(gradient, reference, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "Sum", ""])
+def test_an_unknown_reduction_is_refused(scored, reduction):
+    with pytest.raises(ValueError, match=f"reduction={reduction!r}.*'sum' or 'none'"):
+        ours(scored, SAMPLED, reduction=reduction)
+
+
 def test_repeated_draws_count_as_often_as_they_came(scored):
     draws, expected = [5, 5, 5, 8, 10, 10], {5: 0.7, 8: 0.2, 10: 1.4}
     expected = {**ONES, **expected}
