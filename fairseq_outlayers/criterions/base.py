@@ -139,6 +139,7 @@ class SoftmaxCriterion(FairseqCriterion):
             _blocks(layer, size),
             self.label_smoothing,
             self.ignore_index,
+            self.chunk_size,
         )
         return Loss(loss.sum(), nll.sum(), {}) if reduce else Loss(loss, nll, {})
 

@@ -1,4 +1,7 @@
-"""The negative log-likelihood over classes that are loaded block by block."""
+"""The negative log-likelihood over classes that are loaded block by block.
+
+Sizes: ``N`` positions (padding removed), ``C`` classes in a block, ``D`` dimensions.
+"""
 
 from typing import Iterable, NamedTuple, Optional, Tuple
 
@@ -6,7 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.losses.precision import at_least_float32, in_autocast_type
+from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.losses.precision import (
+    at_least_float32,
+    choose_chunk_size,
+    in_autocast_type,
+)
 
 
 class ClassBlock(NamedTuple):
@@ -20,6 +28,17 @@ class ClassBlock(NamedTuple):
     """``(C,)`` or None."""
 
 
+class _Totals(NamedTuple):
+    """Of the classes so far, ``(N,)`` each, changed in place."""
+
+    log_sum: Tensor
+    """The logarithm of the sum of exponentiated scores."""
+    of_target: Tensor
+    """The target's score."""
+    of_smoothed: Tensor
+    """The sum of the scores of all classes with a share of the smoothing, and of the target."""
+
+
 @torch.no_grad()
 def streamed_nll(
     context: Tensor,
@@ -27,6 +46,7 @@ def streamed_nll(
     blocks: Iterable[ClassBlock],
     smoothing: float = 0.0,
     ignore_index: Optional[int] = None,
+    chunk_size: int = 0,
 ) -> Tuple[Tensor, Tensor]:
     """Softmax over all classes with one block of classes at a time in device memory.
 
@@ -38,27 +58,48 @@ def streamed_nll(
         blocks: all classes, each in one block.
         smoothing: probability given to the wrong classes, in [0, 1).
         ignore_index: a class excluded from smoothing (padding), or None.
+        chunk_size: positions per chunk of scores; 0: chosen by device.
     Returns:
         The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
     """
-    states = at_least_float32(context)
-    log_sum = states.new_full((len(states),), -torch.inf)
-    sum_of_scores = torch.zeros_like(log_sum)
-    of_target, of_ignored = torch.zeros_like(log_sum), torch.zeros_like(log_sum)
+    dtype = type_of_sums(context.dtype)
+    zeros = torch.zeros(len(context), dtype=dtype, device=context.device)
+    totals = _Totals(zeros - torch.inf, zeros.clone(), zeros)
     num_classes = 0
-    for first, embeddings, bias in blocks:
-        scores = at_least_float32(F.linear(*in_autocast_type(context, embeddings, bias)))
-        size = scores.size(1)
-        log_sum = torch.logaddexp(log_sum, scores.logsumexp(1))
-        sum_of_scores += scores.sum(1)
-        column = targets - first
-        inside = (column >= 0) & (column < size)
-        own = scores.gather(1, column.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
-        of_target = torch.where(inside, own, of_target)
-        if ignore_index is not None and first <= ignore_index < first + size:
-            of_ignored = scores[:, ignore_index - first]
-        num_classes += size
-    nll = log_sum - of_target
+    for block in blocks:
+        size = choose_chunk_size(chunk_size, context.device, len(block.embeddings))
+        states, embeddings, bias = in_autocast_type(context, block.embeddings, block.bias)
+        of_block = block._replace(embeddings=embeddings, bias=bias)
+        for start in range(0, len(context), size):
+            part = slice(start, start + size)
+            of_chunk = _Totals(*(total[part] for total in totals))
+            _add(of_chunk, states[part], targets[part], of_block, smoothing > 0, ignore_index)
+        num_classes += len(embeddings)
+    nll = totals.log_sum - totals.of_target
+    if smoothing == 0:
+        return nll, nll
     share = smoothing / (num_classes - 1 - (ignore_index is not None))
-    smoothed = (smoothing + share) * of_target - share * (sum_of_scores - of_ignored)
-    return nll + smoothed, nll
+    return nll + (smoothing + share) * totals.of_target - share * totals.of_smoothed, nll
+
+
+def _add(
+    totals: _Totals,
+    states: Tensor,
+    targets: Tensor,
+    block: ClassBlock,
+    smoothed: bool,
+    ignore_index: Optional[int],
+) -> None:
+    """Add a block's classes to the totals of a chunk of ``N`` positions."""
+    first, embeddings, bias = block
+    scores = at_least_float32(F.linear(states, embeddings, bias))
+    size = len(embeddings)
+    totals.log_sum.copy_(torch.logaddexp(totals.log_sum, scores.logsumexp(1)))
+    column = targets - first
+    inside = (column >= 0) & (column < size)
+    own = scores.gather(1, column.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
+    totals.of_target.copy_(torch.where(inside, own, totals.of_target))
+    if smoothed:
+        totals.of_smoothed.add_(scores.sum(1))
+        if ignore_index is not None and first <= ignore_index < first + size:
+            totals.of_smoothed.sub_(scores[:, ignore_index - first])

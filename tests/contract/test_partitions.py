@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.losses import streamed
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, make_task
@@ -216,6 +217,21 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
         expected = reference(whole, batch)
     for key in ("loss", "nll_loss"):
         torch.testing.assert_close(found[2][key], expected[2][key], rtol=1e-12, atol=1e-12)
+
+
+def test_loss_chunk_size_also_bounds_the_scores_of_tables_elsewhere(task, batch, monkeypatch):
+    asked = []
+    choose = streamed.choose_chunk_size
+    monkeypatch.setattr(
+        streamed, "choose_chunk_size", lambda size, *of: asked.append(size) or choose(size, *of)
+    )
+    model = make_model("luong_lstm", task, output_layer="joint").eval()
+    working_set = WorkingSet(model, 40, 30, torch.device("cpu"))
+    working_set.show_all(everything_read(batch))
+    mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
+    with torch.no_grad():
+        make_criterion(task, loss_chunk_size=3).eval()(model, mapped)
+    assert set(asked) == {3}
 
 
 def test_where_every_word_is_in_every_partition_nothing_is_corrected_bit_for_bit(task, batch):

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers.losses import ClassBlock, streamed_nll
 
@@ -46,15 +48,54 @@ def naive(scores, targets, smoothing=0.0, ignored=None):
 
 
 @pytest.mark.parametrize("sizes", BLOCKS, ids=str)
+@pytest.mark.parametrize("chunk_size", [0, 1, 4, N])
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize(("smoothing", "ignored"), [(0.0, None), (0.1, None), (0.1, PAD)])
-def test_blocks_give_the_loss_of_one_softmax(scored, sizes, with_bias, smoothing, ignored):
+def test_blocks_give_the_loss_of_one_softmax(
+    scored, sizes, chunk_size, with_bias, smoothing, ignored
+):
     context, targets, embeddings, bias = scored
     bias = bias if with_bias else None
     blocks = blocks_of(sizes, embeddings, bias)
-    found = streamed_nll(context, targets, blocks, smoothing, ignored)
+    found = streamed_nll(context, targets, blocks, smoothing, ignored, chunk_size)
     expected = naive(scores_of(context, embeddings, bias), targets, smoothing, ignored)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+class Scores(TorchDispatchMode):
+    """Notes the scores of classes with biases, and sums over classes."""
+
+    def __init__(self):
+        super().__init__()
+        self.positions, self.sums, self.storages = set(), 0, []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten.addmm.default:
+            self.positions.add(len(result))
+            self.storages.append(StorageWeakRef(result.untyped_storage()))
+        self.sums += function is torch.ops.aten.sum.dim_IntList
+        return result
+
+    def alive(self):
+        return sum(not storage.expired() for storage in self.storages)
+
+
+@pytest.mark.parametrize("chunk_size", [2, N])
+@pytest.mark.parametrize(("smoothing", "ignored"), [(0.0, None), (0.0, PAD), (0.1, PAD)])
+def test_scores_of_one_chunk_exist_at_a_time(scored, chunk_size, smoothing, ignored):
+    context, targets, embeddings, bias = scored
+
+    def blocks():
+        for block in blocks_of([4, 4, 3], embeddings, bias):
+            assert watch.alive() == 0
+            yield block
+        assert watch.alive() == 0
+
+    with Scores() as watch:
+        streamed_nll(context, targets, blocks(), smoothing, ignored, chunk_size)
+    assert watch.positions == {chunk_size}
+    assert (watch.sums > 0) == (smoothing > 0)
 
 
 def test_blocks_may_come_in_any_order(scored):
