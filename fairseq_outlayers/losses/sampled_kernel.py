@@ -99,19 +99,22 @@ class SummedNLL(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, chunk_size: int, dtype: torch.dtype, *tensors: Tensor) -> Tensor:
         given = Terms(*tensors)
-        wanted = any(ctx.needs_input_grad)
         # For all tensors but target_rows.
-        sums = [zeros_to_sum(tensor) for tensor in tensors[1:]] if wanted else []
+        sums = [
+            zeros_to_sum(tensor) if wanted else None
+            for tensor, wanted in zip(tensors[1:], ctx.needs_input_grad[3:], strict=True)
+        ]
+        any_wanted = any(gradient is not None for gradient in sums)
         total = given.target_offset.new_zeros(())
         with torch.autocast(given.context.device.type, enabled=False):
             terms = given.in_type(dtype)
-            factors = _float16_factors(terms, chunk_size) if wanted else (None, None)
+            factors = _float16_factors(terms, chunk_size, sums)
             for part in parts(len(terms.target_rows), chunk_size):
                 chunk = terms.positions(part)
                 sampled, target = chunk.scores()
                 normalizer = torch.logaddexp(torch.logsumexp(sampled, 1), target)
                 total += (normalizer - target).sum()
-                if wanted:
+                if any_wanted:
                     # In place: the scores become probabilities.
                     probabilities = sampled.sub_(normalizer.unsqueeze(1)).exp_()
                     excess = (target - normalizer).expm1_()
@@ -125,17 +128,22 @@ class SummedNLL(torch.autograd.Function):
         return None, None, None, *scaled_once(ctx, scale)
 
 
+Sums = List[Optional[Tensor]]
 Factors = Tuple[Optional[Tensor], Optional[Tensor]]
 
 
-def _float16_factors(terms: Terms, chunk_size: int) -> Factors:
+def _float16_factors(terms: Terms, chunk_size: int, sums: Sums) -> Factors:
     """For the gradients of the context and of the embeddings."""
+    of_context, of_embeddings = sums[:2]
     most = min(chunk_size, len(terms.context))
-    return float16_factor(terms.embeddings, 2), float16_factor(terms.context, most)
+    return (
+        None if of_context is None else float16_factor(terms.embeddings, 2),
+        None if of_embeddings is None else float16_factor(terms.context, most),
+    )
 
 
 def _add_gradients(
-    sums: List[Tensor],
+    sums: Sums,
     part: slice,
     chunk: Terms,
     probabilities: Tensor,
@@ -145,7 +153,7 @@ def _add_gradients(
     """Add the gradients of one chunk of positions.
 
     Args:
-        sums: gradients of all ``Terms`` but ``target_rows``.
+        sums: gradients of all ``Terms`` but ``target_rows``, each None if not required.
         part: the chunk's slice of positions.
         chunk: the terms of these ``C`` positions.
         probabilities: of the sampled classes, ``(C, S)``.
@@ -155,13 +163,17 @@ def _add_gradients(
     of_context, of_embeddings, of_sampled_offset, of_target_offset = sums
     num_sampled = probabilities.size(1)
     column = excess.unsqueeze(1)
-    torch.addcmul(
-        product(probabilities, chunk.embeddings[:num_sampled], factors[0]),
-        column,
-        chunk.target_embeddings().to(column.dtype),
-        out=of_context[part],
-    )
-    add_product(of_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
-    of_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
-    of_sampled_offset += probabilities.sum(0)
-    of_target_offset[part] = excess
+    if of_context is not None:
+        torch.addcmul(
+            product(probabilities, chunk.embeddings[:num_sampled], factors[0]),
+            column,
+            chunk.target_embeddings().to(column.dtype),
+            out=of_context[part],
+        )
+    if of_embeddings is not None:
+        add_product(of_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
+        of_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
+    if of_sampled_offset is not None:
+        of_sampled_offset += probabilities.sum(0)
+    if of_target_offset is not None:
+        of_target_offset[part] = excess

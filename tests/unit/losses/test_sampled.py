@@ -1,10 +1,12 @@
 """The sampled softmax against the equation, one position and one class at a time, in float64."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes, smoothing_term
 from fairseq_outlayers.samplers.unigram import UnigramSampler
@@ -170,6 +172,43 @@ def test_classes_that_are_neither_sampled_nor_targets_get_no_gradient(scored):
     assert of_bias[others].abs().max() == 0
     assert of_embeddings[touched].abs().min() > 0
     assert of_bias[touched].abs().min() > 0
+
+
+class Products(TorchDispatchMode):
+    """Counts products of matrices."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.number += function.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm_)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "trained", [subset for size in range(4) for subset in itertools.combinations(range(3), size)]
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_frozen_inputs_take_no_gradient_and_no_product_and_change_no_other(scored, trained, dtype):
+    context, targets, embeddings, bias = scored
+    inputs = [tensor.detach().to(dtype).requires_grad_() for tensor in (context, embeddings, bias)]
+    ids, rows = scored_classes(torch.tensor(SAMPLED), targets)
+
+    def loss(context, embeddings, bias):
+        zeros = torch.zeros(len(SAMPLED), dtype=dtype)
+        return sampled_nll(context, rows, embeddings[ids], bias[ids], zeros, chunk_size=N)[0]
+
+    expected = torch.autograd.grad(loss(*inputs), inputs)
+    given = [t if k in trained else t.detach() for k, t in enumerate(inputs)]
+    with Products() as products:
+        nll = loss(*given)
+    # Of the scores, and for the gradients of the context and of the embeddings.
+    assert products.number == 1 + len({0, 1}.intersection(trained))
+    assert nll.requires_grad == bool(trained)
+    if trained:
+        found = torch.autograd.grad(nll, [inputs[k] for k in trained])
+        assert all(f.equal(expected[k]) for f, k in zip(found, trained, strict=True))
 
 
 def test_a_sum_can_be_differentiated_once_only(scored):
