@@ -65,7 +65,7 @@ class AttentionalDecoder(StatefulDecoder, ABC):
         embedding: ``(V, d)``.
     """
 
-    per_sentence = ("keys",)
+    per_sentence: Tuple[str, ...] = ("keys",)
 
     def __init__(self, dictionary: Any, embedding: nn.Embedding):
         super().__init__(dictionary)

@@ -23,6 +23,8 @@ class RNMTDecoder(AttentionalDecoder):
         dropout: on the embeddings.
     """
 
+    per_sentence = ("keys", "values")
+
     def __init__(
         self,
         dictionary: Any,
@@ -42,11 +44,13 @@ class RNMTDecoder(AttentionalDecoder):
         """Top states with their contexts ``(B, T, 2 H)``, attention weights and the state."""
         source, attention = encoder_out.states, self.stack.attention
         if cached is None:
-            keys, state = attention.keys(source), self.stack.start(source)
+            keys, values = attention.keys(source), attention.values(source)
+            state = self.stack.start(source)
         else:
-            keys, state = cached["keys"], self.stack.from_tensors(cached)
-        attend = attention.over(keys, source, encoder_out.padding_mask)
+            keys, values = cached["keys"], cached["values"]
+            state = self.stack.from_tensors(cached)
+        attend = attention.over(keys, values, encoder_out.padding_mask)
         embedded = self.dropout(self.embed_tokens(words))
         real = words.ne(self.dictionary.pad())
         features, weights, state = self.stack(embedded, state, attend, real)
-        return features, weights, {"keys": keys, **state.as_tensors()}
+        return features, weights, {"keys": keys, "values": values, **state.as_tensors()}

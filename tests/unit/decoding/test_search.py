@@ -80,29 +80,34 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     assert_equal(decode(ours, models, batch, **search), expected)
 
 
-def test_states_of_the_source_are_copied_only_when_sentences_end(make_task, decode, monkeypatch):
+@pytest.mark.parametrize(
+    ("arch", "name"), [("luong_lstm", "keys"), ("rnmt_plus", "keys"), ("rnmt_plus", "values")]
+)
+def test_states_of_the_source_are_copied_only_when_sentences_end(
+    arch, name, make_task, decode, monkeypatch
+):
     """Hypotheses move within their sentence at every step, and share what comes from the source."""
     task = make_task()
-    (model,) = models_of(task)
+    (model,) = models_of(task, arch=arch)
     encoder, decoder = type(model.encoder), type(model.decoder)
-    numbers_of_rows, keys = [], []
+    numbers_of_rows, addresses = [], []
     reorder, run = encoder.reorder_encoder_out, decoder.run
 
     def record_rows(self, encoder_out, order):
         numbers_of_rows.append(len(order))
         return reorder(self, encoder_out, order)
 
-    def record_keys(self, words, encoder_out, cached):
+    def record_address(self, words, encoder_out, cached):
         features, attention, state = run(self, words, encoder_out, cached)
-        keys.append(state["keys"].data_ptr())
+        addresses.append(state[name].data_ptr())
         return features, attention, state
 
     monkeypatch.setattr(encoder, "reorder_encoder_out", record_rows)
-    monkeypatch.setattr(decoder, "run", record_keys)
+    monkeypatch.setattr(decoder, "run", record_address)
     decode(task, [model], make_batch(task, LENGTHS))
     assert numbers_of_rows == sorted(set(numbers_of_rows), reverse=True)
-    moved = sum(one != other for one, other in itertools.pairwise(keys))
-    assert moved == len(numbers_of_rows) - 1 < len(keys) - 1
+    moved = sum(one != other for one, other in itertools.pairwise(addresses))
+    assert moved == len(numbers_of_rows) - 1 < len(addresses) - 1
 
 
 def test_a_batch_of_as_many_rows_as_the_last_one_ended_with_is_one_of_its_own(make_task):

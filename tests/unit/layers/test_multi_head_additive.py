@@ -13,7 +13,7 @@ def test_contexts_and_weights_equal_the_equation():
     source = torch.randn(2, 5, SIZE, dtype=torch.float64)
     padding = torch.tensor([[True, True, False, False, False], [False] * 5])
     query = torch.randn(2, SIZE, dtype=torch.float64)
-    attend = attention.over(attention.keys(source), source, padding)
+    attend = attention.over(attention.keys(source), attention.values(source), padding)
     context, weights = attend(query)
     for row in range(2):
         heads, mean = [], torch.zeros(5, dtype=torch.float64)
@@ -39,7 +39,7 @@ def test_gradients_over_several_steps_are_those_of_autograd():
     padding = torch.tensor([[True, False, False]])
 
     def two_steps(source, query, *_):
-        attend = attention.over(attention.keys(source), source, padding)
+        attend = attention.over(attention.keys(source), attention.values(source), padding)
         context, _ = attend(query)
         return attend(query + context)
 
