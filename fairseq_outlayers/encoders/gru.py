@@ -55,9 +55,11 @@ class GRUEncoder(FairseqEncoder):
         return GRUEncoderOut(take_positions(states, order.argsort(1)), padding_mask)
 
     def _states(self, ids: Tensor, padding_mask: Tensor) -> Tensor:
-        inputs = backward_inputs = self.embedding_dropout(self.embed_tokens(ids))
         if self.embed_tokens.directions_differ:
-            backward_inputs = self.embedding_dropout(self.embed_tokens(ids, direction=1))
+            both = self.embed_tokens.both_directions(ids)
+            inputs, backward_inputs = map(self.embedding_dropout, both)
+        else:
+            inputs = backward_inputs = self.embedding_dropout(self.embed_tokens(ids))
         return self.dropout(self.gru(inputs, backward_inputs, padding_mask))
 
     def reorder_encoder_out(self, encoder_out: GRUEncoderOut, new_order: Tensor) -> GRUEncoderOut:

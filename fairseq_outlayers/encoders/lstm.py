@@ -60,11 +60,10 @@ class LSTMEncoder(FairseqEncoder):
     def _encode(
         self, ids: Tensor, padding_mask: Tensor
     ) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
-        embedded = self.dropout(self.embed_tokens(ids))
         if not self.embed_tokens.directions_differ:
-            return self.lstm(embedded, padding_mask)
-        backwards = self.dropout(self.embed_tokens(ids, direction=1))
-        return self.lstm(embedded, padding_mask, backwards)
+            return self.lstm(self.dropout(self.embed_tokens(ids)), padding_mask)
+        forwards, backwards = map(self.dropout, self.embed_tokens.both_directions(ids))
+        return self.lstm(forwards, padding_mask, backwards)
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
         """Reorder the rows of the batch by ``new_order``, ``(B',)``, for beam search."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Iterator
 
 import torch.nn as nn
 from torch import Tensor
@@ -14,7 +14,7 @@ from fairseq_outlayers.tables.table import TableOwner
 class SourceEmbedding(TableOwner, SelfInitialized, ABC):
     """Vectors ``(B, S, d)`` of source words ``(B, S)``, zero where padded.
 
-    A bidirectional encoder calls it once for each direction if ``directions_differ``; else both
+    A bidirectional encoder calls :meth:`both_directions` if ``directions_differ``; else both
     directions share the vectors.
     """
 
@@ -43,6 +43,14 @@ class SourceEmbedding(TableOwner, SelfInitialized, ABC):
     @abstractmethod
     def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
         """``(B, S) -> (B, S, d)`` for the direction 0 (forwards) or 1 (backwards)."""
+
+    def both_directions(self, ids: Tensor) -> Iterator[Tensor]:
+        """``forward`` of the direction 0, then of 1; override it to compute once what they share.
+
+        Lazily, so that dropout on the vectors of a direction draws before that of the next.
+        """
+        yield self(ids)
+        yield self(ids, direction=1)
 
     def reset_parameters(self, initializer: Initializer) -> None:
         """Initialize the parameters, and the vector of padding to zero; every model calls this.

@@ -1,7 +1,8 @@
 """Map external vectors to the space of internal embeddings."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -129,17 +130,51 @@ class ExternalMap(nn.Module):
 
     def forward(self, ids: Tensor, direction: int = 0) -> Mapped:
         """Look up and map a batch of ids, ``(B, S)``."""
-        linear: Any = self.maps[direction if self.directions_differ else 0]
+        return self._map(*self._look_up(ids), direction)
+
+    def both_directions(self, ids: Tensor) -> Iterator[Mapped]:
+        """``forward`` of the direction 0, then of 1, with one look-up."""
+        found = self._look_up(ids)
+        for direction in range(2):
+            yield self._map(*found, direction)
+
+    def _look_up(self, ids: Tensor) -> Tuple[Tensor, Tensor]:
+        """External vectors, ``(B, S, d_ext)``, and where they are ignored, ``(B, S)``."""
         external = self.table.vectors(ids)
         ignored = ids.eq(self.padding_idx)
         if self.masks_unknown:
             ignored = ignored | self.table.is_unknown(external)
-        external = external.to(linear.weight.dtype)
+        weight: Any = self.maps[0].weight
+        external = external.to(weight.dtype)
         if self.centers:
             external = external - self.table.unknown.to(external)
         if self.normalizes:
             external = F.normalize(external, dim=-1)
+        return external, ignored
+
+    def _map(self, external: Tensor, ignored: Tensor, direction: int) -> Mapped:
+        linear = self.maps[direction if self.directions_differ else 0]
         external = self.dropout(external)
         mapped = self.mapped_dropout(self.nonlinearity(linear(external)))
         # After the map, because f(b) is not zero.
         return Mapped(external, mapped.masked_fill(ignored.unsqueeze(-1), 0), ignored)
+
+
+class ExternalSourceEmbedding(SourceEmbedding):
+    """A source embedding that reads external vectors.
+
+    A subclass sets ``external`` and its ``directions_differ``, and defines :meth:`combine`.
+    """
+
+    external: ExternalMap
+
+    @abstractmethod
+    def combine(self, ids: Tensor, found: Mapped) -> Tensor:
+        """``(B, S) -> (B, S, d)``, given the external vectors of the ids."""
+
+    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+        return self.combine(ids, self.external(ids, direction))
+
+    def both_directions(self, ids: Tensor) -> Iterator[Tensor]:
+        for found in self.external.both_directions(ids):
+            yield self.combine(ids, found)

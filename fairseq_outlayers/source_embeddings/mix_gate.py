@@ -7,8 +7,11 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.external_map import ExternalMap
+from fairseq_outlayers.source_embeddings.external_map import (
+    ExternalMap,
+    ExternalSourceEmbedding,
+    Mapped,
+)
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixConfig
 
@@ -58,7 +61,7 @@ class Gate(nn.Module):
         return torch.sigmoid(sums)
 
 
-class MixGateEmbedding(SourceEmbedding):
+class MixGateEmbedding(ExternalSourceEmbedding):
     """``g * (A x + a) + (1 - g) * (B m + c)`` with a gate ``g`` (Di Gangi & Federico 2017).
 
     Args:
@@ -118,9 +121,9 @@ class MixGateEmbedding(SourceEmbedding):
         gate = Gate(embed_dim, embed_dim if sees_mapped else external.table.dimensions, counts)
         return cls(internal, external, gate, sees_mapped, INNER_LAYERS[config.gate_inner])
 
-    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
+    def combine(self, ids: Tensor, found: Mapped) -> Tensor:
         internal = self.internal(ids)
-        external, mapped, ignored = self.external(ids, direction)
+        external, mapped, ignored = found
         gate = self.gate(ids, internal, mapped if self.sees_mapped else external)
         # Without an external vector, only the internal embedding counts.
         gate = gate.masked_fill(ignored.unsqueeze(-1), 1.0)

@@ -5,8 +5,12 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+from fairseq_outlayers.source_embeddings.external_map import (
+    ExternalConfig,
+    ExternalMap,
+    ExternalSourceEmbedding,
+    Mapped,
+)
 from fairseq_outlayers.source_embeddings.internal import InternalConfig, InternalSourceEmbedding
 
 
@@ -15,7 +19,7 @@ class MixConfig(ExternalConfig, InternalConfig):
     pass
 
 
-class MixSumEmbedding(SourceEmbedding):
+class MixSumEmbedding(ExternalSourceEmbedding):
     """``x + m``, the sum of both (Di Gangi & Federico 2017).
 
     Args:
@@ -40,5 +44,5 @@ class MixSumEmbedding(SourceEmbedding):
             ExternalMap.build(config, dictionary, embed_dim, bidirectional),
         )
 
-    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
-        return self.internal(ids) + self.external(ids, direction).mapped
+    def combine(self, ids: Tensor, found: Mapped) -> Tensor:
+        return self.internal(ids) + found.mapped

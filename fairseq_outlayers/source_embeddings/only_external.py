@@ -4,11 +4,15 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_outlayers.source_embeddings.base import SourceEmbedding
-from fairseq_outlayers.source_embeddings.external_map import ExternalConfig, ExternalMap
+from fairseq_outlayers.source_embeddings.external_map import (
+    ExternalConfig,
+    ExternalMap,
+    ExternalSourceEmbedding,
+    Mapped,
+)
 
 
-class OnlyExternalEmbedding(SourceEmbedding):
+class OnlyExternalEmbedding(ExternalSourceEmbedding):
     """Mapped external vectors, no internal embeddings (Di Gangi & Federico 2017).
 
     Args:
@@ -28,5 +32,5 @@ class OnlyExternalEmbedding(SourceEmbedding):
     ) -> "OnlyExternalEmbedding":
         return cls(ExternalMap.build(config, dictionary, embed_dim, bidirectional))
 
-    def forward(self, ids: Tensor, direction: int = 0) -> Tensor:
-        return self.external(ids, direction).mapped
+    def combine(self, ids: Tensor, found: Mapped) -> Tensor:
+        return found.mapped

@@ -14,6 +14,7 @@ from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from fairseq_outlayers.source_embeddings.internal import InternalConfig
+from fairseq_outlayers.tables.external_table import ExternalTable
 from tests.conftest import (
     TRANSLATION_ARCHITECTURES,
     configuration,
@@ -190,6 +191,20 @@ def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
     with torch.no_grad():
         model.encoder.embed_tokens.external.maps[1].weight += 1
     assert (encode(model, sentence) - before).abs().max() > 1e-3
+
+
+@each_external
+@pytest.mark.parametrize("arch", TWO_DIRECTIONS)
+def test_encoders_of_two_directions_read_external_vectors_once(
+    task, make, arch, source_embedding, monkeypatch
+):
+    reads, vectors = [], ExternalTable.vectors
+    monkeypatch.setattr(
+        ExternalTable, "vectors", lambda self, ids: reads.append(ids) or vectors(self, ids)
+    )
+    options = {"external_map": "per_direction", **TWO_DIRECTIONS[arch]}
+    encode(make(arch, source_embedding, **options), sentences_that_differ_in_a_word(task))
+    assert len(reads) == 1
 
 
 @pytest.mark.parametrize("arch", ONE_DIRECTION)

@@ -210,8 +210,22 @@ def test_each_direction_may_have_a_map_of_its_own(task, make, name):
     assert not shared.directions_differ
     assert own.directions_differ
     assert not torch.allclose(own(ids), own(ids, direction=1))
+    both = list(own.both_directions(ids))
+    assert all(v.equal(own(ids, direction)) for direction, v in enumerate(both))
     own.external.maps[1].load_state_dict(own.external.maps[0].state_dict())
     assert torch.equal(own(ids), own(ids, direction=1))
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+def test_both_directions_drop_as_one_after_the_other(task, make, name):
+    dropped = {"external_dropout": 0.3, "mapped_dropout": 0.3}
+    embedding = make(name, external_map="per_direction", **dropped).train()
+    ids = all_ids(task)
+    torch.manual_seed(2)
+    expected = [torch.nn.functional.dropout(embedding(ids, k)) for k in range(2)]
+    torch.manual_seed(2)
+    found = [torch.nn.functional.dropout(v) for v in embedding.both_directions(ids)]
+    assert all(map(torch.equal, found, expected))
 
 
 def test_masked_unknown_words_have_nothing_external(task, make):
