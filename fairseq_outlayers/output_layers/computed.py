@@ -20,6 +20,11 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
     larger than ``MOST_BYTES``: candidate lists of a test set request most classes several times.
     """
 
+    @property
+    @abstractmethod
+    def class_size(self) -> int:
+        """``D``, the size of class embeddings."""
+
     @abstractmethod
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         """Compute ``class_embeddings``."""
@@ -28,12 +33,12 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
         if ids is None:
             return self.cached(lambda: self.encode_classes(None), self.read_parameters())
         # By sizes alone: scores must not depend on what was asked for before, not even by rounding.
-        if self.may_change() or not self._table_is_small(ids):
+        if self.may_change() or not self._table_is_small():
             return self.encode_classes(ids)
         return lookup(self.class_embeddings(), ids)
 
-    def _table_is_small(self, ids: Tensor) -> bool:
+    def _table_is_small(self) -> bool:
         if self.block_size is not None or self.num_in_use < self.num_classes:
             return False  # parts of the table are elsewhere
-        of_one = self.encode_classes(ids.flatten()[:0])
-        return self.num_classes * of_one.size(-1) * of_one.element_size() <= MOST_BYTES
+        bytes_each = next(self.read_parameters()).element_size()  # autocast needs no more
+        return self.num_classes * self.class_size * bytes_each <= MOST_BYTES

@@ -80,6 +80,10 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         """With ``--retain-dropout``, class embeddings differ from call to call."""
         return super().may_change() or (self.dropout.retained and self.dropout.probability > 0)
 
+    @property
+    def class_size(self) -> int:
+        return self.embedding.embedding_dim
+
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         embeddings = classes = self.input_embeddings(ids)
         for projection in self.projections:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
-from fairseq_outlayers.output_layers.joint import JointOutputLayer, joint_encoders
+from fairseq_outlayers.output_layers.joint import AdditiveEncoder, JointOutputLayer, joint_encoders
 from fairseq_outlayers.tables.external_table import ExternalTable
 
 
@@ -42,7 +42,7 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
     def __init__(
         self,
         table: ExternalTable,
-        class_encoder: nn.Module,
+        class_encoder: AdditiveEncoder,
         context_encoder: nn.Module,
         bias: bool = True,
     ):
@@ -66,6 +66,10 @@ class ExternalJointOutputLayer(ComputedOutputLayer):
         table = ExternalTable(config.external_classes, dictionary, option="external_classes")
         of_classes, of_contexts = joint_encoders(config, table.dimensions, hidden_size)
         return cls(table, of_classes, of_contexts, bias=not config.no_class_bias)
+
+    @property
+    def class_size(self) -> int:
+        return self.class_encoder.output_size
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         vectors: Any = self.class_vectors

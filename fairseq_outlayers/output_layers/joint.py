@@ -43,6 +43,7 @@ class AdditiveEncoder(nn.Module):
         sizes = [input_size] + [output_size] * (num_layers - 1)
         self.projections = nn.ModuleList(make_projection(size, output_size, bias) for size in sizes)
         self.nonlinearity = nonlinearity
+        self.output_size = output_size
 
     def forward(self, x: Tensor) -> Tensor:
         """``(..., input_size) -> (..., output_size)``."""
@@ -87,7 +88,7 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
     def __init__(
         self,
         embedding: nn.Embedding,
-        class_encoder: nn.Module,
+        class_encoder: AdditiveEncoder,
         context_encoder: nn.Module,
         bias: bool = True,
     ):
@@ -102,6 +103,10 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls.check_embedding(embedding)
         of_classes, of_contexts = joint_encoders(config, embedding.embedding_dim, hidden_size)
         return cls(embedding, of_classes, of_contexts, bias=not config.no_class_bias)
+
+    @property
+    def class_size(self) -> int:
+        return self.class_encoder.output_size
 
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self.class_encoder(self.input_embeddings(ids))

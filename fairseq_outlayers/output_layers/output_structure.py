@@ -29,5 +29,9 @@ class OutputStructureOutputLayer(ComputedOutputLayer, StructureOutputLayer):
         projection = make_projection(embedding.embedding_dim, hidden_size, bias)
         return cls(embedding, projection, activation(config), bias=not config.no_class_bias)
 
+    @property
+    def class_size(self) -> int:
+        return self.projection.out_features
+
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self.nonlinearity(self.projection(self.input_embeddings(ids)))

@@ -103,6 +103,11 @@ class SubwordOutputLayer(ComputedOutputLayer):
         for name in self._tied:
             yield from layers[name].parameters()
 
+    @property
+    def class_size(self) -> int:
+        composed = self.words.composition.output_size
+        return composed if self.projection is None else self.projection.out_features
+
     def encode_classes(self, ids: Optional[Tensor]) -> Tensor:
         return self._project_rows(self.words(self.layers(), ids))
 

@@ -7,6 +7,7 @@ import torch.nn as nn
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, build_output_layer
+from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
 from tests.conftest import make_dictionary, needed_options
 
 H = 6
@@ -98,6 +99,13 @@ def test_embeddings_and_biases_of_some_classes_are_rows_of_all(name, bias):
             torch.testing.assert_close(layer.class_bias(ids), layer.class_bias()[ids])
         else:
             assert layer.class_bias(ids) is None
+
+
+@each_layer
+def test_computed_layers_know_the_size_of_their_class_embeddings(name, bias):
+    layer = make_layer(name, bias)
+    if isinstance(layer, ComputedOutputLayer):
+        assert layer.class_size == layer.class_embeddings().size(1)
 
 
 @each_layer

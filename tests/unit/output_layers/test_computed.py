@@ -12,6 +12,8 @@ from fairseq_outlayers.tables.table import table_of
 class Doubled(ComputedOutputLayer):
     """Class embeddings that are twice a table; counts how often they are computed."""
 
+    class_size = 2
+
     def __init__(self):
         super().__init__(num_classes=4)
         self.table = nn.Parameter(torch.ones(4, 2))
@@ -92,6 +94,7 @@ def test_candidates_are_rows_of_all_classes_computed_once(layer):
         for ids in (torch.tensor([1, 2]), torch.tensor([[3, 0], [1, 1]])):
             assert layer.class_embeddings(ids).equal(2 * layer.table[ids])
             assert layer._cached.equal(2 * layer.table)
+        assert layer.computed == 1
         layer.train()
         layer.table.data.fill_(3)
         assert layer.eval().class_embeddings(torch.tensor([1])).eq(6).all()
@@ -111,4 +114,5 @@ def test_candidates_are_computed_alone_where_the_table_is_large_or_may_change(
         table_of(layer, "bias").use_elsewhere(lambda ids: torch.zeros(len(ids)), 2)
     with torch.set_grad_enabled(change == "gradients"):
         assert layer.class_embeddings(torch.tensor([1, 0])).shape == (2, 2)
+    assert layer.computed == 1
     assert layer._cached is None
