@@ -1,7 +1,7 @@
 """The working set: rows of a translation model's tables that the current partition uses."""
 
 from functools import partial
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
 from fairseq_outlayers.tables.active_rows import ActiveRows, Moments
 
+# The partitions of an epoch, by identity, and the number of one.
+Key = Tuple[object, int]
 NO_WORDS = torch.zeros(0, dtype=torch.long)
 
 
@@ -53,7 +55,7 @@ class WorkingSet:
             for side, (tables, most) in sides.items()
         }
         self._ids: Dict[str, Tensor] = {}
-        self._active: Any = None
+        self._active: Optional[Key] = None
         by_parameter = {id(table.parameter): table for table in self._all()}
         self._names = {
             name: by_parameter[id(parameter)]
@@ -116,7 +118,9 @@ class WorkingSet:
         (table,) = (t for t in self.tables["target"].values() if t.parameter is bias)
         table.table.add_(values.to(table.table))
 
-    def activate(self, words: Dict[str, np.ndarray], optimizer: Any, key: Any = None) -> None:
+    def activate(
+        self, words: Dict[str, np.ndarray], optimizer: Any, key: Optional[Key] = None
+    ) -> None:
         """Switch to other words.
 
         Args:
@@ -132,9 +136,12 @@ class WorkingSet:
             self._put_in_use(side, ids)
         self._active = key
 
-    def is_active(self, key: Any) -> bool:
+    def is_active(self, key: Key) -> bool:
         """Whether the words of this key are in use after :meth:`show_rows`."""
-        return self._active is not None and self._active == key
+        if self._active is None:
+            return False
+        (partitions, number), (active, number_in_use) = key, self._active
+        return partitions is active and number == number_in_use
 
     def show_rows(self) -> None:
         """Undo :meth:`show_all`, unless it has replaced the active words."""

@@ -13,6 +13,7 @@ from fairseq_outlayers.criterions.partition_softmax import PartitionSoftmax
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import streamed
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.partitions.batches import Partitions
 from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, make_task
 
@@ -244,6 +245,21 @@ def test_where_every_word_is_in_every_partition_nothing_is_corrected_bit_for_bit
         loss.backward()
         found.append([loss, *(parameter.grad for parameter in model.parameters())])
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_the_words_in_use_are_known_by_the_plan_and_the_number_of_their_partition(task, batch):
+    def plan():
+        return Partitions({}, np.arange(3), [[np.arange(3)], [np.arange(3)]])
+
+    one, other, words = plan(), plan(), words_of(batch)
+    working_set = WorkingSet(make_model("luong_lstm", task), 44, 34)
+    assert not working_set.is_active((one, 0))
+    working_set.activate(words, None, (one, 0))
+    assert working_set.is_active((one, 0))
+    assert not working_set.is_active((one, 1))
+    assert not working_set.is_active((other, 0))
+    working_set.activate(words, None)
+    assert not working_set.is_active((one, 0))
 
 
 class LargestTensor(TorchDispatchMode):
