@@ -61,11 +61,11 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
     if not rows:
         return Chart("", [])
     best, size = rows[0], runs.figure(base, "parameters")
-    title = f"Lowest perplexity: {best.label}, {best.value:+.1f}% from Word (RE)"
+    title = f"{language(data)}: lowest perplexity {best.label}, {best.value:+.1f}% from Word (RE)"
     if size and sizes[best.label]:
         title += f", with {sizes[best.label] / size:.0%} of its parameters"
     x = f"difference in test perplexity from Word (RE), {runs.figure(base, 'test_ppl'):.0f}, %"
-    seeds = chart_parts.seeds_of(runs, [base])
+    seeds = chart_parts.seeds_of(runs, [base, *arms])
     below = f"{NOTE} {seeds}; bars, if any: 95% intervals; smaller is better."
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 

@@ -22,6 +22,7 @@ from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 PARTLY_RUN = "partly run"
+NOT_COUNTED = "not counted"  # an inequality that is only shown
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 ROUNDS_NEEDED = 5
@@ -54,12 +55,17 @@ class Claim(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        return together([part.verdict for part in self.parts], self.any_is_enough)
+        return together([part.verdict for part in self.deciding], self.any_is_enough)
+
+    @property
+    def deciding(self) -> Sequence[Part]:
+        """The inequalities that the verdict depends on."""
+        return [part for part in self.parts if part.verdict != NOT_COUNTED]
 
     @property
     def shown(self) -> str:
         """The verdict for readers: "partly run" if inequalities are missing for it."""
-        tried = any(part.verdict != NOT_RUN for part in self.parts)
+        tried = any(part.verdict != NOT_RUN for part in self.deciding)
         return PARTLY_RUN if tried and self.verdict == NOT_RUN else self.verdict
 
 

@@ -197,6 +197,22 @@ def test_claims_are_read_off_the_newest_runs_and_what_was_not_run_is_named(decid
     )
 
 
+def test_data_sets_with_fewer_seeds_do_not_count_where_another_decides(decide, tmp_path):
+    decide({"ptb.word_re": 140.0, "ptb.word_original": 130.0}, seeds=(1,))
+    found = decide({"de5k.word_re": 20.0, "de5k.word_original": 30.0})
+    assert verdicts(found[1]) == {
+        "de5k.word_re < de5k.word_original": "holds",
+        "ptb.word_re < ptb.word_original": "not counted",
+    }
+    assert found[1]["verdict"] == "holds"
+    assert "| 1. Reusing embeddings helps the word model. | **holds** | holds 1 |" in (
+        (tmp_path / "README.md").read_text()
+    )
+    alone = decide({"en5k.morphsum_re_rw": 9.0, "en5k.word_re": 10.0}, seeds=(1, 2))[4]
+    judged = [part["verdict"] for part in alone["parts"] if "parameters" not in part["inequality"]]
+    assert judged == ["undecided"]  # none decides, so all count
+
+
 def test_medium_and_sampled_models_are_compared_among_themselves(decide):
     found = decide({
         "ptb.word_re.medium": 80, "ptb.word_original": 70, "ptb.word_original.medium": 90,

@@ -110,7 +110,7 @@ def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:
 
 def counts(claim: Claim) -> str:
     """``holds 3, undecided 1``."""
-    found = [part.verdict for part in claim.parts]
+    found = [part.verdict for part in claim.deciding]
     return ", ".join(f"{one} {found.count(one)}" for one in dict.fromkeys(found))
 
 
