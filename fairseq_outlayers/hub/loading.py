@@ -1,10 +1,13 @@
 """Load checkpoints as objects that translate or score text."""
 
+import functools
 import inspect
+import threading
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import (
     Any,
+    Callable,
     Dict,
     List,
     Optional,
@@ -45,6 +48,18 @@ Model = TypeVar("Model", bound=TrainedModels)
 DECODING_OPTIONS = tuple(DecodingOptions.__annotations__)
 TRANSLATION = ("translation", "translation_outlayers")
 FREQUENT = 2000  # default of K with a file of candidates
+LOADING = threading.RLock()
+
+
+def _one_at_a_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Threads that load take turns: while fairseq loads, our patches note for what."""
+
+    @functools.wraps(function)
+    def in_turn(*args: Any, **kwargs: Any) -> Any:
+        with LOADING:
+            return function(*args, **kwargs)
+
+    return in_turn
 
 
 @overload
@@ -69,6 +84,7 @@ def load(
 ) -> Any: ...
 
 
+@_one_at_a_time
 def load(
     checkpoint: Paths,
     data: Union[str, Path, None] = None,

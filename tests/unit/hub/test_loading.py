@@ -1,6 +1,8 @@
 """Arguments of load: what is wrong is named, with its value and what it can be."""
 
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from fairseq_outlayers import load
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
+from fairseq_outlayers.hub import loading as hub_loading
 from tests.unit.hub.conftest import save_checkpoint
 
 
@@ -122,3 +125,23 @@ def test_two_equal_dictionaries_are_of_no_certain_language(tmp_path, checkpoint)
     shutil.copy(tmp_path / "dict.src.txt", tmp_path / "dict.xx.txt")
     with pytest.raises(UserError, match="the checkpoint stores no languages"):
         load(checkpoint)
+
+
+def test_threads_load_one_after_the_other(tmp_path, monkeypatch):
+    """What the patches of fairseq note while a model is built is of one checkpoint."""
+    path, stock = save_checkpoint(tmp_path, "luong_lstm"), hub_loading._load_models
+    inside, most = [], []
+
+    def slow(*arguments):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        found = stock(*arguments)
+        inside.pop()
+        return found
+
+    monkeypatch.setattr(hub_loading, "_load_models", slow)
+    with ThreadPoolExecutor(4) as pool:
+        models = list(pool.map(lambda _: load(path), range(4)))
+    assert most == [1] * 4
+    assert len({model.translate("w1").text for model in models}) == 1
