@@ -218,3 +218,35 @@ def test_fine_tuning_does_not_report_options_of_the_layer_that_it_replaces(data,
     said = done.stdout + done.stderr
     (line,) = (line for line in said.splitlines() if "other model options" in line)
     assert line.endswith("other model options: --dropout 0.2 (checkpoint: 0.1)"), line
+
+
+@pytest.mark.parametrize("saved", [[], ["--no-save-optimizer-state"]], ids=["whole", "no moments"])
+def test_another_schedule_of_the_learning_rate_is_refused_unless_it_is_reset(saved, data, tmp_path):
+    command = ["train", data, *COMMON, *LSTM, *saved, "--save-dir", tmp_path]
+    command.remove("--disable-validation")
+    warmup = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 100]
+    plateau = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-shrink", 0.5]
+    rise = ["--lr-scheduler", "shrink_after_rise"]
+
+    def refused(old, *options):
+        done = run(*command, *options, "--max-update", 9)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr
+        (line,) = (line for line in done.stderr.splitlines() if "error: " in line)
+        new = options[1] if options else "fixed"
+        assert line.endswith(
+            f"{tmp_path}/checkpoint_last.pt was trained with another --lr-scheduler ({old}; now "
+            f"{new}): use that of the training, or reset the schedule by --reset-lr-scheduler"
+        )
+
+    succeed(*command, "--max-update", 2)
+    for schedule in (warmup, plateau, rise):
+        refused("fixed", *schedule)
+    succeed(*command, *warmup, "--max-update", 4, "--reset-lr-scheduler")
+    # fairseq would take the state of the one for one of the other.
+    for schedule in (plateau, []):
+        refused("inverse_sqrt", *schedule)
+    succeed(*command, *warmup, "--max-update", 6)
+    succeed(*command, "--max-update", 8, "--reset-optimizer")
+    updates = torch.load(tmp_path / "checkpoint_last.pt")["optimizer_history"][-1]["num_updates"]
+    assert updates == 8
