@@ -250,3 +250,38 @@ def test_another_schedule_of_the_learning_rate_is_refused_unless_it_is_reset(sav
     succeed(*command, "--max-update", 8, "--reset-optimizer")
     updates = torch.load(tmp_path / "checkpoint_last.pt")["optimizer_history"][-1]["num_updates"]
     assert updates == 8
+
+
+AVERAGE = ["--store-ema", "--ema-decay", 0.75]
+
+
+@pytest.mark.parametrize("more", [[], ["--ema-fp32"]], ids=["as the model", "float32"])
+@pytest.mark.parametrize("how", ["resumed", "restored", "fine-tuned"])
+def test_a_moving_average_that_begins_later_starts_at_the_loaded_weights(how, more, data, tmp_path):
+    """After n updates it is ``d^n w_0 + (1 - d) sum_i d^(n - i) w_i``, here with n = 2."""
+    command = ["train", data, *COMMON, *LSTM, "--save-interval-updates", 1, "--save-dir"]
+    succeed(*command, tmp_path / "first", "--max-update", 3)
+    last = tmp_path / "first" / "checkpoint_last.pt"
+    start = torch.load(last)["model"]
+    names = ("optimizer", "dataloader", "meters", "lr-scheduler")
+    folder, updates, options = {
+        "resumed": (tmp_path / "first", [4, 5], []),
+        "restored": (
+            tmp_path / "new",
+            [1, 2],
+            ["--restore-file", last, *(f"--reset-{name}" for name in names)],
+        ),
+        "fine-tuned": (tmp_path / "new", [1, 2], ["--finetune-from-model", last]),
+    }[how]
+    done = succeed(*command, folder, *AVERAGE, *more, *options, "--max-update", updates[-1])
+    says = "has no moving average (--store-ema): it starts at the weights"
+    assert (says in done.stdout + done.stderr) == (how != "fine-tuned")  # which lists all tensors
+    weights = [torch.load(folder / f"checkpoint_1_{update}.pt")["model"] for update in updates]
+    found = torch.load(folder / "checkpoint_last.pt")["extra_state"]
+    for name, value in start.items():
+        if not value.is_floating_point():
+            continue
+        expected = 0.75**2 * value + 0.25 * (0.75 * weights[0][name] + weights[1][name])
+        torch.testing.assert_close(found["ema"][name], expected)
+        if more:
+            torch.testing.assert_close(found["ema_fp32_params"][name], expected)
