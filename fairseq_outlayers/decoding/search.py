@@ -6,9 +6,11 @@ class ids where the decoder reads them, and in finished hypotheses.
 """
 
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any, Dict, List, Optional
 
 import torch
+from fairseq.data.data_utils import collate_tokens
 from fairseq.search import BeamSearch
 from fairseq.sequence_generator import (
     EnsembleModel,
@@ -150,7 +152,43 @@ class CandidateGenerator(SequenceGenerator):
 
 # fairseq's class comes first in the MRO; otherwise its search without candidates would run.
 class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateGenerator):
-    """The generator for ``--print-alignment``."""
+    """The generator for ``--print-alignment``.
+
+    fairseq aligns as many hypotheses of a sentence as the beam has; here a sentence may have fewer.
+    """
+
+    @torch.no_grad()
+    def generate(self, models: Any, sample: Dict[str, Any], **options: Any) -> Hypotheses:
+        """The hypotheses of a search, each with its ``alignment``."""
+        found = super(SequenceGeneratorWithAlignment, self).generate(models, sample, **options)
+        source, lengths, previous, tokens = self._prepare_batch_for_alignment(sample, found)
+        hypotheses = list(chain.from_iterable(found))
+        if any(getattr(model, "full_context_alignment", False) for model in self.model.models):
+            attentions = self.model.forward_align(source, lengths, previous)
+        else:
+            attentions = [hypothesis["attention"].transpose(1, 0) for hypothesis in hypotheses]
+        rows = zip(hypotheses, attentions, source.cpu(), tokens.cpu(), strict=True)
+        for hypothesis, attention, *words in rows:
+            hypothesis["alignment"] = self.extract_alignment(
+                attention.cpu(), *words, self.pad, self.eos
+            )
+        return found
+
+    def _prepare_batch_for_alignment(self, sample: Dict[str, Any], hypothesis: Hypotheses) -> Any:
+        """Sources, their lengths, previous tokens and tokens, with a row for each hypothesis."""
+        inputs, tokens = sample["net_input"], [each["tokens"] for each in chain(*hypothesis)]
+        numbers = torch.tensor([len(found) for found in hypothesis])
+        source, lengths = (
+            inputs[name].repeat_interleave(numbers.to(inputs[name].device), dim=0)
+            for name in ("src_tokens", "src_lengths")
+        )
+        previous, tokens = (
+            collate_tokens(
+                tokens, self.pad, self.eos, self.left_pad_target, move_eos_to_beginning=moves
+            )
+            for moves in (True, False)
+        )
+        return source, lengths, previous, tokens
 
 
 def _no_translation(where: str) -> UserError:

@@ -96,6 +96,51 @@ def test_a_prefix_beyond_the_maximum_is_whole_in_every_batch(options, make_task,
             torch.testing.assert_close(hypothesis["score"], wanted["score"])
 
 
+def alignment_of(kind, attention, source, tokens, task):
+    """From the attention ``(T, S)`` of a hypothesis, with source words as fairseq numbers them."""
+    eos, pad = task.target_dictionary.eos(), task.target_dictionary.pad()
+    if kind == "soft":
+        read = [n for n, word in enumerate(source) if word != pad]
+        return [[f"{row[n]:.6f}" for n in read] for row in attention.tolist()]
+    words = [n for n, word in enumerate(source) if word not in (pad, eos)]
+    rows = [row for row, word in zip(attention.tolist(), tokens, strict=True) if word != eos]
+    chosen = ([row[n] for n in words] for row in rows)
+    return [(row.index(max(row)), n) for n, row in enumerate(chosen)] if words else []
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers"])
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": 12}], ids=["all", "candidates"])
+def test_fewer_hypotheses_than_the_beam_are_aligned(options, arch, kind, make_task, decode):
+    """A prefix beyond the maximum leaves one of a sentence that ends before the batch."""
+    task = make_task(**options)
+    models, batch = models_of(task, arch=arch), make_batch(task, LENGTHS)
+    model = models[0]
+    model.full_context_alignment = arch == "transformer_outlayers"  # as of transformer_align
+    limits = {"max_len_a": 0.1, "max_len_b": 1, "prefix_size": 3}
+    found = decode(task, models, batch, print_alignment=kind, **limits)
+    expected = decode(task, models, batch, **limits)
+    numbers = [len(hypotheses) for hypotheses in found]
+    assert numbers == [len(hypotheses) for hypotheses in expected]
+    assert len(set(numbers)) > 1
+    assert 0 < min(numbers) < 5
+    for row, hypotheses in enumerate(found):
+        inputs = rows_of(batch, slice(row, row + 1))["net_input"]
+        source = inputs["src_tokens"]
+        for hypothesis, wanted in zip(hypotheses, expected[row], strict=True):
+            tokens = hypothesis["tokens"]
+            assert tokens.tolist() == wanted["tokens"].tolist()
+            torch.testing.assert_close(hypothesis["score"], wanted["score"], rtol=0, atol=0)
+            attention = hypothesis["attention"].T
+            if model.full_context_alignment:
+                with torch.no_grad():
+                    output = model(source, inputs["src_lengths"], tokens.roll(1)[None])
+                attention = output[1]["attn"][0][0]
+            assert hypothesis["alignment"] == alignment_of(
+                kind, attention, source[0].tolist(), tokens.tolist(), task
+            )
+
+
 def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
     task = make_task(min_len_a=5.0)
     for hypotheses in decode(task, models_of(task), make_batch(task, LENGTHS), **LIMITS):

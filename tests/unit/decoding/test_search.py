@@ -80,6 +80,19 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     assert_equal(decode(ours, models, batch, **search), expected)
 
 
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("options", [{}, {"candidate_frequent": V}], ids=["all", "candidates"])
+def test_alignments_by_the_whole_translation_are_those_of_fairseq(
+    options, kind, make_task, dictionaries, decode
+):
+    stock = TranslationTask(TranslationConfig(), *dictionaries)
+    models = models_of(stock, arch="transformer_outlayers")
+    models[0].full_context_alignment = True  # as of transformer_align
+    batch, search = make_batch(stock, LENGTHS), {"print_alignment": kind}
+    expected = decode(stock, models, batch, **search)
+    assert_equal(decode(make_task(**options), models, batch, **search), expected)
+
+
 @pytest.mark.parametrize(
     ("arch", "name"), [("luong_lstm", "keys"), ("rnmt_plus", "keys"), ("rnmt_plus", "values")]
 )
