@@ -7,7 +7,7 @@ class ids where the decoder reads them, and in finished hypotheses.
 
 from contextlib import ExitStack
 from itertools import chain
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from fairseq.data.data_utils import collate_tokens
@@ -24,7 +24,7 @@ from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
 from fairseq_outlayers.decoding.int8_projection import Int8Projections
 from fairseq_outlayers.decoding.lean_step import LeanBeamSearch
 from fairseq_outlayers.decoding.length_limits import LengthLimits
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 
 Hypotheses = List[List[Dict[str, Tensor]]]
 
@@ -61,6 +61,8 @@ class CandidateGenerator(SequenceGenerator):
         members = models.models if isinstance(models, EnsembleModel) else models
         super().__init__(CandidateEnsemble(list(members), average), dictionary, **options)
         self.candidates = candidates
+        self.given_beam = options.get("beam_size", 1)  # fairseq's own is below the number of words
+        self.spelled: Callable[..., str] = as_flag  # options in errors; Python has another spelling
         self.sampling_topk = getattr(self.search, "sampling_topk", -1)
         self.int8_projections = Int8Projections() if in_int8 else None
         if self.model.is_lean and type(self.search) is BeamSearch:
@@ -118,17 +120,7 @@ class CandidateGenerator(SequenceGenerator):
         assert self.candidates is not None
         source = sample["net_input"]["src_tokens"]
         candidates = self.candidates.of(source, prefix_tokens, factor)
-        smallest = candidates.smallest()
-        if smallest <= self.beam_size:
-            raise UserError(
-                f"--beam {self.beam_size}: a sentence has only {smallest} candidates: raise "
-                "--candidate-frequent, or lower --beam"
-            )
-        if self.sampling_topk > smallest:
-            raise UserError(
-                f"--sampling-topk {self.sampling_topk}: a sentence has only {smallest} candidates: "
-                "raise --candidate-frequent, or lower --sampling-topk"
-            )
+        self._check_numbers(candidates.smallest())
         local_ids = torch.full((self.vocab_size,), -1, device=source.device)
         local_ids[candidates.ids] = torch.arange(len(candidates.ids), device=source.device)
         before = self.vocab_size, self.token_indices_to_suppress
@@ -148,6 +140,19 @@ class CandidateGenerator(SequenceGenerator):
                 hypothesis["tokens"] = candidates.ids[hypothesis["tokens"]]
                 hypothesis["candidates"] = candidates, row
         return hypotheses
+
+    def _check_numbers(self, smallest: int) -> None:
+        """Raise a ``UserError`` if a sentence has fewer candidates than the search needs."""
+        limits = {
+            "beam": (self.given_beam, self.beam_size < smallest),
+            "sampling_topk": (self.sampling_topk, self.sampling_topk <= smallest),
+        }
+        for name, (value, fits) in limits.items():
+            if not fits:
+                raise UserError(
+                    f"{self.spelled(name, value)}: a sentence has only {smallest} candidates: "
+                    f"raise {self.spelled('candidate_frequent')}, or lower {self.spelled(name)}"
+                )
 
 
 # fairseq's class comes first in the MRO; otherwise its search without candidates would run.

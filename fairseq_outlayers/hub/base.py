@@ -10,8 +10,9 @@ from fairseq.modules import LearnedPositionalEmbedding
 from omegaconf import open_dict
 from torch import Tensor
 
+from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.arguments import check_text
+from fairseq_outlayers.hub.arguments import as_keyword, check_text
 from fairseq_outlayers.hub.search_options import check_names, check_search
 from fairseq_outlayers.hub.text import TextProcessor
 
@@ -65,9 +66,12 @@ class TrainedModels:
             arguments.update(options)
         try:
             with self.lock:
-                return self.task.build_generator(self.models, arguments)
+                generator = self.task.build_generator(self.models, arguments)
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
+        if isinstance(generator, CandidateGenerator):
+            generator.spelled = as_keyword
+        return generator
 
     def _found(self, generator: Any, batch: Any) -> Any:
         """Hypotheses of a batch; fairseq checks some options only here."""

@@ -415,6 +415,17 @@ class TestRefusals:
     def test_more_beams_than_candidates(self, make_task):
         self.refused(make_task(candidate_frequent=5), "--beam 5: a sentence has only 5 candidates")
 
+    def test_a_beam_larger_than_the_vocabulary_is_named_as_given(self, make_task, decode):
+        """fairseq's own value is one less than the number of words."""
+        task = make_task(candidate_frequent=5)
+        models, batch = models_of(task), make_batch(task, LENGTHS)
+        with pytest.raises(UserError) as raised:
+            decode(task, models, batch, beam=1000)
+        assert str(raised.value) == (
+            "--beam 1000: a sentence has only 5 candidates: raise --candidate-frequent, or lower "
+            "--beam"
+        )
+
     def test_a_list_without_its_two_specials(self, make_task):
         self.refused(make_task(candidate_frequent=1), "--candidate-frequent 1: must be at least 2")
 

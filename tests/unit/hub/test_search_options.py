@@ -123,6 +123,26 @@ def test_no_keyword_of_translate_is_always_refused():
     assert "lenpen" not in TranslateKeywords.__annotations__
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"beam": 1000},
+            "beam=1000: a sentence has only 12 candidates: raise candidate_frequent, or lower beam",
+        ),
+        (
+            {"beam": 12},
+            "beam=12: a sentence has only 12 candidates: raise candidate_frequent, or lower beam",
+        ),
+    ],
+)
+def test_a_beam_larger_than_the_candidates_is_named_as_in_python(options, line, tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=12)
+    with pytest.raises(UserError) as raised:
+        model.translate("w1", **options)
+    assert str(raised.value) == line
+
+
 def test_the_length_penalty_of_translate_has_one_name(tmp_path):
     """Given twice, one of the two would be ignored."""
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
