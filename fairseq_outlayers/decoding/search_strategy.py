@@ -11,6 +11,7 @@ NEEDS = {  # options without effect, unless the other is given
     "sampling_topp": "sampling",
     "diverse_beam_strength": "diverse_beam_groups",
 }
+IDLE_BESIDE = {"lenpen": "unnormalized"}  # options without effect, if the other is given
 # The options that select a strategy; fairseq takes the first and ignores some of the others.
 STRATEGIES = (
     "sampling",
@@ -21,7 +22,7 @@ STRATEGIES = (
 )
 DEFAULTS: Dict[str, Any] = {
     name: GenerationConfig.__dataclass_fields__[name].default
-    for name in ("beam", *NEEDS, *STRATEGIES)
+    for name in ("beam", *NEEDS, *IDLE_BESIDE, *IDLE_BESIDE.values(), *STRATEGIES)
 }
 
 
@@ -45,6 +46,9 @@ def check_strategy(args: Any, num_words: int, spelled: Callable[..., str]) -> No
                 f"{spelled(name, options[name])} has no effect without {spelled(needed)}: add "
                 "that, or leave it out"
             )
+    for name, other in IDLE_BESIDE.items():
+        if {name, other} <= given:
+            raise _idle_beside(name, options[name], other, spelled)
     chosen = [spelled(name) for name in STRATEGIES if name in given]
     if len(chosen) > 1:
         raise UserError(f"{' and '.join(chosen)} exclude each other: give one")
@@ -55,10 +59,14 @@ def check_strategy(args: Any, num_words: int, spelled: Callable[..., str]) -> No
             "to sample from all"
         )
     if options["sampling_topk"] > 0 and options["sampling_topp"] > 0:
-        raise UserError(
-            f"{topk} has no effect with {spelled('sampling_topp')}: leave one of them out"
-        )
+        raise _idle_beside("sampling_topk", options["sampling_topk"], "sampling_topp", spelled)
     _check_groups(options["diverse_beam_groups"], options["beam"], spelled)
+
+
+def _idle_beside(name: str, value: Any, other: str, spelled: Callable[..., str]) -> UserError:
+    return UserError(
+        f"{spelled(name, value)} has no effect with {spelled(other)}: leave one of them out"
+    )
 
 
 def _check_groups(groups: int, beam: int, spelled: Callable[..., str]) -> None:

@@ -41,6 +41,11 @@ class TrainedModels:
     def device(self) -> torch.device:
         return next(self.models[0].parameters()).device
 
+    @staticmethod
+    def _spelled(name: str, *value: Any) -> str:
+        """An option of the search in messages, by fairseq's name."""
+        return as_keyword(name, *value)
+
     def build_search(
         self, options: Mapping[str, Any], given: Mapping[str, Any], known: Collection[str]
     ) -> Any:
@@ -57,7 +62,7 @@ class TrainedModels:
         num_words = getattr(self.task.cfg, "candidate_frequent", 0) or len(
             self.task.target_dictionary
         )
-        return self.build_generator(check_search({**options, **given}, num_words))
+        return self.build_generator(check_search({**options, **given}, num_words, self._spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
         """fairseq's search or scorer, with checked options."""
@@ -70,7 +75,7 @@ class TrainedModels:
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
         if isinstance(generator, CandidateGenerator):
-            generator.spelled = as_keyword
+            generator.spelled = self._spelled
         return generator
 
     def _found(self, generator: Any, batch: Any) -> Any:

@@ -1,7 +1,7 @@
 """The options of fairseq's search that act in Python; the others are refused, not ignored."""
 
 from types import SimpleNamespace
-from typing import Any, Collection, Dict, Mapping
+from typing import Any, Callable, Collection, Dict, Mapping
 
 from fairseq.dataclass.configs import GenerationConfig
 
@@ -38,12 +38,15 @@ def check_names(options: Mapping[str, Any], known: Collection[str], every: Colle
         raise UserError(f"{as_keyword(name, options[name])} has no effect here: {remedy}")
 
 
-def check_search(options: Dict[str, Any], num_words: int) -> Dict[str, Any]:
+def check_search(
+    options: Dict[str, Any], num_words: int, spelled: Callable[..., str]
+) -> Dict[str, Any]:
     """Options of a search, by fairseq's names, in the types that fairseq declares.
 
     Args:
         options: as given.
         num_words: that a search can choose from.
+        spelled: an option in messages, of its name or of its name and value.
     Raises:
         UserError: for a value of another type or out of its range, or options that exclude each
             other.
@@ -51,5 +54,5 @@ def check_search(options: Dict[str, Any], num_words: int) -> Dict[str, Any]:
     options = checked(options, GenerationConfig)
     given = SimpleNamespace(**{"min_len": 1, **options})
     check_stock_ranges(given)
-    check_strategy(given, num_words, as_keyword)
+    check_strategy(given, num_words, spelled)
     return options

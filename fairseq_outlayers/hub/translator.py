@@ -24,6 +24,7 @@ from tqdm import tqdm
 from fairseq_outlayers.decoding.unk_replacement import attended_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import (
+    as_keyword,
     check_iterable,
     check_pairs,
     check_real,
@@ -56,6 +57,11 @@ class Translator(TrainedModels):
     def _pads_left(self) -> bool:
         """Whether sources are padded on the left."""
         return bool(getattr(self.task.cfg, "left_pad_source", True))
+
+    @staticmethod
+    def _spelled(name: str, *value: Any) -> str:
+        """An option of ``translate`` in messages, by fairseq's name."""
+        return as_keyword("length_penalty" if name == "lenpen" else name, *value)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a str is a sequence of str, too

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_batch
@@ -62,6 +63,10 @@ def refused(task, models, **arguments):
             "number of groups",
         ),
         (
+            {"unnormalized": True, "lenpen": 2.0},
+            "--lenpen 2.0 has no effect with --unnormalized: leave one of them out",
+        ),
+        (
             {"match_source_len": True, "min_len": 6},
             "--min-len 6 has no effect with --match-source-len: translations are as long as their "
             "source; leave one of them out",
@@ -71,6 +76,13 @@ def refused(task, models, **arguments):
 def test_options_that_contradict_each_other_are_refused(arguments, line, count, make_task):
     task = make_task()
     assert refused(task, models_of(task, count), **arguments) == line
+
+
+def test_scores_may_be_sums_beside_the_default_length_penalty(make_task, decode):
+    task = make_task()
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    for hypothesis in decode(task, models, batch, unnormalized=True, lenpen=1)[0]:
+        torch.testing.assert_close(hypothesis["score"], hypothesis["positional_scores"].sum())
 
 
 def test_a_minimum_share_with_the_length_of_the_source_is_refused(make_task):

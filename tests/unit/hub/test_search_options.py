@@ -84,6 +84,10 @@ def test_the_page_names_every_option_of_the_search(translator):
         ({"sampling_topk": 99, "sampling": True}, "sampling_topk=99: there are only 2"),
         ({"sampling": True, "sampling_topk": 2, "sampling_topp": 0.5}, "_topk=2 has no effect wit"),
         ({"sampling": True, "diversity_rate": 0.5}, "sampling and diversity_rate exclude"),
+        (
+            {"unnormalized": True, "length_penalty": 2.0},
+            "^length_penalty=2.0 has no effect with unnormalized: leave one of them out$",
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line(translator, options, message):
@@ -121,6 +125,12 @@ def test_the_length_penalty_of_continue_is_taken(language_model):
 
 def test_no_keyword_of_translate_is_always_refused():
     assert "lenpen" not in TranslateKeywords.__annotations__
+
+
+def test_a_continuation_names_the_length_penalty_as_it_takes_it(language_model):
+    with pytest.raises(UserError, match=r"^lenpen=2.0 has no effect with unnormalized: leave"):
+        language_model.continue_("w1", unnormalized=True, lenpen=2.0)
+    language_model.continue_("w1", unnormalized=True, lenpen=1)
 
 
 @pytest.mark.parametrize(
