@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recipes.pappas2018_joint.claims import Arms
 
 MODELS = {
-    "nmt": "linear (untied softmax)",
-    "tied": "tied (weight tying)",
+    "nmt": "untied softmax",
+    "tied": "weight tying",
     "bilinear": "bilinear",
     "output_structure": "nonlinear map of words (7a)",
     "context_structure": "nonlinear map of contexts (7b)",
