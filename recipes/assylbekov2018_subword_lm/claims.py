@@ -183,7 +183,8 @@ def against_words(runs: Runs) -> Iterator[Compared]:
     """Models compared with Word+RE on the same text, by perplexity."""
     texts = (f"{data}.morphsum_re_rw" for data in ("de5k", "en5k", "fr5k", "ptb42k"))
     on_ptb = (f"ptb.{model}" for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"))
-    arms = (*texts, *on_ptb)
+    on_captions = ("de5k.morphsum_re", "de5k.word_original")
+    arms = (*texts, *on_captions, *on_ptb)
     for arm in arms:
         data, _, model = arm.partition(".")
         found = figures.ratio(runs, arm, f"{data}.word_re")
