@@ -53,7 +53,8 @@ def start(data, tmp_path):
     yield training
     # torchrun starts sessions of their own: all that write into the log.
     for number in writing_to(tmp_path / "log"):
-        os.kill(number, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.kill(number, signal.SIGKILL)
     for process in processes:
         process.wait()
 
