@@ -32,7 +32,7 @@ LAYERS_APART = names("""
     sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
     charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1
 """)
-# The models of 5,000 captions, which take a few minutes each: without CharCNN's reuse, ten minutes.
+# On 5,000 captions, a few minutes each. Without CharCNN that reuses layers: ten minutes each.
 ON_CAPTIONS = names("""
     word_original morphsum_original morphsum_rw morphsum_none morphsum_re morphsum_E1 morphsum_E2
     morphsum_1 sylconcat_re_rw sylconcat_rw sylconcat_original sylconcat_none
@@ -188,7 +188,7 @@ class Assylbekov2018(Recipe):
         if epochs < 70:
             decay = epochs * 6 // 10 + 1
             if OF_CHOSEN.fullmatch(data) and not chosen:
-                rate = CHOSEN.get(model, CHOSEN[composition])
+                rate = CHOSEN.get(model, CHOSEN.get(composition, rate))
         words, size = f"{composition}, tied: {tie}, on {data}", ""
         criterion, batch = "--criterion full_softmax", s.BATCH
         for option in chosen:

@@ -75,9 +75,10 @@ def gains(arms: "Arms") -> Chart:
     if not rows:
         return Chart("", [])
     better, worse = verdicts.count(HOLDS), verdicts.count(FAILS)
-    title = f"BLEU: external vectors are better than the model's own in {better} of {len(rows)}"
-    title += f" comparisons, worse in {worse}; others are undecided"
-    if not better + worse:
+    if better or worse:
+        title = f"BLEU: external vectors are better than the model's own in {better} of {len(rows)}"
+        title += f" comparisons, worse in {worse}; others are undecided"
+    else:
         title = f"BLEU: no difference from the model's own vectors is proven in {len(rows)}"
         title += " comparisons"
     x = "difference in BLEU from the model's own vectors"

@@ -269,11 +269,6 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
             yield found
 
 
-def capitalized(words: str) -> str:
-    """With a capital first letter."""
-    return words[0].upper() + words[1:]
-
-
 def advice(compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
     lines = []
@@ -285,7 +280,7 @@ def advice(compared: Sequence[Compared]) -> list[str]:
         above = f"{numbers} BLEU above {names[1]}" if row.measure == "BLEU" else (
             f"{numbers}% less validation perplexity than {names[1]}"
         )  # fmt: skip
-        lines.append(f"{capitalized(names[0])}: {above}.")
+        lines.append(f"{figures.capitalized(names[0])}: {above}.")
     return lines or [
         "Undecided so far. What needs no test set: candidate lists make each step cheaper and every"
         " word of the training text can still be written."

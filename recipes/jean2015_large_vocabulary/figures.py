@@ -27,6 +27,11 @@ MODELS = {
 }
 
 
+def capitalized(words: str) -> str:
+    """With a capital first letter."""
+    return words[0].upper() + words[1:]
+
+
 def plain_model(model: str) -> str:
     """A model's name in words, with the size of its partitions if that is not the recipe's."""
     found = re.fullmatch(r"(.*)_tau(\d+)", model)
@@ -101,7 +106,7 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     # An ensemble is not compared with a single model in words.
     best = max(single or rows, key=lambda row: row.value)
     words = f"{best.label}: {best.value:+.1f} BLEU against the short list's"
-    words = f"{words[0].upper()}{words[1:]} {view.bleu('shortlist'):.1f}"
+    words = f"{capitalized(words)} {view.bleu('shortlist'):.1f}"
     words += "" if best.low > 0 or best.high < 0 else ", an interval that contains 0"
     return chart_parts.rows_chart(
         words, "difference in BLEU from the short list", rows, below, True
@@ -140,8 +145,7 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     panel = Panel(x, Y, series, x_scale="log", ticks=sorted(set(every_k.values())))
     title = best_of(runs, curves[0] if curves else {}, "K")
     if drawn:
-        words = plain_model(next(iter(drawn)))
-        title = f"{words[0].upper()}{words[1:]}: {title}"
+        title = f"{capitalized(plain_model(next(iter(drawn))))}: {title}"
     return Chart(title, [panel], chart_parts.note(runs, list(every_k)))
 
 
@@ -230,7 +234,7 @@ def by_count(
     sign = "%" if unit.endswith("%") else " BLEU"
     best = sorted(rare, key=lambda row: row.value, reverse=True)[:2]
     values = " and ".join(f"{row.value:.0f}{sign} ({row.series})" for row in best)
-    title = f"{what[0].upper()}{what[1:]} seen 1 to 9 times, the best two of these: {values}"
+    title = f"{capitalized(what)} seen 1 to 9 times, the best two of these: {values}"
     return Chart(
         title, [Rows(unit, rows, form="")], chart_parts.note(view, shown, "seen: in training")
     )

@@ -66,6 +66,7 @@ def test_all_models_are_tuned_with_the_same_rates():
     ("arm", "rate"),
     [("de5k.sylconcat_original", "1.0"), ("de5k.sylconcat_none", "0.7"), ("de5k.word_E", "1.0"),
      ("fr5k.morphsum_re_rw", "1.0"), ("de5k.charcnn_re", "0.7"), ("de5k.word_re.sampled", "1.0"),
+     ("de5k.mean_re", "0.7"),  # no rate chosen
      ("de5k.morphsum_re_rw.sampled", "0.7"), ("de15k.morphsum_re_rw", "0.7"),
      ("ptb.sylconcat_original", "0.7"), ("ptb.charcnn_original", "0.5")],
 )  # fmt: skip

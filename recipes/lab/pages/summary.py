@@ -87,8 +87,9 @@ class Compared:
             return None
         values = [over_seeds(np.array(of_arm)[:, None]) for of_arm in by_seed]
         found = estimate(100 * (1 - values[0] / values[1]), seeds)
-        return cls.in_percent(words, "validation perplexity", found, values=(values[0][0],
-                              values[1][0]), more=runs.older([one, other]))  # fmt: skip
+        means = [of_arm[0] for of_arm in values]
+        more = runs.older([one, other])
+        return cls.in_percent(words, "validation perplexity", found, means, more)
 
     @classmethod
     def in_percent(
