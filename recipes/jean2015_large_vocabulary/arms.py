@@ -134,7 +134,8 @@ class Jean2015(Recipe):
     def choice(self) -> str:
         """K and K' with the best BLEU on the dev set."""
         from recipes.lab.ledger import read
-        from recipes.lab.runs import Runs, without_begun_repeats
+        from recipes.lab.repeats import without_begun_repeats
+        from recipes.lab.runs import Runs
 
         s, entries = self.settings, without_begun_repeats(read(self.ledger))
         return s.CHOICE or decodings.choice(Runs(entries), s.DEFAULT_CHOICE)

@@ -14,8 +14,9 @@ from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
 from recipes.lab import ledger
 from recipes.lab.__main__ import step
+from recipes.lab.repeats import without_begun_repeats
 from recipes.lab.running.run_arm import find_fairseq_commands
-from recipes.lab.runs import Runs, without_begun_repeats
+from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 
 

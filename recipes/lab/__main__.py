@@ -114,7 +114,8 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     One path per line; with --names, ARM=PATH; with --all-seeds, for every run.
     """
     from recipes.lab.ledger import read
-    from recipes.lab.runs import Runs, without_begun_repeats
+    from recipes.lab.repeats import without_begun_repeats
+    from recipes.lab.runs import Runs
 
     if not options.names:
         raise UserError("files needs the name of a file in the run folders, such as train.log")

@@ -8,7 +8,8 @@ from sacrebleu.metrics import BLEU
 
 from recipes.lab import claims, ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, Claim, Part
-from recipes.lab.runs import Runs, without_begun_repeats
+from recipes.lab.repeats import without_begun_repeats
+from recipes.lab.runs import Runs
 from recipes.lab.scores import resampling, scoring
 from recipes.lab.scores.resampling import Estimate
 

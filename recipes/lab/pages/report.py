@@ -11,7 +11,8 @@ from recipes.lab.arms import Recipe
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Charts, draw
 from recipes.lab.pages import html_page, paper_page, summary, table
-from recipes.lab.runs import Runs, begun_repeats, without_begun_repeats
+from recipes.lab.repeats import begun_repeats, without_begun_repeats
+from recipes.lab.runs import Runs
 from recipes.lab.scores import kept_translations, scoring
 from recipes.lab.settings import UserError
 
