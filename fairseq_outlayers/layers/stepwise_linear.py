@@ -51,11 +51,12 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, notes: Notes) -> Tensor:
         ctx.notes, ctx.dim = notes, weight.dim()
+        ctx.set_materialize_grads(False)
         return weight.new_zeros(())
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, _: Tensor) -> Tuple[Tensor, None]:
+    def backward(ctx: Any, _: None) -> Tuple[Tensor, None]:
         join = torch.cat if ctx.notes[0][0].dim() == ctx.dim else torch.stack
         inputs, gradients = (join(parts, dim=ctx.dim - 2) for parts in zip(*ctx.notes, strict=True))
         ctx.notes.clear()
@@ -71,9 +72,9 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> Tuple[Tensor, None, None, None]:
         inputs, weight = ctx.saved_tensors
         # Not if the weight is frozen, or only gradients of inputs are needed.
         if ctx.gather is not None and torch._C._will_engine_execute_node(ctx.gather):
             ctx.notes.append((inputs, gradient))
-        return _times(gradient, weight), None, gradient.new_zeros(()), None
+        return _times(gradient, weight), None, None, None

@@ -11,6 +11,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+# Rows ``(n,)``, their sums ``(n, ...)``, and the number of distinct rows, a scalar; rows after
+# those are padding with zero sums.
+Merged = Tuple[Tensor, Tensor, Tensor]
+
 
 def merge_rows(parameters: Iterable[Tensor]) -> List[Tensor]:
     """Coalesce sparse gradients; returns the values of all gradients.
@@ -37,26 +41,43 @@ def _coalesce(tables: Sequence[Tensor]) -> None:
         for table in tables:
             table.grad = _gradient(table).coalesce()
         return
-    merged = [_merged(_gradient(table)) for table in tables]
+    _set(tables, [_merged(_gradient(table)) for table in tables])
+
+
+def _set(tables: Sequence[Tensor], merged: Sequence[Merged]) -> None:
+    """Set the gradients of tables to merged rows, with one synchronization on an accelerator."""
     numbers = torch.stack([number for *_, number in merged]).tolist()
     for table, (rows, values, _), number in zip(tables, merged, numbers, strict=True):
         table.grad = _sparse(rows[:number], values[:number], table.shape)
 
 
-def _merged(gradient: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-    """Coalesce into tensors of the same size, without synchronizing.
+def _merged(gradient: Tensor) -> Merged:
+    return _merge(gradient._indices()[0], gradient._values())
 
-    Returns:
-        Rows ``(n,)``, their sums ``(n, ...)``, and the number of distinct rows, a scalar; rows
-        after those are padding with zero sums.
+
+def _merge(listed: Tensor, values: Tensor, sizes: Optional[Sequence[int]] = None) -> Merged:
+    """Sum the values of equal rows into tensors of the same size, without synchronizing.
+
+    Args:
+        listed: rows, ``(n,)``.
+        values: ``(n, ...)``
+        sizes: of parts of these with distinct rows, which are summed in this order: a GPU adds
+            equal rows in any order, so that sums would differ between processes.
     """
-    listed, order = gradient._indices()[0].sort(stable=True)
     if len(listed) == 0:
-        return listed, gradient._values(), listed.new_zeros(())
-    index = torch.cat([listed.new_zeros(1), (listed[1:] != listed[:-1]).long().cumsum(0)])
-    rows = torch.zeros_like(listed).scatter_(0, index, listed)
-    values = gradient._values()
-    sums = torch.zeros_like(values).index_add_(0, index, values.index_select(0, order))
+        return listed, values, listed.new_zeros(())
+    ordered, order = listed.sort(stable=True)
+    steps = (ordered[1:] != ordered[:-1]).long().cumsum(0)
+    index = torch.cat([ordered.new_zeros(1), steps])
+    rows = torch.zeros_like(ordered).scatter_(0, index, ordered)
+    sums = torch.zeros_like(values)
+    if sizes is None:
+        sums.index_add_(0, index, values.index_select(0, order))
+    else:
+        places = torch.empty_like(index).scatter_(0, order, index)
+        parts = zip(places.split(list(sizes)), values.split(list(sizes)), strict=True)
+        for of_part, values_of_part in parts:
+            sums.index_add_(0, of_part, values_of_part)
     return rows, sums, index[-1] + 1
 
 
@@ -103,8 +124,12 @@ def _not_zero(values: Tensor) -> Tensor:
 
 def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
     """Multiply all gradients by a number or a tensor of one number."""
-    for numbers in merge_rows(parameters):
-        numbers.mul_(factor.to(numbers.device) if torch.is_tensor(factor) else factor)
+    numbers = merge_rows(parameters)
+    if not numbers:
+        return
+    if torch.is_tensor(factor):
+        factor = factor.to(numbers[0].device)
+    torch._foreach_mul_(numbers, factor)
 
 
 def clip_norm(
@@ -150,7 +175,7 @@ def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     """Set the gradients of tables to their means over the processes of ``group``.
 
     Each may be sparse or dense, the same in all processes; None counts as sparse without rows.
-    Synchronizes once for all tables and processes.
+    All processes get the same bits. Synchronizes twice for all tables and processes.
     """
     world_size, listed = dist.get_world_size(group), []
     for table in tables:
@@ -168,15 +193,14 @@ def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     all_counts = [torch.empty_like(counts) for _ in range(world_size)]
     dist.all_gather(all_counts, counts, group=group)
     sizes = torch.stack([*all_counts, counts]).t().tolist()
-    for table, (rows, values, _), is_used, of_table in zip(listed, own, used, sizes, strict=True):
+    merged = []
+    for (rows, values, _), is_used, of_table in zip(own, used, sizes, strict=True):
         *of_processes, number = of_table
         first = (~is_used).byte().argsort(stable=True)[:number]
         all_rows = _gather(rows[first], of_processes, group)
         all_values = _gather(values[first].div_(world_size), of_processes, group)
-        table.grad = torch.sparse_coo_tensor(
-            all_rows.unsqueeze(0), all_values, table.shape, check_invariants=False
-        )
-    _coalesce(listed)
+        merged.append(_merge(all_rows, all_values, of_processes))
+    _set(listed, merged)
 
 
 def _without_rows(table: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Disable TF32 where a backward pass recomputes the forward pass."""
 
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Any, Iterator, Tuple
 
 import torch
 
@@ -13,10 +13,24 @@ def without_tf32() -> Iterator[None]:
     By default cuDNN's recurrent layers use TF32, with 10 bits, and other products do not. So gates
     recomputed from cuDNN's states would be those of another function.
     """
-    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = cudnn.allow_tf32, products.allow_tf32
-    cudnn.allow_tf32 = products.allow_tf32 = False
+    switches, name, full = _switches()
+    before = [getattr(switch, name) for switch in switches]
+    for switch in switches:
+        setattr(switch, name, full)
     try:
         yield
     finally:
-        cudnn.allow_tf32, products.allow_tf32 = before
+        for switch, value in zip(switches, before, strict=True):
+            setattr(switch, name, value)
+
+
+def _switches() -> Tuple[Tuple[Any, Any], str, Any]:
+    """Settings of recurrent layers and of products, their attribute, and its full precision.
+
+    PyTorch raises an error if a program reads ``allow_tf32`` after it has set ``fp32_precision``,
+    so the newer attribute is used where there is one.
+    """
+    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
+    if hasattr(cudnn, "rnn"):
+        return (cudnn.rnn, products), "fp32_precision", "ieee"
+    return (cudnn, products), "allow_tf32", False

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.distributed as dist
 from fairseq import utils
 
 from fairseq_outlayers.optim import row_gradients
@@ -92,3 +93,40 @@ def test_gradients_of_all_tables_are_merged_in_one_wait_as_coalescing_merges_eac
             assert table.grad.is_coalesced()
             assert table.grad.indices().cpu().tolist() == reference.indices().tolist()
             torch.testing.assert_close(numbers.cpu(), reference.values())
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+def test_every_process_sums_the_rows_of_others_in_the_order_of_processes(kind, monkeypatch):
+    """A GPU adds equal rows of one ``index_add_`` in any order: processes would drift apart."""
+    own = torch.tensor([[1e8], [3.0]]), [2, 0]
+    others = [([2, 1], torch.tensor([[-1e8], [6.0]])), ([2], torch.tensor([[1.0]]))]
+    rows_of = [torch.tensor(own[1]), *(torch.tensor(rows) for rows, _ in others)]
+    values_of = [own[0] / 3, *(values / 3 for _, values in others)]
+    added, add = [], torch.Tensor.index_add_
+
+    def gather(found, mine, group=None):
+        if mine.dim() == 1 and len(mine) == 1:  # the numbers of rows, of one table
+            parts = [torch.tensor([len(rows)]) for rows in rows_of]
+        else:
+            parts = rows_of if mine.dim() == 1 else values_of
+        for place, part in zip(found, parts, strict=True):
+            place[: len(part)] = part.to(place.device)
+
+    def noted(self, dim, index, values, **options):
+        added.append(index.tolist())
+        return add(self, dim, index, values, **options)
+
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 3)
+    monkeypatch.setattr(dist, "all_gather", gather)
+    monkeypatch.setattr(torch.Tensor, "index_add_", noted)
+    with device_of_kind(kind) as device:
+        table = torch.nn.Parameter(torch.zeros(4, 1).to(device.device))
+        listed = torch.tensor([own[1]]).to(device.device)
+        table.grad = torch.sparse_coo_tensor(listed, own[0].to(device.device), (4, 1))
+        row_gradients.average_over_processes([table], None)
+        assert table.grad.indices().tolist() == [[0, 1, 2]]
+        expected = (values_of[0][0] + values_of[1][0]) + values_of[2][0]
+        found = table.grad.values().cpu()
+        assert torch.equal(found, torch.stack([values_of[0][1], values_of[1][1], expected]))
+    assert added
+    assert all(len(rows) == len(set(rows)) for rows in added)

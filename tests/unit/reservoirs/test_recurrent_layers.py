@@ -1,11 +1,14 @@
 """Recurrent layers, frozen and trained, against their equations, in float64."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 
+from fairseq_outlayers.layers.recurrent import tf32
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
@@ -351,26 +354,58 @@ def test_the_gradient_of_a_scale_grows_over_a_long_sequence(make):
 def test_a_frozen_lstm_computes_forwards_and_backwards_without_tf32(monkeypatch):
     """On a GPU, cuDNN would take TF32 forwards, and the recomputation float32."""
     seen, kernel, product = [], torch.lstm, torch.nn.functional.linear
+    switches, name, full = tf32._switches()
+    fast = {"ieee": "tf32", False: True}[full]
 
     def noted(function):
         def run(*arguments):
-            seen.append((function.__name__, *(switch.allow_tf32 for switch in switches)))
+            seen.append((function.__name__, *(getattr(switch, name) for switch in switches)))
             return function(*arguments)
 
         return run
 
     monkeypatch.setattr(torch, "lstm", noted(kernel))
-    switches = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = [switch.allow_tf32 for switch in switches]
-    for switch in switches:
-        switch.allow_tf32 = True
-    inputs = torch.randn(3, 2, INPUT, dtype=torch.float64, requires_grad=True)
-    states, _ = frozen_lstm()(inputs)
-    with monkeypatch.context() as patch:
-        patch.setattr(torch.nn.functional, "linear", noted(product))
-        states.sum().backward()
-    assert [name for name, *_ in seen] == ["lstm", "linear", "linear"]
-    assert not any(setting for _, *settings in seen for setting in settings)
-    assert all(switch.allow_tf32 for switch in switches)
-    for switch, setting in zip(switches, before, strict=True):
-        switch.allow_tf32 = setting
+    before = [getattr(switch, name) for switch in switches]
+    try:
+        for switch in switches:
+            setattr(switch, name, fast)
+        inputs = torch.randn(3, 2, INPUT, dtype=torch.float64, requires_grad=True)
+        states, _ = frozen_lstm()(inputs)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.nn.functional, "linear", noted(product))
+            states.sum().backward()
+        assert seen == [("lstm", full, full), ("linear", full, full), ("linear", full, full)]
+        assert [getattr(switch, name) for switch in switches] == [fast, fast]
+    finally:
+        for switch, value in zip(switches, before, strict=True):
+            setattr(switch, name, value)
+
+
+OF_A_PROGRAM = (
+    "torch.backends.cuda.matmul.allow_tf32 = True",
+    "torch.set_float32_matmul_precision('medium')",
+    "torch.backends.fp32_precision = 'tf32'",
+    "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
+    "torch.backends.cudnn.rnn.fp32_precision = 'ieee'",
+)
+
+
+@pytest.mark.parametrize("setting", OF_A_PROGRAM)
+def test_a_program_may_set_the_precision_in_any_way(setting):
+    """PyTorch refuses to mix its old and its new settings. They are global: a process each."""
+    if "fp32_precision" in setting and not hasattr(torch.backends.cudnn, "rnn"):
+        pytest.skip(f"PyTorch {torch.__version__} has no {setting.split(' ')[0]}")
+    reading = "torch.get_float32_matmul_precision()"
+    if "fp32_precision" in setting:
+        reading = "torch.backends.cuda.matmul.fp32_precision"
+    program = f"""
+import torch
+from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
+{setting}
+before = {reading}
+with without_tf32():
+    torch.nn.LSTM(2, 3)(torch.randn(4, 1, 2))
+assert {reading} == before
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
