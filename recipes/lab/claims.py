@@ -27,8 +27,8 @@ MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
 ROUNDS_NEEDED = 5
 NOTES = (
-    "[...] is a 95% bootstrap interval over test sentences and seeds (1,000 resamples, widened by"
-    " Student's t for few seeds). Without stored sentences (gates, components, older perplexities)"
+    "[...] is a 95% interval over test sentences (1,000 bootstrap resamples) and seeds (Student's"
+    " t). Without stored sentences (gates, components, older perplexities)"
     " it is over seeds only.",
     f"*{HOLDS}*, *{FAILS}*: the whole interval is on one side of the limit. *{SAME}*: the interval"
     f" contains the limit and lies within {MARGIN} BLEU ({CLOSE:.0%} of other figures) of it."

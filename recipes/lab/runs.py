@@ -84,11 +84,18 @@ class Runs:
         return schedules.of(self.entry(arm), self._options)
 
     def older(self, arms: Sequence[str]) -> str:
-        """``; older runs (SCHEDULE)`` if arms compare by others than their newest; else empty."""
+        """``; older runs (SCHEDULE)`` if arms compare by a replaced schedule; else empty.
+
+        A schedule is replaced if an arm that has it has newer runs with another.
+        """
         view = self.alike(arms)
-        if view in (None, self):
+        if view is None:
             return ""
-        if all(view.entry(arm)["key"] == self.entry(arm)["key"] for arm in arms):
+        schedule = view.schedule(arms[0])
+        by_arm: dict[str, list[schedules.Schedule]] = {}
+        for entry in self._all:
+            by_arm.setdefault(entry["arm"], []).append(schedules.of(entry, self._options))
+        if not any(schedule in found and found[-1] != schedule for found in by_arm.values()):
             return ""
         return f"; older runs ({schedules.in_words(view.entry(arms[0])) or 'an older schedule'})"
 

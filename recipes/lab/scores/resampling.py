@@ -1,12 +1,11 @@
 """Bootstrap resampling of test set scores (Koehn 2004).
 
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
-resample draws sentences, of which all seeds' scores are averaged, and seeds, whose scores on the
-whole test set deviate from their mean. Drawing from so few seeds alone would give too small
-intervals, so this deviation is widened to that of Student's t (`widening`). It contains already
-what sentences add to the differences between seeds; resampled scores of the drawn seeds would count
-that twice, and widened. (The mean of the resampled scores counts a part of it, unwidened: the
-interval is rather too wide where seeds differ in the sentences that they get right.)
+resample draws sentences, of which all seeds' scores are averaged, and a deviation of the seeds'
+mean, of the size that their scores on the whole test set imply by Student's t (`seed_weights`). It
+contains already what sentences add to the differences between seeds; resampled scores of single
+seeds would count that twice. (The mean of the resampled scores counts a part of it: the interval is
+rather too wide where seeds differ in the sentences that they get right.)
 """
 
 import math
@@ -100,25 +99,24 @@ def multiplicities(sentences: int) -> np.ndarray:
     return counts
 
 
-def drawn_seeds(seeds: int) -> np.ndarray:
-    """The runs drawn in each resample, ``(seeds, RESAMPLES)``; deterministic."""
-    return np.random.RandomState(SEED).randint(seeds, size=(seeds, RESAMPLES))
+def seed_weights(seeds: int) -> np.ndarray:
+    """Weights of the seeds' deviations in each resample, ``(seeds, RESAMPLES)``; deterministic.
 
-
-def widening(seeds: int) -> float:
-    """Factor of a drawn mean's deviation, so that its interval is that of Student's t.
-
-    Draws from ``n`` seeds have ``1 - 1/n`` of the variance, and an interval of the normal
-    distribution instead of ``t`` with ``n - 1`` degrees of freedom.
+    Normal, and as often negative as positive. Weighted and summed, the deviations of ``n`` seeds
+    from their mean have the 95% interval of Student's t with ``n - 1`` degrees of freedom around
+    the mean. Drawing seeds instead would be coarse: with three, an interval would end at the
+    least and the largest.
     """
     if seeds == 1:
-        return 1.0
+        return np.zeros((1, RESAMPLES))
+    half = np.random.RandomState(SEED).standard_normal((seeds, RESAMPLES // 2))
     student = STUDENT[seeds - 2] if seeds - 2 < len(STUDENT) else NORMAL
-    return student / NORMAL * math.sqrt(seeds / (seeds - 1))
+    scale = student / NORMAL / math.sqrt(seeds * (seeds - 1))
+    return np.concatenate([half, -half], axis=1) * scale
 
 
 def over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of all seeds, then in each resample with the widened deviation of the seeds drawn.
+    """The mean of all seeds, then in each resample with a deviation by their differences.
 
     Args:
         values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
@@ -128,8 +126,8 @@ def over_seeds(values: np.ndarray) -> np.ndarray:
     """
     whole = values[:, 0]
     resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES)).mean(axis=0)
-    deviation = whole[drawn_seeds(len(values))].mean(axis=0) - whole.mean()
-    return np.concatenate([[whole.mean()], resampled + widening(len(values)) * deviation])
+    deviation = (whole - whole.mean()) @ seed_weights(len(values))
+    return np.concatenate([[whole.mean()], resampled + deviation])
 
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
