@@ -36,6 +36,7 @@ from fairseq_outlayers.patches.conveniences import (
 from fairseq_outlayers.patches.replacing import apply_recorded
 from fairseq_outlayers.patches.required import (
     amp_gradients,
+    amp_scale,
     amp_step,
     atomic_checkpoint,
     checkpoint_options,
@@ -95,6 +96,7 @@ REQUIRED = (
     locked_folder,
     amp_step,
     amp_gradients,
+    amp_scale,
     moving_average,
     prepared_model,
     torchrun_on_cpu,

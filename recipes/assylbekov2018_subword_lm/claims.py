@@ -102,21 +102,25 @@ def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
     """
     _, better, worse, figure = comparison
     found: list[tuple[Part, int]] = []
+    saved: list[float] = []
     for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
         for ending in ENDINGS:
             arms = [f"{data}.{model}{ending}" for model in (better, worse)]
             perplexities, seeds = runs.perplexities(arms)
             if not seeds:
                 continue
-            words = f"{arms[0]} < {arms[1]}"
             if figure == "parameters":  # exact, and the same for every seed
                 view = runs.alike(arms) or runs
                 first, second = (view.figure(arm, figure) for arm in arms)
-                numbers = f"{first:,.0f}, {second:,.0f}"
-                found.append((exact(f"{words}, parameters", first < second, numbers), seeds))
+                saved.append(1 - first / second)
             else:
+                words = f"{arms[0]} < {arms[1]}"
                 found.append((smaller_resampled(words, *perplexities, seeds), seeds))
-    decides = any(seeds >= SEEDS_NEEDED for _, seeds in found) and figure != "parameters"
+    if saved:  # one part: a number of parameters is no evidence of its own on every data set
+        numbers = f"{min(saved):.0%} to {max(saved):.0%} fewer on {len(saved)} data sets"
+        part = exact(f"{better} < {worse}, parameters", min(saved) > 0, numbers)
+        found.append((part, SEEDS_NEEDED))
+    decides = any(seeds >= SEEDS_NEEDED for _, seeds in found)
     for part, seeds in found:
         is_shown_only = decides and seeds < SEEDS_NEEDED
         yield part._replace(verdict=NOT_COUNTED) if is_shown_only else part

@@ -81,11 +81,11 @@ def alike(runs: Runs) -> Part:
 
     def gap(score: Score) -> np.ndarray:
         simple, lstm = score("esnmt"), score("esnmt_lstm")
-        return share(abs(simple - lstm), np.maximum(simple, lstm))
+        return share(simple - lstm, np.maximum(simple, lstm))
 
     arms = ("esnmt", "esnmt_lstm")
     words = "esnmt and esnmt_lstm differ by less than 5%"
-    return measured(runs, words, arms, gap, -np.inf, 0.05, margin=0, form=".3f")
+    return measured(runs, words, arms, gap, -0.05, 0.05, margin=0, form="+.3f")
 
 
 def ladder(runs: Runs) -> Iterator[Part]:
@@ -134,7 +134,8 @@ def radii_rise(runs: Runs, frozen: Sequence[str]) -> Iterator[Part]:
             slopes += [stacks] if stacks else []
         if slopes:
             rise = rise_of_radii(slopes)
-            yield Part(words, judge(rise, margin=0), rise.text("+.3f"))
+            numbers = rise.text("+.3f") if rise.seeds > 1 else f"{rise.value:+.3f}, 1 seed"
+            yield Part(words, judge(rise, margin=0), numbers)
         else:
             yield Part(words, NOT_RUN, f"missing: {'radii of ' * (arm in runs)}{arm}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.lab.claims import NOT_RUN, Claim
+from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 NAME = "report"
 READING = (
     "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
-    f" With fewer than {SEEDS_NEEDED} seeds nothing is decided."
+    f" With fewer than {SEEDS_NEEDED} seeds nothing is decided. Each value is the mean of the seeds"
+    " that both have, so one method can have several."
 )
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
@@ -109,8 +110,9 @@ def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:
 
 
 def counts(claim: Claim) -> str:
-    """``holds 3, undecided 1``."""
+    """``holds 3, undecided 1``, and how many are only shown."""
     found = [part.verdict for part in claim.deciding]
+    found += [part.verdict for part in claim.parts if part.verdict == NOT_COUNTED]
     return ", ".join(f"{one} {found.count(one)}" for one in dict.fromkeys(found))
 
 

@@ -18,11 +18,13 @@ OPTIMIZERS = {
     "adam": {"lr": [0.1], "adam_betas": "(0.9, 0.999)", "adam_eps": 1e-8, "weight_decay": 0.0},
 }
 
+SCALE = {"fp16_init_scale": 128, "amp_init_scale": 128, "amp_scale_window": None}
+
 
 def parameters_after_three_steps(name, gradient_size, scale=None):
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 3)
-    common = {"fp16_init_scale": 128, "amp_scale_window": None, "min_loss_scale": 1e-4}
+    common = {**SCALE, "min_loss_scale": 1e-4}
     cfg = OmegaConf.create(
         {"optimizer": {"_name": name, **OPTIMIZERS[name]}, "common": {**common, "tpu": False}}
     )
@@ -55,7 +57,7 @@ def test_an_overflow_is_not_stepped_on_and_halves_the_scale():
     torch.manual_seed(0)
     model = torch.nn.Linear(2, 2)
     before = model.weight.detach().clone()
-    common = {"fp16_init_scale": 128, "amp_scale_window": None, "min_loss_scale": 1e-4}
+    common = {**SCALE, "min_loss_scale": 1e-4}
     cfg = OmegaConf.create(
         {"optimizer": {"_name": "sgd", **OPTIMIZERS["sgd"]}, "common": {**common, "tpu": False}}
     )
