@@ -54,7 +54,8 @@ def of_training(
         command = fairseq("fairseq-train", options.pop(0) if own else data, name in stock)
         command += [*options, "--seed", str(number), "--no-save"]
         command += ["--max-update", str(updates), "--disable-validation", "--log-format", "json"]
-        command += ["--log-interval", str(min(INTERVAL, updates // 2))]
+        # Without validation nothing counts for --patience, and it is refused.
+        command += ["--patience", "-1", "--log-interval", str(min(INTERVAL, updates // 2))]
         command += ["--save-dir", str(runs / "unused")]
         return logged(command, runs, name, number, tokens_per_second)
 
