@@ -10,7 +10,7 @@ The patch stores the scaler's state in ``extra_state``, and loads it unless the 
 anew. The scale starts at ``--amp-init-scale``; without it at ``--fp16-init-scale``, as before.
 """
 
-from typing import Any, Callable
+from typing import Any, Callable, Dict
 
 import torch
 from fairseq.dataclass.configs import CommonConfig
@@ -30,7 +30,7 @@ def _with_its_options(
     default = CommonConfig.amp_init_scale
     given = getattr(cfg.common, "amp_init_scale", default)
     scale = given if given != default else cfg.common.fp16_init_scale
-    options = {"init_scale": float(scale)}
+    options: Dict[str, Any] = {"init_scale": float(scale)}
     window = getattr(cfg.common, "amp_scale_window", None)
     if window is not None:
         options["growth_interval"] = window
