@@ -83,3 +83,15 @@ def test_the_order_of_the_arms_is_drawn_anew_in_every_round(monkeypatch):
     rounds = ["".join(name for n, name in orders if n == number) for number in range(1, 13)]
     assert all(sorted(order) == ["a", "b", "c"] for order in rounds)
     assert len(set(rounds)) > 3
+
+
+def test_patience_is_left_out_because_nothing_is_validated(monkeypatch):
+    """The package refuses --patience with --disable-validation; of two values the last counts."""
+    commands = []
+    monkeypatch.setattr(speed, "logged", lambda command, *_: commands.append(command) or (1.0, 1.0))
+    arms = {"a": ["--arch", "lstm", "--patience", "2"]}
+    speed.of_training(arms, "data", Path("runs"), 20)("a", 1)
+    command = commands[0]
+    last = len(command) - 1 - command[::-1].index("--patience")
+    assert "--disable-validation" in command
+    assert command[last + 1] == "-1"
