@@ -61,6 +61,9 @@ class Scores(Runs):
     def alike(self, arms, least=None):
         return self
 
+    def older(self, arms):
+        return ""
+
     def estimate(self, arms, statistic):
         total = statistic(self.scores.get)
         return Estimate(total, total - self.half, total + self.half, 3)
