@@ -96,7 +96,8 @@ def gain_falls(arms: Arms) -> list[Part]:
     for fewer, more in itertools.pairwise(arms.sizes):
         words = f"gain: {fewer} pairs ≥ {more} pairs"
         if rate_of_its_own(fewer) != rate_of_its_own(more):
-            why = f"at one of {fewer} and {more} pairs mix_sum has the baseline's learning rate"
+            untuned = more if rate_of_its_own(fewer) else fewer
+            why = f"no rate of mix_sum was tuned at {untuned} pairs"
             parts.append(Part(words, UNDECIDED, f"not compared: {why}"))
             continue
         gain = {arms.name("mix_sum", fewer): 1, arms.name("baseline", fewer): -1}
@@ -162,14 +163,20 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
 
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:
-    """mix_sum compared with the baseline, for every size, in BLEU and validation perplexity."""
-    for size in arms.sizes:
-        name, base = arms.name("mix_sum", size), arms.name("baseline", size)
-        if name in arms.runs and base in arms.runs:
-            words = f"{figures.in_words('mix_sum')}, {size} pairs", figures.in_words("baseline")
-            for compare in (Compared.in_bleu, Compared.in_validation_perplexity):
+    """mix_sum compared with the baseline, for every size, in BLEU and validation perplexity; then
+    external vectors alone, in validation perplexity.
+    """
+    both = (Compared.in_bleu, Compared.in_validation_perplexity)
+    for setting, measures in (("mix_sum", both), ("only_external", both[1:])):
+        for size in arms.sizes:
+            name, base = arms.name(setting, size), arms.name("baseline", size)
+            if name not in arms.runs or base not in arms.runs:
+                continue
+            words = f"{figures.in_words(setting)}, {size} pairs", figures.in_words("baseline")
+            for compare in measures:
                 if found := compare(arms.runs, name, base, words):
-                    yield replace(found, is_main=size == arms.sizes[0])
+                    is_main = setting == "mix_sum" and size == arms.sizes[0]
+                    yield replace(found, is_main=is_main)
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:
@@ -202,7 +209,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         claims_of(arms, recipe.ledger.parent),
         notes=[NOTE],
         tables=["## BLEU by number of sentence pairs", "", *table(cells)],
-        charts={"gains": figures.gains(arms), "bleu_by_size": figures.bleu_by_size(arms)},
+        charts={"gains": figures.gains(arms)},
         name="Di Gangi & Federico 2017",
         paper=PAPER,
         terms=TERMS,

@@ -1,11 +1,11 @@
-"""Figures: BLEU by number of sentence pairs, and gains over the baseline."""
+"""Figures: gains over the baseline, by number of sentence pairs."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
+from recipes.lab.figures.charts import Chart, Row, Rows
 
 if TYPE_CHECKING:
     from recipes.digangi2017_external.claims import Arms
@@ -20,30 +20,6 @@ def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
         for setting in SETTINGS[1:]:
             label = f"{setting}, {vectors}"
             yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
-
-
-def bleu_by_size(arms: "Arms") -> Chart:
-    """A curve per setting."""
-    series, last, shown = [], {}, []
-    for label, names in curves(arms):
-        views = [(arms.at(size), name) for size, name in zip(arms.sizes, names, strict=True)]
-        found = zip(arms.sizes, (chart_parts.bleu_of(*view) for view in views), strict=True)
-        known = [(size, one) for size, one in found if one]
-        shown += [(runs, name) for runs, name in views if name in runs]
-        if known:
-            values = chart_parts.columns([one for _, one in known])
-            words = in_words(label)
-            sizes = [f"{int(size):,}" if size.isdigit() else size for size, _ in known]
-            series.append(Series(words, sizes, *values))
-            if known[-1][0] == arms.sizes[-1]:
-                last[words] = known[-1][1].value
-    title = "BLEU by number of sentence pairs"
-    if last:
-        best, *others = sorted(last, key=last.__getitem__, reverse=True)
-        title = f"With all pairs: {best} {last[best]:.1f} BLEU"
-        title += "".join(f", {other} {last[other]:.1f}" for other in others[:1])
-    below = chart_parts.note_of(shown)
-    return Chart(title, [Panel("sentence pairs", "BLEU", series)], below)
 
 
 def in_words(label: str) -> str:

@@ -7,15 +7,17 @@ through time in frozen and trained layers. Arms that were not run are omitted.
 
 import itertools
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from recipes.lab import ledger
+from recipes.lab.claims import HOLDS, judge
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import Chart, Panel, Series
+from recipes.lab.figures.charts import Chart, Panel, Series, seeds_in_words
 from recipes.lab.running import training_log
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import bleu, of_lengths
+from recipes.lab.scores.resampling import Metric, bleu, of_lengths
 
 SIDES = ("encoder_forward", "encoder_backward", "decoder")
 CELLS = ("rnmt_plus", "esnmt", "esnmt_lstm")
@@ -144,11 +146,29 @@ def bleu_by_length(runs: Runs) -> Chart:
         scores = [view.estimate([arm], lambda score, m=m, a=arm: score(a, m)) for m in metrics]
         values = chart_parts.columns(scores)
         series.append(Series(label, names, *values))
-    series = series if len(series) > 1 else []
-    best = max(series, key=lambda one: one.y[-1]).label if series else ""
-    words = f"Of sentences of {names[-1]} words, {best} translates best"
-    panel = Panel("words of the reference", "BLEU (tokenized)", series)
-    return Chart(words, [panel], chart_parts.note(view, list(FIXED)) if view else "")
+    panel = Panel("words of the reference", "BLEU (tokenized)", series if len(series) > 1 else [])
+    if view is None or panel.empty:
+        return Chart("", [panel])
+    words = best_of_long(view, series, metrics[-1], f"{names[-1]} words")
+    return Chart(words, [panel], chart_parts.note(view, list(FIXED)))
+
+
+def best_of_long(runs: Runs, series: Sequence[Series], metric: Metric, length: str) -> str:
+    """A title with the best two arms, and whether their difference is proven.
+
+    Args:
+        series: of arms, the last points for the longest sentences.
+        metric: BLEU of these sentences.
+        length: theirs, in words.
+    """
+    first, second = sorted(series, key=lambda one: -one.y[-1])[:2]
+    one, other = (arm for best in (first, second) for arm in FIXED if FIXED[arm] == best.label)
+    found = runs.estimate([one, other], lambda score: score(one, metric) - score(other, metric))
+    if found and judge(found, margin=0) == HOLDS:
+        return f"Sentences of {length}: the highest BLEU is that of {first.label}"
+    seeds = f" ({seeds_in_words(found.seeds)})" if found else ""
+    words = f"Sentences of {length}: {first.label} and {second.label} are not proven to differ"
+    return f"{words} in BLEU{seeds}"
 
 
 def gradient_curves(norms: Norms) -> Chart:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fairseq_outlayers.analysis.meteor import PARAMETERS
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
+from recipes.lab.scores import schedules
 from recipes.pappas2018_joint import frequency_bins, length_penalty
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ MODELS = {
     "deep_residual": "deep residual map of words",
 }
 
+FEW_EPOCHS = 5  # too few to converge
 LANGUAGES = {"de": "German", "en": "English", "fi": "Finnish"}
 
 
@@ -186,6 +188,9 @@ def bleu_by_share(arms: "Arms") -> Chart:
         of = chart_parts.seeds_of_views(shown)
         title = (f"Training on {shares[0]}% of the classes costs {lost[least]:.1f} ({least}) to "
                  f"{lost[most]:.1f} BLEU ({most}; {of})")  # fmt: skip
+        epochs = max(schedules.limit_of_epochs(view.entry(name)) for view, name in shown)
+        if 0 < epochs <= FEW_EPOCHS:
+            title = f"After {epochs} epochs (not converged): t{title[1:]}"
     panel = Panel("classes scored in training, %", "BLEU", series, x_scale="log", ticks=shares)
     return Chart(title, [panel], chart_parts.note_of(shown))
 

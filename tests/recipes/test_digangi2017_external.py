@@ -84,8 +84,7 @@ def test_gains_do_not_compare_where_only_one_size_has_a_rate_for_each_model(path
     first, second = claims.gain_falls(read)
     assert first.verdict == HOLDS
     assert second.verdict == UNDECIDED
-    why = "at one of 10000 and 29000 pairs mix_sum has the baseline's learning rate"
-    assert second.numbers == f"not compared: {why}"
+    assert second.numbers == "not compared: no rate of mix_sum was tuned at 29000 pairs"
 
 
 def of_three_sizes(path, sizes):
@@ -115,6 +114,25 @@ def test_unknown_symbols_are_counted_in_the_translations_of_every_seed(path, wri
     assert part.inequality == "1000 pairs: mix_sum > baseline"
     assert part.verdict == expected
     assert part.numbers.startswith(f"{sum(written) / 3 - 4:+.0f} [")
+
+
+def test_external_vectors_alone_compare_with_the_baseline_in_perplexity_where_both_were_run(path):
+    names = ["baseline.1000", "mix_sum.1000.captions", "only_external.1000.captions"]
+    names += ["baseline.5000", "only_external.10000.captions"]
+    fill(path, {name: [1] * 3 for name in names}, dict.fromkeys(names, 0.5))
+    perplexities = {name: 20.0 - 4 * n for n, name in enumerate(names)}
+    entries = [
+        entry | {"figures": entry["figures"] | {"best_valid_ppl": perplexities[entry["arm"]]}}
+        for entry in ledger.read(path)
+    ]
+    rows = list(claims.against_baseline(Arms.of(Runs(entries, claims.FORM))))
+    assert [(row.method, row.measure, row.is_main) for row in rows] == [
+        ("own + external vectors, 1000 pairs", "BLEU", True),
+        ("own + external vectors, 1000 pairs", "% validation perplexity", True),
+        ("external vectors alone, 1000 pairs", "% validation perplexity", False),
+    ]
+    assert rows[-1].values == (12.0, 20.0)
+    assert rows[-1].found.value == pytest.approx(40)
 
 
 @pytest.mark.parametrize(("both", "expected"), [(3, HOLDS), (6, FAILS)])

@@ -190,6 +190,18 @@ def test_bleu_by_length_has_a_point_for_every_bucket(runs):
     assert series.y[1] == pytest.approx(np.mean(scores))
 
 
+def test_the_title_by_length_names_a_best_arm_only_if_that_is_proven(runs, monkeypatch):
+    # The sentences have at most 15 words.
+    monkeypatch.setattr(figures, "EDGES", (1, 8, 10, 100))
+    found = runs(esnmt=[0.9] * 3, **{"radius_0.9": [0.3] * 3, "radius_0.1": [0.9]})
+    title = figures.bleu_by_length(found).title
+    ending = "are not proven to differ in BLEU (1 seed)"
+    assert title == f"Sentences of 10+ words: radius 0.1 and learned radii {ending}"
+    pair = Runs([*found.entries("esnmt"), *found.entries("radius_0.9")], claims.FORM)
+    title = figures.bleu_by_length(pair).title
+    assert title == "Sentences of 10+ words: the highest BLEU is that of learned radii"
+
+
 def test_one_arm_makes_no_chart_by_length(runs):
     assert figures.bleu_by_length(runs(esnmt=[0.8, 0.9])).empty
 

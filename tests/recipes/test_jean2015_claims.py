@@ -102,6 +102,14 @@ def test_a_claim_about_one_model_and_another(claim, scores, expected, tmp_path):
     assert claim(evidence(scores, tmp_path)).verdict == expected
 
 
+@pytest.mark.parametrize(("replaced", "expected"), [(12, True), (12.5, False)])
+def test_the_claim_says_if_the_model_of_all_words_writes_no_unk(replaced, expected, tmp_path):
+    scores = {"shortlist": 10, "shortlist.unk2": 14, f"lv.{CHOSEN}": 12, f"lv.{UNK}": replaced}
+    found = claims.Evidence(Scores(scores, half=0), tmp_path, CHOSEN)
+    text = claims.replacement_helps_the_shortlist_more(found).text
+    assert ("LV writes no `<unk>` here" in text) == expected
+
+
 @pytest.mark.parametrize(("one", "expected"), [(20, HOLDS), (22, FAILS)])
 def test_more_translations_are_compared_where_the_curves_cross(one, expected, tmp_path):
     found = evidence({"lv.k4.kp10": 21, "lv.k4.kp1": one, "lv.k9.kp1": 99}, tmp_path)

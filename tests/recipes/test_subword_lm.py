@@ -335,10 +335,10 @@ def test_the_chart_of_perplexities_has_one_schedule():
     (panel,) = chart.panels
     assert [(row.label, round(row.value)) for row in panel.rows] == [("MorphSum (RE)", -10)]
     assert chart.title.endswith("with 20% of its parameters")
-    assert "Word (RE), 100," in panel.x
+    assert "Word (RE)'s 100.0, %" in panel.x
     chart = figures.perplexities(Runs([*short, long[0]]))
     assert [round(row.value) for row in chart.panels[0].rows] == [-25]
-    assert "Word (RE), 200," in chart.panels[0].x
+    assert "Word (RE)'s 200.0, %" in chart.panels[0].x
 
 
 def components(model, side, *counts, dimensions=200):
@@ -375,3 +375,11 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
     numbers = claim["parts"][0]["numbers"]
     assert numbers.startswith("50%: 10, 20; difference +10 [+10, +10], 3 seeds; 90%: 90, 120; ")
     assert "\n| model | side |\n" in (tmp_path / "claims.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("saved", "expected"),
+    [([9.0, -4.2, 1.0], "from 4% worse to 9% better"), ([-22.0], "22% worse")],
+)
+def test_the_ends_of_the_gains_have_their_signs_in_words(saved, expected):
+    assert figures.ends_in_words(saved) == expected
