@@ -61,16 +61,15 @@ NOTES = (
 
 
 class Comparison(NamedTuple):
-    """The claim that ``better`` has the smaller figure."""
+    """The claim that ``better`` has the smaller perplexity."""
 
     claim: int
     better: str
     worse: str
-    figure: str = "test_ppl"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """The inequalities of claims 1 to 6."""
+    """The inequalities of claims 1 to 6, but for sizes (`fewer_parameters`)."""
     yield Comparison(1, "word_re", "word_original")
     for row in ("none", "re", "rw", "re_rw"):
         yield Comparison(2, "charcnn_original", f"charcnn_{row}")
@@ -79,7 +78,6 @@ def comparisons() -> Iterator[Comparison]:
         for row in ("none", "rw"):
             yield Comparison(3, f"{model}_original", f"{model}_{row}")
     yield Comparison(4, "morphsum_re_rw", "word_re")
-    yield Comparison(4, "morphsum_re_rw", "word_re", "parameters")
     for model in MODELS:
         first = FIRST[model]
         yield Comparison(5, f"{model}_{first}1", f"{model}_{first}2")
@@ -95,31 +93,38 @@ def comparisons() -> Iterator[Comparison]:
         yield Comparison(5, f"{model}_E12", f"{model}_12")
 
 
+def run_pairs(runs: Runs, better: str, worse: str) -> Iterator[tuple[str, str]]:
+    """The arms of two models that have a seed and a schedule in common, by data set."""
+    for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
+        for ending in ENDINGS:
+            one, other = (f"{data}.{model}{ending}" for model in (better, worse))
+            if runs.paired([one, other], "test_ppl")[0]:
+                yield one, other
+
+
+def fewer_parameters(runs: Runs, better: str, worse: str) -> Iterator[Part]:
+    """One part for all data sets: a number of parameters is no evidence of its own on each."""
+    saved = []
+    for pair in run_pairs(runs, better, worse):
+        first, second = runs.paired(pair, "parameters")  # the same for every seed
+        saved.append(1 - first[0] / second[0])
+    if saved:
+        numbers = f"{min(saved):.0%} to {max(saved):.0%} fewer on {len(saved)} data sets"
+        yield exact(f"{better} < {worse}, parameters", min(saved) > 0, numbers)
+    else:
+        yield Part(f"{better} < {worse}", NOT_RUN, f"missing: {better} < {worse}")
+
+
 def parts(runs: Runs, comparison: Comparison) -> Iterator[Part]:
     """An inequality on every data set with both arms; if there is none, a part not run.
 
     Where a data set has enough seeds for a verdict, those with fewer are shown and do not count.
     """
-    _, better, worse, figure = comparison
+    _, better, worse = comparison
     found: list[tuple[Part, int]] = []
-    saved: list[float] = []
-    for data in sorted({arm.partition(".")[0] for arm in runs.arms}):
-        for ending in ENDINGS:
-            arms = [f"{data}.{model}{ending}" for model in (better, worse)]
-            perplexities, seeds = runs.perplexities(arms)
-            if not seeds:
-                continue
-            if figure == "parameters":  # exact, and the same for every seed
-                view = runs.alike(arms) or runs
-                first, second = (view.figure(arm, figure) for arm in arms)
-                saved.append(1 - first / second)
-            else:
-                words = f"{arms[0]} < {arms[1]}"
-                found.append((smaller_resampled(words, *perplexities, seeds), seeds))
-    if saved:  # one part: a number of parameters is no evidence of its own on every data set
-        numbers = f"{min(saved):.0%} to {max(saved):.0%} fewer on {len(saved)} data sets"
-        part = exact(f"{better} < {worse}, parameters", min(saved) > 0, numbers)
-        found.append((part, SEEDS_NEEDED))
+    for one, other in run_pairs(runs, better, worse):
+        perplexities, seeds = runs.perplexities([one, other])
+        found.append((smaller_resampled(f"{one} < {other}", *perplexities, seeds), seeds))
     decides = any(seeds >= SEEDS_NEEDED for _, seeds in found)
     for part, seeds in found:
         is_shown_only = decides and seeds < SEEDS_NEEDED
@@ -138,6 +143,7 @@ def claims_of(runs: Runs, found: dict[str, gain.Gain], results: Path) -> list[Cl
     by_number: dict[int, list[Part]] = {number: [] for number in TEXTS}
     for comparison in comparisons():
         by_number[comparison.claim] += parts(runs, comparison)
+    by_number[4] += fewer_parameters(runs, "morphsum_re_rw", "word_re")
     return [
         *(Claim(number, TEXTS[number], by_number[number]) for number in TEXTS),
         gain.claim(found),

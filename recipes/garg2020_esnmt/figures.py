@@ -7,7 +7,7 @@ through time in frozen and trained layers. Arms that were not run are omitted.
 
 import itertools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from recipes.lab import ledger
@@ -137,37 +137,35 @@ def learned_radii(runs: Runs) -> Chart:
 def bleu_by_length(runs: Runs) -> Chart:
     """BLEU by reference length, a curve per arm; empty unless two arms were run."""
     view = runs.alike(list(FIXED), least=2)
-    buckets, series = list(itertools.pairwise(EDGES)), []
+    buckets, series = list(itertools.pairwise(EDGES)), {}
     names = [f"{low}-{high - 1}" for low, high in buckets[:-1]] + [f"{EDGES[-2]}+"]
     metrics = [of_lengths(bleu(tokenised=True), *bucket) for bucket in buckets]
     for arm, label in FIXED.items():
         if view is None or arm not in view or not view.translations(arm, "tokenised"):
             continue
         scores = [view.estimate([arm], lambda score, m=m, a=arm: score(a, m)) for m in metrics]
-        values = chart_parts.columns(scores)
-        series.append(Series(label, names, *values))
-    panel = Panel("words of the reference", "BLEU (tokenized)", series if len(series) > 1 else [])
-    if view is None or panel.empty:
-        return Chart("", [panel])
+        series[arm] = Series(label, names, *chart_parts.columns(scores))
+    if view is None or len(series) < 2:
+        return Chart("", [])
     words = best_of_long(view, series, metrics[-1], f"{names[-1]} words")
+    panel = Panel("words of the reference", "BLEU (tokenized)", list(series.values()))
     return Chart(words, [panel], chart_parts.note(view, list(FIXED)))
 
 
-def best_of_long(runs: Runs, series: Sequence[Series], metric: Metric, length: str) -> str:
+def best_of_long(runs: Runs, series: Mapping[str, Series], metric: Metric, length: str) -> str:
     """A title with the best two arms, and whether their difference is proven.
 
     Args:
-        series: of arms, the last points for the longest sentences.
+        series: by arm, the last points for the longest sentences.
         metric: BLEU of these sentences.
         length: theirs, in words.
     """
-    first, second = sorted(series, key=lambda one: -one.y[-1])[:2]
-    one, other = (arm for best in (first, second) for arm in FIXED if FIXED[arm] == best.label)
-    found = runs.estimate([one, other], lambda score: score(one, metric) - score(other, metric))
+    best, second = sorted(series, key=lambda arm: -series[arm].y[-1])[:2]
+    found = runs.estimate([best, second], lambda score: score(best, metric) - score(second, metric))
     if found and judge(found, margin=0) == HOLDS:
-        return f"Sentences of {length}: the highest BLEU is that of {first.label}"
+        return f"Sentences of {length}: the highest BLEU is that of {FIXED[best]}"
     seeds = f" ({seeds_in_words(found.seeds)})" if found else ""
-    words = f"Sentences of {length}: {first.label} and {second.label} are not proven to differ"
+    words = f"Sentences of {length}: {FIXED[best]} and {FIXED[second]} are not proven to differ"
     return f"{words} in BLEU{seeds}"
 
 
