@@ -52,17 +52,18 @@ def _set(tables: Sequence[Tensor], merged: Sequence[Merged]) -> None:
 
 
 def _merged(gradient: Tensor) -> Merged:
-    return _merge(gradient._indices()[0], gradient._values())
+    rows = gradient._indices()[0]
+    return _merge(rows, gradient._values(), [len(rows)])
 
 
-def _merge(listed: Tensor, values: Tensor, sizes: Optional[Sequence[int]] = None) -> Merged:
+def _merge(listed: Tensor, values: Tensor, sizes: List[int]) -> Merged:
     """Sum the values of equal rows into tensors of the same size, without synchronizing.
 
     Args:
         listed: rows, ``(n,)``.
         values: ``(n, ...)``
-        sizes: of parts of these with distinct rows, which are summed in this order: a GPU adds
-            equal rows in any order, so that sums would differ between processes.
+        sizes: of the parts of these that are added one after the other. A GPU adds equal rows of
+            one part in any order; if each has distinct rows, the sums have the same bits each time.
     """
     if len(listed) == 0:
         return listed, values, listed.new_zeros(())
@@ -70,14 +71,10 @@ def _merge(listed: Tensor, values: Tensor, sizes: Optional[Sequence[int]] = None
     steps = (ordered[1:] != ordered[:-1]).long().cumsum(0)
     index = torch.cat([ordered.new_zeros(1), steps])
     rows = torch.zeros_like(ordered).scatter_(0, index, ordered)
+    places = torch.empty_like(index).scatter_(0, order, index)
     sums = torch.zeros_like(values)
-    if sizes is None:
-        sums.index_add_(0, index, values.index_select(0, order))
-    else:
-        places = torch.empty_like(index).scatter_(0, order, index)
-        parts = zip(places.split(list(sizes)), values.split(list(sizes)), strict=True)
-        for of_part, values_of_part in parts:
-            sums.index_add_(0, of_part, values_of_part)
+    for of_part, added in zip(places.split(sizes), values.split(sizes), strict=True):
+        sums.index_add_(0, of_part, added)
     return rows, sums, index[-1] + 1
 
 

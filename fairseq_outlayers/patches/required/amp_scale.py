@@ -6,8 +6,8 @@ stopped more often than every 2,000 updates never raises its scale: small gradie
 float16. It also reads its options crossed: the scale starts at ``--fp16-init-scale``, and grows
 after as many updates as ``--amp-init-scale`` says if ``--amp-scale-window`` is given.
 
-The patch stores the scaler's state in ``extra_state``, and loads it unless the optimizer starts
-anew. The scale starts at ``--amp-init-scale``; without it at ``--fp16-init-scale``, as before.
+The patch stores the scaler's state in the optimizer's, as fairseq's ``FP16Optimizer`` does. The
+scale starts at ``--amp-init-scale``; without it at ``--fp16-init-scale``, as before.
 """
 
 from typing import Any, Callable, Dict
@@ -15,11 +15,10 @@ from typing import Any, Callable, Dict
 import torch
 from fairseq.dataclass.configs import CommonConfig
 from fairseq.optim.amp_optimizer import AMPOptimizer
-from fairseq.trainer import Trainer
 
 from fairseq_outlayers.patches.replacing import replaces
 
-SCALER = "amp_scaler"  # in a checkpoint's extra_state
+SCALER = "amp_scaler"  # in the optimizer's state
 
 
 @replaces(AMPOptimizer, "__init__")
@@ -27,34 +26,24 @@ def _with_its_options(
     stock: Callable[..., Any], self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any
 ) -> None:
     stock(self, cfg, params, fp32_optimizer, **kwargs)
-    default = CommonConfig.amp_init_scale
-    given = getattr(cfg.common, "amp_init_scale", default)
-    scale = given if given != default else cfg.common.fp16_init_scale
-    options: Dict[str, Any] = {"init_scale": float(scale)}
-    window = getattr(cfg.common, "amp_scale_window", None)
-    if window is not None:
-        options["growth_interval"] = window
-    self._grad_scaler = torch.amp.GradScaler("cuda", **options)
+    scale, window = cfg.common.amp_init_scale, cfg.common.amp_scale_window
+    if scale == CommonConfig.amp_init_scale:
+        scale = cfg.common.fp16_init_scale
+    options: Dict[str, Any] = {} if window is None else {"growth_interval": window}
+    self._grad_scaler = torch.amp.GradScaler("cuda", init_scale=float(scale), **options)
 
 
-@replaces(Trainer, "save_checkpoint")
-def _with_scale(stock: Callable[..., Any], self: Any, filename: str, extra_state: Any) -> Any:
-    if self.cfg.common.amp:
-        extra_state = {**extra_state, SCALER: self.optimizer.scaler.state_dict()}
-    return stock(self, filename, extra_state)
+@replaces(AMPOptimizer, "state_dict")
+def _with_scale(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
+    return {**stock(self), SCALER: self.scaler.state_dict()}
 
 
-@replaces(Trainer, "load_checkpoint")
+@replaces(AMPOptimizer, "load_state_dict")
 def _with_its_scale(
-    stock: Callable[..., Any],
-    self: Any,
-    filename: str,
-    reset_optimizer: bool = False,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    extra_state = stock(self, filename, reset_optimizer, *args, **kwargs)
-    saved = (extra_state or {}).get(SCALER)
-    if saved and not reset_optimizer and self.cfg.common.amp:
-        self.optimizer.scaler.load_state_dict(saved)
-    return extra_state
+    stock: Callable[..., Any], self: Any, state_dict: Dict[str, Any], *args: Any, **kwargs: Any
+) -> None:
+    saved = dict(state_dict)
+    scale = saved.pop(SCALER, None)
+    stock(self, saved, *args, **kwargs)
+    if scale:  # there is none in older checkpoints, nor of a CPU, where nothing is scaled
+        self.scaler.load_state_dict(scale)

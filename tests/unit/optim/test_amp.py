@@ -17,7 +17,9 @@ SCALE = 2.0**12
 
 def make_optimizer(parameters):
     """fairseq's wrapper, with a scaler for CPUs and the optimizer that is to be stepped."""
-    common = SimpleNamespace(fp16_init_scale=SCALE, amp_scale_window=None, min_loss_scale=1e-4)
+    common = SimpleNamespace(
+        fp16_init_scale=SCALE, amp_init_scale=128, amp_scale_window=None, min_loss_scale=1e-4
+    )
     config = SimpleNamespace(common=common, optimizer=make_config())
     wrapper = AMPOptimizer(config, parameters, LazyAdam(config.optimizer, parameters))
     wrapper._grad_scaler = torch.amp.GradScaler("cpu", init_scale=SCALE)
