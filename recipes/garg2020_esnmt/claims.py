@@ -62,7 +62,8 @@ WHY = (
     " epochs.",
     "By updates frozen models do not learn sooner: after 1,100 the trained one is at a validation"
     " perplexity of 14.2, simple cells at 18.7. By time simple cells are ahead for the first seven"
-    " of the trained model's 41 to 50 minutes, then behind (perplexity; BLEU was not measured).",
+    " to ten of the trained model's 41 to 50 minutes, then behind (perplexity; BLEU was not"
+    " measured).",
 )
 
 
