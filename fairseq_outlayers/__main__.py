@@ -67,16 +67,34 @@ class _Version(argparse.Action):
     """Prints versions without importing the packages."""
 
     def __call__(self, *_: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
+        from importlib.metadata import PackageNotFoundError
 
         print(f"fairseq_outlayers {importlib.import_module('fairseq_outlayers').__version__}")
         for name in ("fairseq-fixed", "torch"):
             try:
-                print(name, version(name))
+                print(name, _installed(name))
             except PackageNotFoundError:
                 print(f"{name} is not installed")
         print("Python", sys.version.split()[0])
         sys.exit(0)
+
+
+def _installed(name: str) -> str:
+    """The version of a package, of PyTorch with its build (``+cpu``, ``+cu130``).
+
+    Raises:
+        PackageNotFoundError: if it is not installed.
+    """
+    from importlib.metadata import version
+    from importlib.util import find_spec
+    from runpy import run_path
+
+    installed = version(name)
+    found = find_spec(name) if name == "torch" else None
+    if found is None or found.origin is None:
+        return installed
+    # The metadata of wheels from PyPI lacks the build.
+    return str(run_path(str(Path(found.origin).with_name("version.py")))["__version__"])
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

@@ -1,11 +1,14 @@
 """What holds for every command of ``python -m fairseq_outlayers``."""
 
 import argparse
+import importlib.metadata
+import importlib.util
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -132,6 +135,19 @@ def test_the_version_names_what_results_depend_on(capsys):
     assert fairseq.startswith("fairseq-fixed 0.12")
     assert torch_ == f"torch {torch.__version__}"
     assert python.startswith("Python 3.")
+
+
+def test_the_version_of_pytorch_has_its_build_also_where_its_metadata_lacks_it(
+    capsys, monkeypatch, tmp_path
+):
+    """So it is with PyTorch of PyPI: its metadata says 2.13.0, and PyTorch 2.13.0+cu130."""
+    (tmp_path / "version.py").write_text("__version__ = '2.13.0+cu130'\n")
+    found = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.13.0")
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert "torch 2.13.0+cu130" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
