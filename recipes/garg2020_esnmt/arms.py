@@ -1,12 +1,15 @@
 """The arms of Garg et al. (2020), and the tuning runs for their learning rates and scales.
 
-A tuning run (05_tune.sh) is tune-MODEL-LR-RANGE[-GAMMA-RADIUS].
+A tuning run (05_tune.sh) is tune-MODEL-LR-RANGE[-GAMMA-RADIUS]; a decoding with another length
+penalty (20_decode.sh) is MODEL.lenpenN.
 """
 
 import itertools
 import math
+from dataclasses import replace
 
-from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest, names
+from recipes.garg2020_esnmt import length_penalty
+from recipes.lab.arms import LIMITED, Arm, Decoding, Recipe, TranslationTest, names
 from recipes.lab.settings import UserError
 
 # By name, or by prefix for arms that end in a value: description, basic model, and more options
@@ -96,6 +99,8 @@ class Garg2020(Recipe):
         "LSTM_GAMMA": ("3.5", "LSTM cells: input scale"),
         "LSTM_RADIUS": ("1", "LSTM cells: spectral radius"),
         "PAPER_LR": ("0.002", "the paper's input scale, either cell: learning rate"),
+        "DECODED": ("rnmt_plus esnmt esnmt_lstm", "models of step 20"),
+        "LENPENS": ("0.5 1 1.5 2 3", "length penalties of step 20; 1 in all other steps"),
         "TUNE_UPDATES": ("1100", "updates of each run of 05_tune.sh"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
     }
@@ -121,9 +126,19 @@ class Garg2020(Recipe):
         )
         return self.settings.words("TUNE") or list(combined)
 
+    def decodings(self) -> list[str]:
+        """Every model of DECODED with every penalty of LENPENS."""
+        models, penalties = self.settings.words("DECODED"), self.settings.words("LENPENS")
+        return [str(length_penalty.Decoded(*both)) for both in itertools.product(models, penalties)]
+
+    def report_arms(self) -> list[str]:
+        return [*self.arms(), *self.decodings()]
+
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):
             return self.tuning_arm(name)
+        if decoded := length_penalty.parse(name):
+            return self.decoded(decoded)
         stem, _, value = name.rpartition("_")
         known = name if name in ARMS and not name.endswith("_") else f"{stem}_"
         if known not in ARMS:
@@ -141,11 +156,20 @@ class Garg2020(Recipe):
         train = f"{self.common()} {self.starting(start, width)} {more}".split()
         return Arm(name, words.format(value=value), self.bin, self.test(), tuple(train))
 
-    def test(self) -> TranslationTest:
+    def decoded(self, decoded: length_penalty.Decoded) -> Arm:
+        """A model decoded with another length penalty, scored on the validation set, too."""
+        words = f"{self.arm(decoded.model).description}; length penalty {decoded.penalty}"
+        test = replace(
+            self.test(f"--lenpen {decoded.penalty}"),
+            valid_reference=f"{self.tokenized}/valid.{self.settings.TARGET}",
+        )
+        return Arm(str(decoded), words, self.bin, test, decoding=Decoding((decoded.model,)))
+
+    def test(self, more: str = "") -> TranslationTest:
         """How every arm is scored."""
         s = self.settings
         return TranslationTest(
-            f"--beam {s.BEAM} {LIMITED} --post-process subword_nmt",
+            f"--beam {s.BEAM} {LIMITED} --post-process subword_nmt {more}".rstrip(),
             reference=f"{self.tokenized}/test.{s.TARGET}",
             raw_reference=f"{self.raw}/test_2016_flickr.{s.TARGET}",
             language=s.TARGET,

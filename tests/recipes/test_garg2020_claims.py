@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from recipes.garg2020_esnmt import claims, figures
+from recipes.garg2020_esnmt import arms, claims, figures, length_penalty
 from recipes.lab import ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.runs import Runs
@@ -30,7 +30,7 @@ def runs(tmp_path, monkeypatch):
     """Runs of arms, of which each seed has a share of the words right."""
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
 
-    def runs(**qualities):
+    def runs(valid=None, **qualities):
         entries = []
         for arm, shares in qualities.items():
             for seed, quality in enumerate(shares, start=1):
@@ -41,6 +41,7 @@ def runs(tmp_path, monkeypatch):
                 scoring.write_lines(folder / "test.tokenised.ref", references)
                 score = scoring.score(hypotheses, references, tokenised=True)
                 score["sentences"] = len(references)
+                score["valid_bleu_tokenised"] = (valid or {}).get(arm, [0] * 9)[seed - 1]
                 run = {"run": folder.name, "key": "k", "figures": score}
                 entries.append({"arm": arm, "seed": seed, **run})
         return Runs(entries, claims.FORM)
@@ -94,6 +95,57 @@ def test_a_share_of_a_bleu_of_0_decides_nothing(runs):
     for words in ("0.6 <= BLEU(esnmt) /", "differ by less than 5%"):
         tried = part(found, words)
         assert tried[1:] == (UNDECIDED, "divides by 0 on the test set or on a resample")
+
+
+def penalties_of(model, **valid):
+    """Validation BLEU by arm, of penalties spelled ``p1_5``."""
+    return {f"{model}.lenpen{p[1:].replace('_', '.')}": values for p, values in valid.items()}
+
+
+def test_the_length_penalty_is_chosen_by_the_mean_over_seeds_of_validation_bleu(runs):
+    """Not on the test set, by seed, or by name: 10 follows 2."""
+    valid = penalties_of("esnmt", p10=[9, 4], p2=[7, 7], p1_5=[7, 7], p1=[8, 5])
+    quality = penalties_of("esnmt", p10=[0.9] * 2, p2=[0.8] * 2, p1_5=[0.7] * 2, p1=[0.9] * 2)
+    found = runs(valid, **quality)
+    ordered = [decoded.penalty for decoded in length_penalty.of_model(found, "esnmt")]
+    assert ordered == ["1", "1.5", "2", "10"]
+    assert length_penalty.chosen(found, "esnmt") == ("esnmt", "1.5")
+    assert length_penalty.chosen(found, "rnmt_plus") is None
+
+
+def test_only_seeds_decoded_with_all_penalties_choose(runs):
+    valid = penalties_of("esnmt", p1=[5, 0], p2=[6])
+    found = runs(valid, **penalties_of("esnmt", p1=[0.9, 0.9], p2=[0.9]))
+    assert length_penalty.chosen(found, "esnmt").penalty == "2"
+
+
+def test_models_are_also_compared_at_their_own_length_penalties(runs):
+    valid = penalties_of("esnmt", p1=[5] * 3, p2=[6] * 3)
+    valid |= penalties_of("rnmt_plus", p1=[6] * 3, p2=[5] * 3)
+    frozen = penalties_of("esnmt", p1=[0.85] * 3, p2=[0.92] * 3)
+    trained = penalties_of("rnmt_plus", p1=[1.0] * 3, p2=[0.5] * 3)
+    found = runs(valid, esnmt=[0.85] * 3, rnmt_plus=[1.0] * 3, **frozen, **trained)
+    bleu = {arm: found.bleu(arm) for arm in found.arms}
+    words = "0.6 <= BLEU(esnmt.lenpen2) / BLEU(rnmt_plus.lenpen1) <= 0.9"
+    tried = part(found, words)
+    expected = bleu["esnmt.lenpen2"] / bleu["rnmt_plus.lenpen1"]
+    assert tried.numbers.startswith(f"{expected:.3f} [")
+    assert tried.verdict == HOLDS
+    [row] = claims.against_trained_at_best(found)
+    assert row.values == pytest.approx((bleu["esnmt.lenpen2"], bleu["rnmt_plus.lenpen1"]))
+    [advice] = claims.of_penalties(found)
+    gain = bleu["esnmt.lenpen2"] - bleu["esnmt"]
+    assert f"frozen simple cells, --lenpen 2: {gain:+.2f} [" in advice
+
+
+def test_a_decoding_differs_from_its_model_by_the_length_penalty():
+    recipe = arms.Garg2020({"LENPENS": "1 1.5", "DECODED": "radius_0.9 esnmt"})
+    names = ["radius_0.9.lenpen1", "radius_0.9.lenpen1.5", "esnmt.lenpen1", "esnmt.lenpen1.5"]
+    assert recipe.decodings() == names
+    model, decoded = recipe.arm("radius_0.9"), recipe.arm("radius_0.9.lenpen1.5")
+    assert decoded.decoding.of == ("radius_0.9",)
+    assert decoded.test.generate == f"{model.test.generate} --lenpen 1.5"
+    assert decoded.test.valid_reference.endswith("tokenized/valid.de")
 
 
 def test_short_sentences_are_compared_with_long_ones(runs):
