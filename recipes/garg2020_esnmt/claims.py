@@ -14,7 +14,15 @@ from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs, Score
-from recipes.lab.scores.resampling import Estimate, bleu, estimate, of_lengths, over_seeds
+from recipes.lab.scores import equal_time
+from recipes.lab.scores.resampling import (
+    Estimate,
+    bleu,
+    estimate,
+    of_lengths,
+    over_seeds,
+    without_brevity_penalty,
+)
 
 FORM = "tokenised"
 SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long
@@ -190,11 +198,13 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
     """Verdicts and figures."""
     norms = figures.measure_gradients(runs, recipe.ledger.parent / "gradient.json")
     compared = list(against_trained(runs))
+    raced = equal_time.table(runs, [(arm, "rnmt_plus") for arm in OURS])
     at_best = list(against_trained_at_best(runs))
     return Findings(
         "The claims of Garg et al. (2020)",
         claims_of(runs),
         notes=NOTES,
+        tables=[*lengths(runs), *raced],
         charts=figures.charts(runs, norms),
         name="Garg et al. 2020",
         paper=PAPER,
@@ -203,6 +213,28 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         compared=[*compared, *at_best],
         advice=[*advice(runs, compared), *of_penalties(runs)],
     )
+
+
+def lengths(runs: Runs) -> list[str]:
+    """A table of what the brevity penalty costs, in Markdown; empty without the trained model."""
+    plain = without_brevity_penalty(bleu(tokenised=True))
+    lines = []
+    for arm in figures.CELLS:
+        arms = list(dict.fromkeys((arm, "rnmt_plus")))
+        value = runs.estimate(arms, lambda score, arm=arm: score(arm, plain))
+        of_whole = runs.estimate(
+            arms, lambda score, arm=arm: share(score(arm, plain), score("rnmt_plus", plain))
+        )
+        if value and of_whole:
+            view = runs.alike(arms)
+            ratio, reached = (view.figure(arm, name) for name in ("length_ratio", "bleu_tokenised"))
+            shown = "1" if arm == "rnmt_plus" else of_whole.interval(".3f")
+            length = "-" if ratio is None else f"{ratio:.3f}"
+            lines.append(f"| {arm} | {reached:.2f} | {length} | {value.value:.2f} | {shown} |")
+    if not lines:
+        return []
+    heading = "| model | BLEU | length ratio | without brevity penalty | its share of the trained |"
+    return ["## BLEU without brevity penalty", "", heading, "|---|---|---|---|---|", *lines, ""]
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:

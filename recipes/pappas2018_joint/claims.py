@@ -10,7 +10,7 @@ from recipes.lab.figures import chart_parts
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.scores import schedules
+from recipes.lab.scores import equal_time, schedules
 from recipes.pappas2018_joint import figures
 from recipes.pappas2018_joint.arms import ECONOMY, Pappas2018
 from recipes.pappas2018_joint.frequency_bins import gains_by_frequency
@@ -250,10 +250,16 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
     chosen = [arms.choice(direction) for direction in arms.directions]
     far_below = [FAR_BELOW] if recipe.settings.SETTING == "multi30k" else []
     compared = list(against_untied(arms))
+    raced = [
+        (layer, arms.name("nmt", direction))
+        for direction in arms.directions
+        for layer in (arms.chosen_joint(direction), arms.name("tied", direction))
+    ]
     return Findings(
         "Claims of Pappas et al. (2018)",
         [claim(arms) for claim in CLAIMS],
         notes=[*far_below, NOTE, *chosen],
+        tables=equal_time.table(arms.runs, raced),
         charts=figures.charts(arms),
         name="Pappas et al. 2018",
         paper=PAPER,

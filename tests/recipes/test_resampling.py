@@ -41,6 +41,19 @@ def test_a_resample_scores_like_the_sentences_it_drew(tokenised, lowercase):
         assert found[1 + number] == metric.corpus_score(chosen[0], [chosen[1]]).score
 
 
+def test_without_brevity_penalty_short_translations_lose_only_their_words():
+    references, hypotheses = corpus(1, 0.3)
+    short = [" ".join(line.split()[:-1]) for line in hypotheses]
+    plain = resampling.without_brevity_penalty(resampling.bleu(tokenised=True))
+    expected = scoring.bleu_metric(True, False).corpus_score(short, [references])
+    assert expected.bp < 0.9
+    found = plain.resampled(short, references)
+    assert found[0] == pytest.approx(expected.score / expected.bp)
+    longer = [f"{line} more words" for line in hypotheses]
+    usual = resampling.bleu(tokenised=True).resampled(longer, references)
+    assert (plain.resampled(longer, references) == usual).all()
+
+
 def test_every_resample_is_as_large_as_the_test_set_and_always_the_same():
     times = resampling.multiplicities(SENTENCES)
     assert set(times.sum(axis=1)) == {SENTENCES}

@@ -145,6 +145,16 @@ def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
     )
 
 
+def without_brevity_penalty(metric: Metric) -> Metric:
+    """BLEU as if the translations were as long as their references."""
+
+    def score(sums: Sequence[int]) -> float:
+        length = sums[-2]
+        return metric.score([*sums[:-1], length])
+
+    return metric._replace(name=f"{metric.name} without brevity penalty", score=score)
+
+
 def of_lengths(metric: Metric, low: int, high: int) -> Metric:
     """The same over sentences with ``low <= words < high`` in the reference."""
 

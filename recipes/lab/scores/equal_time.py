@@ -1,0 +1,93 @@
+"""Validation perplexity of two arms after equal time of training.
+
+A run has, at any time, the lowest perplexity of the epochs that it has finished.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recipes.lab.figures import training_curves
+from recipes.lab.runs import Runs
+
+HEADING = (
+    "| method | compared with | seed | behind for good from minute | at the end of the shorter run,"
+    " minute | method | other | |"
+)
+
+
+class Race(NamedTuple):
+    """Two runs of one seed.
+
+    Attributes:
+        behind_from: minute from which the second run has the lower perplexity until the end;
+            infinity if it has not at the end.
+        end: minutes of the shorter run.
+        perplexities: of both after that time.
+    """
+
+    behind_from: float
+    end: float
+    perplexities: tuple[float, float]
+
+
+def race(one: Sequence[dict], other: Sequence[dict]) -> Race:
+    """Compare the epochs of two runs (`training_curves.of`)."""
+    end = min(one[-1]["seconds"], other[-1]["seconds"])
+    times = sorted({e["seconds"] for e in (*one, *other) if e["seconds"] <= end})
+    # Times at which the other is ahead, from the end backwards.
+    behind_from = math.inf
+    for seconds in reversed(times):
+        if best(other, seconds) >= best(one, seconds):
+            break
+        behind_from = seconds / 60
+    return Race(behind_from, end / 60, (best(one, end), best(other, end)))
+
+
+def best(epochs: Sequence[dict], seconds: float) -> float:
+    """The lowest perplexity of the epochs finished by then; infinity if there is none."""
+    done = (epoch["valid_ppl"] for epoch in epochs if epoch["seconds"] <= seconds)
+    return min(done, default=math.inf)
+
+
+def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
+    """Two arms by seed.
+
+    Only where both ran on one kind of machine without an interruption, and their curves are known.
+    """
+    view = runs.alike([one, other])
+    found = {}
+    for seed in view.seeds([one, other]) if view else ():
+        entries = [view.entry(arm, seed) for arm in (one, other)]
+        first, second = (training_curves.of(entry) for entry in entries)
+        alike = entries[0].get("machine") == entries[1].get("machine")
+        once = all(entry["figures"].get("attempts", 1) == 1 for entry in entries)
+        if alike and once and first and second:
+            found[seed] = race(first, second)
+    return found
+
+
+def table(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """A row for each pair of arms and seed, in Markdown; empty if there is none."""
+    lines = []
+    for one, other in pairs:
+        for seed, found in races(runs, one, other).items():
+            since = "not" if math.isinf(found.behind_from) else f"{found.behind_from:.1f}"
+            first, second = found.perplexities
+            lines.append(f"| {one} | {other} | {seed} | {since} | {found.end:.1f} | {first:.2f} |"
+                         f" {second:.2f} | {100 * (first / second - 1):+.1f}% |")  # fmt: skip
+    if not lines:
+        return []
+    note = (
+        "Validation perplexity at equal time of training, the lowest of the epochs finished by"
+        " then. The runs of a pair were not interleaved, so minutes compare only roughly."
+    )
+    return [
+        "## After equal time",
+        "",
+        note,
+        "",
+        HEADING,
+        "|---|---|---|---|---|---|---|---|",
+        *lines,
+    ]
