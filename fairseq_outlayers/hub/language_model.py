@@ -222,7 +222,7 @@ class LanguageModel(TrainedModels):
         before = torch.cat([first, targets[:, :-1]], dim=1)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
         scores = [
-            target_log_probabilities(model, before, lengths, targets).double()
+            target_log_probabilities(model, targets, before, src_lengths=lengths).double()
             for model in self.models
         ]
         return torch.stack(scores).logsumexp(0) - math.log(len(scores))

@@ -1,6 +1,7 @@
 """Translation models in Python."""
 
 import itertools
+import math
 from typing import (
     Any,
     Dict,
@@ -33,6 +34,7 @@ from fairseq_outlayers.hub.arguments import (
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
+from fairseq_outlayers.hub.target_scores import target_log_probabilities
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
@@ -130,7 +132,6 @@ class Translator(TrainedModels):
             batch_size: pairs per batch.
         """
         check_whole("batch_size", batch_size)
-        generator = self.build_generator({"score_reference": True})
         source, target = self.task.source_dictionary, self.task.target_dictionary
         limits = self._positions()
         encoded = []
@@ -143,23 +144,28 @@ class Translator(TrainedModels):
         lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
         for numbers in batches(lengths, batch_size):
             batch = self._batch([encoded[number] for number in numbers])
-            for number, scores in zip(numbers, self._scored(generator, batch), strict=True):
+            for number, scores in zip(numbers, self._scored(batch), strict=True):
                 tokens, units = scores.tolist(), symbols(target, encoded[number][1])
                 results[number] = PairScore(sum(tokens), tokens, units)
         return [results[number] for number in range(len(encoded))]
 
-    def _scored(self, generator: Any, batch: Dict[str, Any]) -> List[Tensor]:
+    @torch.no_grad()
+    def _scored(self, batch: Dict[str, Any]) -> List[Tensor]:
         """Log-probabilities of each target, ``(T,)``, averaged over the models as in search."""
-        average = str(getattr(self.task.cfg, "ensemble_average", None))
-        of_each = average == "log_probabilities"
-        ensembles = [[model] for model in self.models] if of_each else [self.models]
+        targets, inputs = batch["target"], batch["net_input"]
         with self.lock:
-            # Not inference_step, which would search and replace <unk>.
-            found = [generator.generate(models, batch) for models in ensembles]
-        return [
-            torch.stack([hypotheses[0]["positional_scores"] for hypotheses in sentence]).mean(0)
-            for sentence in zip(*found, strict=True)
-        ]
+            of_models = torch.stack(
+                [
+                    target_log_probabilities(model, targets, **inputs).double()
+                    for model in self.models
+                ]
+            )
+        if str(getattr(self.task.cfg, "ensemble_average", None)) == "log_probabilities":
+            scores = of_models.mean(0)
+        else:
+            scores = of_models.logsumexp(0) - math.log(len(self.models))
+        lengths = targets.ne(self.task.target_dictionary.pad()).sum(1).tolist()
+        return [row[:length] for row, length in zip(scores.cpu(), lengths, strict=True)]
 
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from fairseq.hub_utils import GeneratorHubInterface
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub import Translator
-from tests.unit.hub.conftest import save_checkpoint
+from fairseq_outlayers.hub import Translator, target_scores
+from tests.unit.hub.conftest import TRANSLATION_ARCHITECTURES, save_checkpoint
 
 SENTENCES = ["w1 w2 w3", "w4", "w0 w5 w6 w7 w8 w9", "w3 w3", "w10 w11 unseen w2"]
 
@@ -50,6 +51,37 @@ def test_scores_are_those_of_the_model_word_by_word(translation_checkpoint):
         expected.append(logits[0, -1].double().log_softmax(-1)[ids[end]].item())
     assert score.tokens == pytest.approx(expected, abs=1e-5)
     assert score.perplexity == pytest.approx(math.exp(-sum(expected) / 3), rel=1e-5)
+
+
+class Shapes(TorchDispatchMode):
+    """Notes the shapes of the tensors that any operation returns."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        leaves = torch.utils._pytree.tree_leaves(result)
+        self.seen |= {tuple(leaf.shape) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        return result
+
+
+@pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)
+def test_scoring_makes_no_table_of_scores_of_a_whole_batch(tmp_path, arch):
+    model = load(save_checkpoint(tmp_path, arch))
+    with Shapes() as shapes:
+        model.score([("w1 w2 w3", "w4 w5 w6")] * 1200, batch_size=1200)
+    classes = len(model.task.target_dictionary)
+    assert shapes.seen.isdisjoint({(1200, 4, classes), (1200 * 4, classes)})
+
+
+def test_a_model_with_fairseqs_own_projection_scores_alike(translation_checkpoint, monkeypatch):
+    model, pairs = load(translation_checkpoint), [("w1 w2", "w3 w0"), ("w4", "w5 w6 w7")]
+    found = model.score(pairs)
+    monkeypatch.setattr(target_scores, "OutputLayer", ())  # no layer is ours
+    for own, stock in zip(found, model.score(pairs), strict=True):
+        assert own.tokens == pytest.approx(stock.tokens, rel=1e-6, abs=1e-6)
 
 
 def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
