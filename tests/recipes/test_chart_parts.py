@@ -51,7 +51,22 @@ def test_the_minutes_are_the_median_of_the_seeds(tmp_path, monkeypatch):
     for seed, seconds in enumerate((6000.0, 120.0, 180.0), start=1):
         add(path, "a", seed, 50.0, train_seconds=seconds, **TIMES)
     add(path, "a", 4, 50.0)  # unknown
-    assert chart_parts.minutes_of(Runs(ledger.read(path), "tokenised"), "a") == 3
+    assert chart_parts.minutes_of(Runs(ledger.read(path), "tokenised"), "a", "X") == 3
+
+
+def test_minutes_of_different_processors_are_not_mixed(tmp_path, monkeypatch):
+    """Two runs of three were on the fast one; `c` was not, so its minutes say nothing here."""
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "results" / "mine" / "ledger.jsonl"
+    for arm, seed, cpu, seconds in (
+        ("a", 1, "slow", 6000.0), ("a", 2, "fast", 600.0), ("a", 3, "slow", 6000.0),
+        ("b", 1, "fast", 1200.0), ("b", 2, "fast", 1200.0), ("c", 1, "slow", 60.0),
+        ("b", 3, "fast", 1200.0),
+    ):  # fmt: skip
+        add(path, arm, seed, 50.0, wrong=0.1, cpu=cpu, train_seconds=seconds, **TIMES)
+    chart = chart_parts.by_time(Runs(ledger.read(path), "tokenised"), dict.fromkeys("abc", "x"), "")
+    assert [series.x for series in chart.panels[0].series] == [[10], [20], []]
+    assert "one kind of processor (fast)" in chart.note
 
 
 def test_perplexities_that_do_not_compare_are_not_drawn(runs):

@@ -46,6 +46,7 @@ def add(
     setting="--lr 1",
     sentences_said=SENTENCES,
     kind="arm",
+    cpu="X",
     **more,
 ):
     """Append a line; with `wrong`, keep translations of that quality in its run folder."""
@@ -61,7 +62,7 @@ def add(
     entry |= {"setting": {"train": setting}, "key": ledger.setting_key({"train": setting})}
     entry |= {"generate_command": "g", "commit": "c0ffee", "versions": {"python": "3.11"}}
     entry |= {} if kind == "arm" else {"kind": kind}
-    entry["machine"] = {"cpu": "X", "cores": 2, "gpu": None}
+    entry["machine"] = {"cpu": cpu, "cores": 2, "gpu": None}
     ledger.append(path, entry)
 
 

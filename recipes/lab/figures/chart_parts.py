@@ -80,7 +80,8 @@ def by_time(runs: Runs, labels: Labels, kind: str, not_curves: Sequence[str] = (
     """
     view = runs.mostly_alike(list(labels))
     here = {arm: label for arm, label in labels.items() if arm in view}
-    minutes = {arm: minutes_of(view, arm) for arm in here}
+    cpu = commonest_cpu(view, list(here))
+    minutes = {arm: minutes_of(view, arm, cpu) for arm in here}
     points, named, curves = [], [], []
     for arm, label in here.items():  # both panels with all arms, which have equal colors then
         one = bleu_of(view, arm) if minutes[arm] else None
@@ -97,14 +98,35 @@ def by_time(runs: Runs, labels: Labels, kind: str, not_curves: Sequence[str] = (
         panels.append(
             Panel("updates", "validation perplexity", curves, y_scale="log", from_zero=True)
         )
-    shared_machine = "the machine did other work as well, so minutes compare only roughly"
+    shared_machine = f"minutes are of runs on one kind of processor{f' ({cpu})' if cpu else ''}"
+    shared_machine += ", which did other work as well, so they compare only roughly"
     return Chart(time_title(points, kind), panels, note(view, list(here), shared_machine), False)
 
 
-def minutes_of(runs: Runs, arm: str) -> float | None:
-    """Training time, the median of the seeds: one run may have shared the machine with others."""
-    found = [m for entry in runs.entries(arm) if (m := training_curves.minutes(entry))]
+def minutes_of(runs: Runs, arm: str, cpu: str) -> float | None:
+    """Training time, the median of the seeds: one run may have shared the machine with others.
+
+    Args:
+        cpu: only runs on this processor count.
+    """
+    found = [
+        minutes
+        for entry in runs.entries(arm)
+        if cpu_of(entry) == cpu and (minutes := training_curves.minutes(entry))
+    ]
     return median(found) if found else None
+
+
+def commonest_cpu(runs: Runs, arms: Sequence[str]) -> str:
+    """The processor of most runs whose time is known; the newest run's if several are equal."""
+    timed = [e for arm in arms for e in runs.entries(arm) if training_curves.minutes(e)]
+    found = [cpu_of(entry) for entry in sorted(timed, key=lambda entry: entry.get("date", ""))]
+    return max(reversed(found), key=found.count, default="")
+
+
+def cpu_of(entry: dict) -> str:
+    """The processor that a run was on; empty if unknown."""
+    return str(entry.get("machine", {}).get("cpu", ""))
 
 
 def time_title(points: Sequence[tuple[str, float, Estimate]], kind: str) -> str:
