@@ -9,9 +9,9 @@ from pathlib import Path
 
 from recipes.assylbekov2018_subword_lm import gain, word_vectors
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
+from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import Estimate, estimate
+from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, estimate
 
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
 TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",
@@ -122,7 +122,7 @@ def gains(found: Mapping[str, gain.Gain]) -> Chart:
         ends = ([100 * saved.low], [100 * saved.high]) if saved.low < saved.high else ((), ())
         sampled = ", sampled" if data.endswith(gain.SAMPLED) else ""
         points.append(
-            Series("", [one.ratio], [100 * saved.value], *ends, "points", [language(data)],
+            Series("", [one.ratio], [100 * saved.value], *ends, "points", [name_of(data, one.seeds)],
                    f"rates {' and '.join(one.rates)}{sampled}")
         )  # fmt: skip
     values: dict[bool, list[float]] = {False: [], True: []}
@@ -142,6 +142,12 @@ def ends_in_words(saved: Sequence[float]) -> str:
     """The least and the largest percentage of perplexity saved: ``from 4% worse to 9% better``."""
     ends = [f"{abs(value):.0f}% {'better' if value > 0 else 'worse'}" for value in sorted(saved)]
     return f"from {ends[0]} to {ends[-1]}" if ends[0] != ends[-1] else ends[0]
+
+
+def name_of(data: str, seeds: int) -> str:
+    """A data set in words, with the number of seeds if it is too small for a verdict."""
+    few = f" ({seeds_in_words(seeds)})" if seeds < SEEDS_NEEDED else ""
+    return f"{language(data)}{few}"
 
 
 def language(data: str) -> str:

@@ -383,3 +383,12 @@ def test_components_must_be_fewer_at_one_side_for_every_share(decide, tmp_path):
 )
 def test_the_ends_of_the_gains_have_their_signs_in_words(saved, expected):
     assert figures.ends_in_words(saved) == expected
+
+
+def test_points_of_too_few_seeds_say_so():
+    def of(seeds):
+        return gain.Gain(0.1, np.array([0.9, 0.8, 1.0]), seeds, ("1", "1"))
+
+    chart = figures.gains({"de5k": of(3), "ptb42k": of(1), "en5k": of(2)})
+    named = [series.names for series in chart.panels[0].series]
+    assert named == [["German 5k"], ["whole PTB (1 seed)"], ["English 5k (2 seeds)"]]
