@@ -121,10 +121,9 @@ def gains(found: Mapping[str, gain.Gain]) -> Chart:
         saved = one.saved
         ends = ([100 * saved.low], [100 * saved.high]) if saved.low < saved.high else ((), ())
         sampled = ", sampled" if data.endswith(gain.SAMPLED) else ""
-        points.append(
-            Series("", [one.ratio], [100 * saved.value], *ends, "points", [name_of(data, one.seeds)],
-                   f"rates {' and '.join(one.rates)}{sampled}")
-        )  # fmt: skip
+        rates = f"rates {' and '.join(one.rates)}{sampled}"
+        x, y, names = [one.ratio], [100 * saved.value], [name_of(data, one.seeds)]
+        points.append(Series("", x, y, *ends, "points", names, rates))
     values: dict[bool, list[float]] = {False: [], True: []}
     for data, one in found.items():
         values[data.endswith(gain.SAMPLED)].append(100 * one.saved.value)
