@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoders.base import StatefulDecoder
 from fairseq_outlayers.decoding.candidates import BatchCandidates
-from fairseq_outlayers.decoding.lean_step import log_probabilities, normalizes_plainly
+from fairseq_outlayers.decoding.lean_step import can_step_leanly, log_probabilities
 from fairseq_outlayers.decoding.restriction import restricted
 
 
@@ -25,7 +25,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
     def __init__(self, models: List[Any], average: str = "probabilities"):
         super().__init__(models)
         self.averages_logarithms = average == "log_probabilities" and len(models) > 1
-        self.is_lean = len(models) == 1 and normalizes_plainly(models[0])
+        self.is_lean = len(models) == 1 and can_step_leanly(models[0])
         self.alone = (  # a tuple of lists keeps nn.Module from registering the models twice
             tuple([EnsembleModel([model])] for model in models) if self.averages_logarithms else ()
         )

@@ -10,6 +10,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 from fairseq.models import BaseFairseqModel, FairseqDecoder, FairseqIncrementalDecoder
+from fairseq.models.transformer import TransformerModelBase
 from fairseq.search import BeamSearch
 from torch import Tensor
 
@@ -39,13 +40,26 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return logits.as_subclass(NoNaN) if logits.device.type == "cpu" else logits
 
 
+# fairseq's Transformer has a copy of its own.
+PLAIN = BaseFairseqModel.get_normalized_probs, TransformerModelBase.get_normalized_probs
+
+
+def can_step_leanly(model: Any) -> bool:
+    """Whether :class:`LeanBeamSearch` searches with it: a translation model, no Transformer."""
+    return (
+        isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder)
+        and hasattr(model, "encoder")
+        and not isinstance(model, TransformerModelBase)
+        and normalizes_plainly(model)
+    )
+
+
 def normalizes_plainly(model: Any) -> bool:
-    """Whether a translation model's log-probabilities are the plain log-softmax of its logits."""
+    """Whether a model's log-probabilities are the plain log-softmax of its logits."""
     decoder = getattr(model, "decoder", None)
     return (
-        isinstance(decoder, FairseqIncrementalDecoder)
-        and hasattr(model, "encoder")
-        and type(model).get_normalized_probs is BaseFairseqModel.get_normalized_probs
+        isinstance(decoder, FairseqDecoder)
+        and type(model).get_normalized_probs in PLAIN
         and getattr(decoder, "adaptive_softmax", None) is None
         and type(decoder).get_normalized_probs is FairseqDecoder.get_normalized_probs
         and type(decoder).get_normalized_probs_scriptable

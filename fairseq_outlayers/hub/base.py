@@ -65,7 +65,7 @@ class TrainedModels:
         return self.build_generator(check_search({**options, **given}, num_words, self._spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
-        """fairseq's search or scorer, with checked options."""
+        """fairseq's search, with checked options."""
         arguments = copy.deepcopy(self.config.generation)
         with open_dict(arguments):
             arguments.update(options)

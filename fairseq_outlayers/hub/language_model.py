@@ -221,9 +221,9 @@ class LanguageModel(TrainedModels):
         first = targets.new_tensor(self.first).expand(len(targets), -1)
         before = torch.cat([first, targets[:, :-1]], dim=1)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
+        inputs = {"src_tokens": before, "src_lengths": lengths}
         scores = [
-            target_log_probabilities(model, targets, before, src_lengths=lengths).double()
-            for model in self.models
+            target_log_probabilities(model, targets, inputs).double() for model in self.models
         ]
         return torch.stack(scores).logsumexp(0) - math.log(len(scores))
 

@@ -154,18 +154,14 @@ class Translator(TrainedModels):
         """Log-probabilities of each target, ``(T,)``, averaged over the models as in search."""
         targets, inputs = batch["target"], batch["net_input"]
         with self.lock:
-            of_models = torch.stack(
-                [
-                    target_log_probabilities(model, targets, **inputs).double()
-                    for model in self.models
-                ]
-            )
+            scores = [target_log_probabilities(model, targets, inputs) for model in self.models]
+        of_models = torch.stack(scores).cpu().double()
         if str(getattr(self.task.cfg, "ensemble_average", None)) == "log_probabilities":
-            scores = of_models.mean(0)
+            found = of_models.mean(0)
         else:
-            scores = of_models.logsumexp(0) - math.log(len(self.models))
+            found = of_models.logsumexp(0) - math.log(len(self.models))
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1).tolist()
-        return [row[:length] for row, length in zip(scores.cpu(), lengths, strict=True)]
+        return [row[:length] for row, length in zip(found, lengths, strict=True)]
 
     def _translate(
         self, texts: Iterator[str], generator: Any, batch_size: int

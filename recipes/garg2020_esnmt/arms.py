@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from recipes.garg2020_esnmt import length_penalty
-from recipes.lab.arms import LIMITED, Arm, Decoding, Recipe, TranslationTest, names
+from recipes.lab.arms import LIMITED, Arm, Decoding, Recipe, Table, TranslationTest, names
 from recipes.lab.settings import UserError
 
 # By name, or by prefix for arms that end in a value: description, basic model, and more options
@@ -111,6 +111,10 @@ class Garg2020(Recipe):
         self.raw, self.tokenized = f"{work}/raw", f"{work}/tokenized"
         self.text, self.bin = f"{work}/bpe{s.BPE_MERGES}", f"{work}/bin.bpe{s.BPE_MERGES}"
 
+        for penalty in s.words("LENPENS"):
+            if not length_penalty.parse(f"model.lenpen{penalty}"):
+                raise UserError(f"LENPENS: '{penalty}' is no number such as 1 or 1.5")
+
     def shell(self) -> dict[str, str]:
         return {"RAW": self.raw, "TOKENIZED": self.tokenized, "TEXT": self.text, "BIN": self.bin}
 
@@ -130,6 +134,13 @@ class Garg2020(Recipe):
         """Every model of DECODED with every penalty of LENPENS."""
         models, penalties = self.settings.words("DECODED"), self.settings.words("LENPENS")
         return [str(length_penalty.Decoded(*both)) for both in itertools.product(models, penalties)]
+
+    def tables(self) -> list[Table]:
+        decodings = self.decodings()
+        return [
+            Table("report", self.title, self.arms()),
+            Table("decoding", "Length penalties", decodings, only=True, compare=False),
+        ]
 
     def report_arms(self) -> list[str]:
         return [*self.arms(), *self.decodings()]

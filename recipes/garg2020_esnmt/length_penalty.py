@@ -30,9 +30,20 @@ def parse(arm: str) -> Decoded | None:
 
 
 def of_model(runs: Runs, model: str) -> list[Decoded]:
-    """The decodings of a model in a ledger, by penalty."""
-    found = [decoded for arm in runs.arms if (decoded := parse(arm)) and decoded.model == model]
+    """The decodings of a model's newest setting in a ledger, by penalty."""
+    found = [
+        decoded
+        for arm in runs.arms
+        if (decoded := parse(arm)) and decoded.model == model and is_newest(runs, decoded)
+    ]
     return sorted(found, key=lambda decoded: float(decoded.penalty))
+
+
+def is_newest(runs: Runs, decoded: Decoded) -> bool:
+    """Whether a decoding is of the setting of its model that counts."""
+    model = decoded.model
+    of = runs.entry(str(decoded)).get("setting", {}).get("of", {})
+    return model not in of or model not in runs or of[model] == runs.entry(model)["key"]
 
 
 def chosen(runs: Runs, model: str) -> Decoded | None:

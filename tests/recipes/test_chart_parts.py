@@ -64,9 +64,11 @@ def test_minutes_of_different_processors_are_not_mixed(tmp_path, monkeypatch):
         ("b", 3, "fast", 1200.0),
     ):  # fmt: skip
         add(path, arm, seed, 50.0, wrong=0.1, cpu=cpu, train_seconds=seconds, **TIMES)
-    chart = chart_parts.by_time(Runs(ledger.read(path), "tokenised"), dict.fromkeys("abc", "x"), "")
+    labels = {arm: arm.upper() for arm in "abc"}
+    chart = chart_parts.by_time(Runs(ledger.read(path), "tokenised"), labels, "")
     assert [series.x for series in chart.panels[0].series] == [[10], [20], []]
     assert "one kind of processor (fast)" in chart.note
+    assert "without minutes there: C" in chart.note
 
 
 def test_perplexities_that_do_not_compare_are_not_drawn(runs):

@@ -9,6 +9,7 @@ from recipes.lab import ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
+from recipes.lab.settings import UserError
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -114,7 +115,7 @@ def test_the_length_penalty_is_chosen_by_the_mean_over_seeds_of_validation_bleu(
 
 
 def test_only_seeds_decoded_with_all_penalties_choose(runs):
-    valid = penalties_of("esnmt", p1=[5, 0], p2=[6])
+    valid = penalties_of("esnmt", p1=[5, 9], p2=[6])
     found = runs(valid, **penalties_of("esnmt", p1=[0.9, 0.9], p2=[0.9]))
     assert length_penalty.chosen(found, "esnmt").penalty == "2"
 
@@ -133,9 +134,45 @@ def test_models_are_also_compared_at_their_own_length_penalties(runs):
     assert tried.verdict == HOLDS
     [row] = claims.against_trained_at_best(found)
     assert row.values == pytest.approx((bleu["esnmt.lenpen2"], bleu["rnmt_plus.lenpen1"]))
-    [advice] = claims.of_penalties(found)
+    [advice] = claims.of_penalties(found)  # a gain with every seed
     gain = bleu["esnmt.lenpen2"] - bleu["esnmt"]
     assert f"frozen simple cells, --lenpen 2: {gain:+.2f} [" in advice
+
+
+@pytest.mark.parametrize("shares", [[0.8] * 3, [0.95], [0.95, 0.95, 0.6]])
+def test_a_penalty_without_a_proven_gain_is_not_recommended(runs, shares):
+    valid = penalties_of("esnmt", p1=[5] * 3, p2=[6] * 3)
+    frozen = penalties_of("esnmt", p1=[0.85] * len(shares), p2=shares)
+    found = runs(valid, esnmt=[0.85] * len(shares), **frozen)
+    assert length_penalty.chosen(found, "esnmt").penalty == "2"
+    assert list(claims.of_penalties(found)) == []
+
+
+def test_decodings_of_a_replaced_setting_do_not_choose(runs):
+    """The line of p2 decodes a model with another key than the newest of esnmt."""
+    valid = penalties_of("esnmt", p1=[5] * 3, p2=[6] * 3)
+    found = runs(valid, esnmt=[0.85] * 3, **penalties_of("esnmt", p1=[0.85] * 3, p2=[0.9] * 3))
+    for entry in found.entries("esnmt.lenpen2"):
+        entry["setting"] = {"of": {"esnmt": "other"}}
+    for entry in found.entries("esnmt.lenpen1"):
+        entry["setting"] = {"of": {"esnmt": "k"}}
+    assert length_penalty.chosen(found, "esnmt").penalty == "1"
+
+
+def test_the_brevity_penalty_is_shown_over_the_seeds_that_both_models_have(runs):
+    found = runs(rnmt_plus=[1.0] * 2, esnmt=[0.8, 0.8, 0.1])
+    bleu = [found.by_seed(arm, "bleu_tokenised") for arm in ("rnmt_plus", "esnmt")]
+    both = bleu[1][1] / 2 + bleu[1][2] / 2
+    rows = [line.split(" | ") for line in claims.lengths(found) if line.startswith("| esnmt")]
+    # As many words as the references: the same without brevity penalty.
+    assert [row[1:4] for row in rows] == [[f"{both:.2f}", "-", f"{both:.2f}"]]
+    assert rows[0][4].startswith(f"{both / bleu[0][1]:.3f} [")
+
+
+@pytest.mark.parametrize("penalty", [".5", "-1", "one", "1,5"])
+def test_a_length_penalty_that_is_no_number_is_refused(penalty):
+    with pytest.raises(UserError, match=f"LENPENS: '{penalty}' is no number"):
+        arms.Garg2020({"LENPENS": f"1 {penalty}"})
 
 
 def test_a_decoding_differs_from_its_model_by_the_length_penalty():

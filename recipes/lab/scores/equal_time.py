@@ -11,8 +11,8 @@ from recipes.lab.figures import training_curves
 from recipes.lab.runs import Runs
 
 HEADING = (
-    "| method | compared with | seed | behind for good from minute | at the end of the shorter run,"
-    " minute | method | other | |"
+    "| method | compared with | seed | behind for good from minute | shorter run ends at minute"
+    " | perplexity of the method | of the other | difference |"
 )
 
 
@@ -80,7 +80,9 @@ def table(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
         return []
     note = (
         "Validation perplexity at equal time of training, the lowest of the epochs finished by"
-        " then. The runs of a pair were not interleaved, so minutes compare only roughly."
+        " then. Minutes are of training steps, without validation; the runs of a pair were not"
+        " interleaved, so they compare only roughly. Pairs of different machines, and interrupted"
+        " runs, are left out."
     )
     return [
         "## After equal time",

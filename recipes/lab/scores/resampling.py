@@ -146,7 +146,7 @@ def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
 
 
 def without_brevity_penalty(metric: Metric) -> Metric:
-    """BLEU as if the translations were as long as their references."""
+    """BLEU with a brevity penalty of 1."""
 
     def score(sums: Sequence[int]) -> float:
         length = sums[-2]

@@ -114,7 +114,9 @@ def test_texts_of_one_length_share_batches(tmp_path):
     model = load(save_checkpoint(tmp_path, "subword_lm"))
     texts = ["w1 w2 w3 w4 w5", "w1", "w6 w7 w8 w9 w10", "w2"]
     shapes = []
-    model.models[0].register_forward_pre_hook(lambda module, given: shapes.append(given[0].shape))
+    model.models[0].register_forward_pre_hook(
+        lambda module, _, given: shapes.append(given["src_tokens"].shape), with_kwargs=True
+    )
     found = model.score(texts, batch_size=2)
     assert shapes == [(2, 6), (2, 2)]  # with </s>
     assert [" ".join(score.units) for score in found] == texts

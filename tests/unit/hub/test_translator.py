@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.sequence_scorer import SequenceScorer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub import Translator, target_scores
-from tests.unit.hub.conftest import TRANSLATION_ARCHITECTURES, save_checkpoint
+from fairseq_outlayers.hub import Translator
+from fairseq_outlayers.hub.batches import as_sample
+from tests.unit.hub.conftest import STOCK, TRANSLATION_ARCHITECTURES, save_checkpoint
 
 SENTENCES = ["w1 w2 w3", "w4", "w0 w5 w6 w7 w8 w9", "w3 w3", "w10 w11 unseen w2"]
 
@@ -76,12 +78,35 @@ def test_scoring_makes_no_table_of_scores_of_a_whole_batch(tmp_path, arch):
     assert shapes.seen.isdisjoint({(1200, 4, classes), (1200 * 4, classes)})
 
 
-def test_a_model_with_fairseqs_own_projection_scores_alike(translation_checkpoint, monkeypatch):
-    model, pairs = load(translation_checkpoint), [("w1 w2", "w3 w0"), ("w4", "w5 w6 w7")]
-    found = model.score(pairs)
-    monkeypatch.setattr(target_scores, "OutputLayer", ())  # no layer is ours
-    for own, stock in zip(found, model.score(pairs), strict=True):
-        assert own.tokens == pytest.approx(stock.tokens, rel=1e-6, abs=1e-6)
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *STOCK])
+def test_scores_are_those_of_fairseqs_scorer(tmp_path, arch, number):
+    paths = [save_checkpoint(tmp_path, arch, seed) for seed in range(1, number + 1)]
+    model = load(paths, data=tmp_path, ensemble_average="probabilities")
+    pairs = [("w1 w2 w4", "w3 w0"), ("w4", "w5 w6 w7")]
+    source, target = model.task.source_dictionary, model.task.target_dictionary
+    encoded = [
+        (source.encode_line(read).long(), target.encode_line(written).long())
+        for read, written in pairs
+    ]
+    left = getattr(model.task.cfg, "left_pad_source", True)
+    scorer = SequenceScorer(target)
+    expected = scorer.generate(model.models, as_sample(encoded, source, left))
+    for found, (of_fairseq,) in zip(model.score(pairs), expected, strict=True):
+        assert found.tokens == pytest.approx(of_fairseq["positional_scores"].tolist(), abs=1e-5)
+
+
+def test_a_model_with_a_softmax_of_its_own_is_scored_by_it(tmp_path, monkeypatch):
+    model, pairs = load(save_checkpoint(tmp_path, "luong_lstm")), [("w1 w2", "w3 w0")]
+    (plain,) = model.score(pairs)
+    stock = type(model.models[0]).get_normalized_probs
+    monkeypatch.setattr(
+        type(model.models[0]),
+        "get_normalized_probs",
+        lambda *args, **more: stock(*args, **more) - 1,
+    )
+    (found,) = model.score(pairs)
+    assert found.tokens == pytest.approx([token - 1 for token in plain.tokens], abs=1e-5)
 
 
 def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
