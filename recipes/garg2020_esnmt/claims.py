@@ -72,8 +72,8 @@ WHY = (
     " 90%); the length penalty of decoding was not tuned. All nine runs ended by the limit of"
     " epochs.",
     "By updates frozen models do not learn sooner: after 1,100 the trained one is at a validation"
-    " perplexity of 14.2, simple cells at 18.7. By time simple cells are ahead for the first seven"
-    " to ten of the trained model's 41 to 50 minutes, then behind (perplexity; BLEU was not"
+    " perplexity of 14.2, simple cells at 18.7. By time simple cells are ahead for the first eight to"
+    " nine of the trained model's 41 to 50 minutes, then behind (perplexity; BLEU was not"
     " measured).",
 )
 
