@@ -11,10 +11,10 @@ import numpy as np
 from recipes.garg2020_esnmt import figures, length_penalty
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
+from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs, Score
-from recipes.lab.scores import equal_time
 from recipes.lab.scores.resampling import (
     Estimate,
     bleu,

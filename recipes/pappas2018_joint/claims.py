@@ -7,10 +7,11 @@ from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios, speeds
 from recipes.lab.figures import chart_parts
+from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.scores import equal_time, schedules
+from recipes.lab.scores import schedules
 from recipes.pappas2018_joint import figures
 from recipes.pappas2018_joint.arms import ECONOMY, Pappas2018
 from recipes.pappas2018_joint.frequency_bins import gains_by_frequency

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from recipes.lab.pages import equal_time
 from recipes.lab.runs import Runs
-from recipes.lab.scores import equal_time
 
 
 def epochs(**perplexities):
