@@ -138,12 +138,12 @@ class Garg2020(Recipe):
     def tables(self) -> list[Table]:
         decodings = self.decodings()
         return [
-            Table("report", self.title, self.arms()),
+            Table("report", self.title, self.all_arms()),
             Table("decoding", "Length penalties", decodings, only=True, compare=False),
         ]
 
     def report_arms(self) -> list[str]:
-        return [*self.arms(), *self.decodings()]
+        return [*self.all_arms(), *self.decodings()]
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):

@@ -70,8 +70,8 @@ WHY = (
     "Translations of frozen models are 10 to 12% too short on average (7 to 14% by run), the"
     " trained one's 1%. Without BLEU's brevity penalty they have 35.1 and 34.7 of 38.4 (92 and"
     " 90%), but decoding does not gain that: the length penalty that is best on the validation set"
-    " makes the translations of LSTM cells as long as the references (1.02), with as little BLEU"
-    " and more loops (one seed). All nine runs ended by the limit of epochs.",
+    " makes the translations of LSTM cells as long as the references (1.02), with no more"
+    " BLEU, and more loops (one seed). All nine runs ended by the limit of epochs.",
     "By updates frozen models do not learn sooner: after 1,100 the trained one is at a validation"
     " perplexity of 14.2, simple cells at 18.7. By time simple cells are ahead for the first eight"
     " to thirteen of the trained model's 41 to 50 minutes, then behind (perplexity; BLEU was not"

@@ -66,7 +66,7 @@ def _then_stopping(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: A
     if self.data_parallel_world_size == 1:
         asked = signals.received() is not None
     else:
-        # On a GPU the previous update's votes, which were reduced before this update began.
+        # On a GPU, read the previous update's votes, which were reduced before this one began.
         asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
     if asked:
         setattr(self, LEAVING, True)
