@@ -25,7 +25,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import batches
-from fairseq_outlayers.hub.target_scores import target_log_probabilities
+from fairseq_outlayers.hub.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import ContinuationOptions
 
@@ -222,10 +222,8 @@ class LanguageModel(TrainedModels):
         before = torch.cat([first, targets[:, :-1]], dim=1)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
         inputs = {"src_tokens": before, "src_lengths": lengths}
-        scores = [
-            target_log_probabilities(model, targets, inputs).double() for model in self.models
-        ]
-        return torch.stack(scores).logsumexp(0) - math.log(len(scores))
+        scores = [target_log_probabilities(model, targets, inputs) for model in self.models]
+        return mean_of_probabilities(scores)
 
 
 def _reading(symbol: int, forward: Any) -> Any:

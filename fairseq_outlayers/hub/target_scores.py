@@ -3,8 +3,10 @@
 Models with an output layer that is not ours, or with a softmax of their own, make the table.
 """
 
-from typing import Any, Mapping, Optional
+import math
+from typing import Any, Mapping, Optional, Sequence
 
+import torch
 from torch import Tensor
 
 from fairseq_outlayers.decoding.lean_step import normalizes_plainly
@@ -30,6 +32,11 @@ def target_log_probabilities(model: Any, targets: Tensor, net_input: Mapping[str
     context = layer.project(hidden.flatten(0, 1))
     classes = layer.class_embeddings(), layer.class_bias()
     return -full_nll(context, targets.flatten(), *classes, reduction="none").view_as(targets)
+
+
+def mean_of_probabilities(scores: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the models' mean probability, from log-probabilities of one shape each."""
+    return torch.stack(list(scores)).double().logsumexp(0) - math.log(len(scores))
 
 
 def _layer(model: Any) -> Optional[OutputLayer]:

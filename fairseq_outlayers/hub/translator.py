@@ -1,7 +1,6 @@
 """Translation models in Python."""
 
 import itertools
-import math
 from typing import (
     Any,
     Dict,
@@ -34,7 +33,7 @@ from fairseq_outlayers.hub.arguments import (
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
-from fairseq_outlayers.hub.target_scores import target_log_probabilities
+from fairseq_outlayers.hub.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
@@ -155,11 +154,11 @@ class Translator(TrainedModels):
         targets, inputs = batch["target"], batch["net_input"]
         with self.lock:
             scores = [target_log_probabilities(model, targets, inputs) for model in self.models]
-        of_models = torch.stack(scores).cpu().double()
+        scores = [score.cpu() for score in scores]
         if str(getattr(self.task.cfg, "ensemble_average", None)) == "log_probabilities":
-            found = of_models.mean(0)
+            found = torch.stack(scores).double().mean(0)
         else:
-            found = of_models.logsumexp(0) - math.log(len(self.models))
+            found = mean_of_probabilities(scores)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1).tolist()
         return [row[:length] for row, length in zip(found, lengths, strict=True)]
 

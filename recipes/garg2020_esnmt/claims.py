@@ -14,6 +14,7 @@ from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
 from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
+from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import (
     Estimate,
@@ -200,7 +201,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
     """Verdicts and figures."""
     norms = figures.measure_gradients(runs, recipe.ledger.parent / "gradient.json")
     compared = list(against_trained(runs))
-    raced = equal_time.table(runs, [(arm, "rnmt_plus") for arm in OURS])
+    raced = equal_time.section(runs, [(arm, "rnmt_plus") for arm in OURS])
     at_best = list(against_trained_at_best(runs))
     return Findings(
         "The claims of Garg et al. (2020)",
@@ -220,7 +221,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
 def lengths(runs: Runs) -> list[str]:
     """A table of what the brevity penalty costs, in Markdown; empty without the trained model."""
     plain = without_brevity_penalty(bleu(tokenised=True))
-    lines = []
+    rows = []
     for arm in figures.CELLS:
         arms = list(dict.fromkeys((arm, "rnmt_plus")))
         value = runs.estimate(arms, lambda score, arm=arm: score(arm, plain))
@@ -232,12 +233,14 @@ def lengths(runs: Runs) -> list[str]:
             ratios = runs.paired(arms, "length_ratio")[0]
             shown = "1" if arm == "rnmt_plus" else of_whole.interval(".3f")
             length = f"{np.mean(ratios):.3f}" if ratios else "-"
-            cells = arm, f"{reached.value:.2f}", length, f"{value.value:.2f}", shown
-            lines.append(f"| {' | '.join(cells)} |")
-    if not lines:
+            rows.append((arm, f"{reached.value:.2f}", length, f"{value.value:.2f}", shown))
+    if not rows:
         return []
-    heading = "| model | BLEU | length ratio | without brevity penalty | its share of the trained |"
-    return ["## BLEU without brevity penalty", "", heading, "|---|---|---|---|---|", *lines, ""]
+    columns = map(list, zip(*rows, strict=True))
+    headings = ("model", "BLEU", "length ratio", "without brevity penalty",
+                "its share of the trained")  # fmt: skip
+    cells = dict(zip(headings, columns, strict=True))
+    return ["## BLEU without brevity penalty", "", *table(cells), ""]
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:

@@ -260,7 +260,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
         "Claims of Pappas et al. (2018)",
         [claim(arms) for claim in CLAIMS],
         notes=[*far_below, NOTE, *chosen],
-        tables=equal_time.table(arms.runs, raced),
+        tables=equal_time.section(arms.runs, raced),
         charts=figures.charts(arms),
         name="Pappas et al. 2018",
         paper=PAPER,

@@ -52,6 +52,6 @@ def test_runs_of_other_machines_and_interrupted_ones_are_not_compared(fault):
     lines = [line("a", 1, first), line("a", 2, first), line("b", 1, other)]
     runs = Runs([*lines, line("b", 2, other, **fault)])
     assert list(equal_time.races(runs, "a", "b")) == [1]
-    table = equal_time.table(runs, [("a", "b"), ("a", "missing")])
+    table = equal_time.section(runs, [("a", "b"), ("a", "missing")])
     assert table[-1] == "| a | b | 1 | 1.0 | 2.0 | 9.00 | 8.00 | +12.5% |"
-    assert equal_time.table(runs, [("a", "missing")]) == []
+    assert equal_time.section(runs, [("a", "missing")]) == []

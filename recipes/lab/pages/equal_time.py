@@ -8,11 +8,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recipes.lab.figures import training_curves
+from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 
-HEADING = (
-    "| method | compared with | seed | behind for good from minute | shorter run ends at minute"
-    " | perplexity of the method | of the other | difference |"
+COLUMNS = (
+    "method", "compared with", "seed", "behind for good from minute", "shorter run ends at minute",
+    "perplexity of the method", "of the other", "difference",
+)  # fmt: skip
+NOTE = (
+    "Validation perplexity at equal time of training, the lowest of the epochs finished by then."
+    " Minutes are of training steps, without validation; the runs of a pair were not interleaved,"
+    " so they compare only roughly. Pairs of different machines, and interrupted runs, are left"
+    " out."
 )
 
 
@@ -67,29 +74,17 @@ def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
     return found
 
 
-def table(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
+def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """A row for each pair of arms and seed, in Markdown; empty if there is none."""
-    lines = []
+    rows = []
     for one, other in pairs:
         for seed, found in races(runs, one, other).items():
             since = "not" if math.isinf(found.behind_from) else f"{found.behind_from:.1f}"
             first, second = found.perplexities
-            lines.append(f"| {one} | {other} | {seed} | {since} | {found.end:.1f} | {first:.2f} |"
-                         f" {second:.2f} | {100 * (first / second - 1):+.1f}% |")  # fmt: skip
-    if not lines:
+            rows.append((one, other, str(seed), since, f"{found.end:.1f}", f"{first:.2f}",
+                         f"{second:.2f}", f"{100 * (first / second - 1):+.1f}%"))  # fmt: skip
+    if not rows:
         return []
-    note = (
-        "Validation perplexity at equal time of training, the lowest of the epochs finished by"
-        " then. Minutes are of training steps, without validation; the runs of a pair were not"
-        " interleaved, so they compare only roughly. Pairs of different machines, and interrupted"
-        " runs, are left out."
-    )
-    return [
-        "## After equal time",
-        "",
-        note,
-        "",
-        HEADING,
-        "|---|---|---|---|---|---|---|---|",
-        *lines,
-    ]
+    columns = map(list, zip(*rows, strict=True))
+    cells = dict(zip(COLUMNS, columns, strict=True))
+    return ["## After equal time", "", NOTE, "", *table(cells)]
