@@ -3,6 +3,7 @@
 #   ROOT, WORK, RESULTS, LEDGER, PYTHON   paths, and every setting of the recipe
 #   lab COMMAND ...                       python -m recipes.lab COMMAND RECIPE ... (see there)
 #   ask METHOD ...                        call a method of the recipe in arms.py
+#   lines_of ARRAY COMMAND ...            an array of the lines that a command prints
 #   all_steps                             run every numbered step of the recipe
 #   step MESSAGE                          announce a step
 #   made FILE...                          report the files of a step
@@ -57,6 +58,13 @@ export PATH
 
 lab() { "$PYTHON" -m recipes.lab "$1" "$RECIPE" "${@:2}"; }
 ask() { lab ask "$@"; }
+
+# If the command fails, so does the step, unlike with `mapfile < <(COMMAND)`.
+lines_of() {
+  local printed
+  printed=$("${@:2}")
+  mapfile -t "$1" < <(printf '%s' "${printed:+$printed$'\n'}")
+}
 
 if [[ -e $HERE/arms.py ]]; then
   declared=$(lab shell) # separate from eval, so that an invalid setting ends the step

@@ -45,11 +45,10 @@ PLAIN = BaseFairseqModel.get_normalized_probs, TransformerModelBase.get_normaliz
 
 
 def can_step_leanly(model: Any) -> bool:
-    """Whether :class:`LeanBeamSearch` searches with it: a translation model, no Transformer."""
+    """Whether :class:`LeanBeamSearch` searches with it: translation with a plain softmax."""
     return (
         isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder)
         and hasattr(model, "encoder")
-        and not isinstance(model, TransformerModelBase)
         and normalizes_plainly(model)
     )
 

@@ -6,9 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 # find_checkpoints MODEL...: sets CHECKPOINTS, the best of every seed on LOOK_INTO.
 find_checkpoints() {
-  mapfile -t CHECKPOINTS < <(
-    lab files --all-seeds checkpoints/checkpoint_best.pt "${@/#/$LOOK_INTO.}"
-  )
+  lines_of CHECKPOINTS lab files --all-seeds checkpoints/checkpoint_best.pt "${@/#/$LOOK_INTO.}"
   ((${#CHECKPOINTS[@]})) || made "nothing: none of $* was run on $LOOK_INTO"
 }
 

@@ -9,7 +9,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-mapfile -t names < <(ask arms)
+lines_of names ask arms
 DICTIONARY=()
 LAST_STEP=$((2 + ${#names[@]} + 2))
 STEP=0
@@ -61,7 +61,7 @@ demo_step "writing an HTML page (candidate lists, unknown words copied: BLEU dif
 "$PYTHON" data_prep/build_candidates.py --lexicon "$WORK/lexicon" --output "$WORK/candidates.npz" \
   --source-dictionary "$BIN/dict.$SOURCE.txt" --target-dictionary "$BIN/dict.$TARGET.txt" \
   >"$WORK/candidates.log"
-mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt linear joint)
+lines_of checkpoints lab files checkpoints/checkpoint_best.pt linear joint
 "$PYTHON" -m fairseq_outlayers inspect "${checkpoints[@]}" --names linear joint \
   --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
   --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \

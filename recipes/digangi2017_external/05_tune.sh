@@ -4,5 +4,5 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-mapfile -t runs < <(ask tuning_arms)
+lines_of runs ask tuning_arms
 SEEDS=1 lab run --these "${runs[@]}"

@@ -10,10 +10,12 @@ for size in $SIZES; do
   table=$(ask table_of "$size" "$vectors")
   if [[ ! -e $table.npy ]]; then continue; fi
   translations=("reference=$TOKENIZED/test.$TARGET")
-  mapfile -t arms < <(ask at_size "$size")
-  while IFS== read -r name file; do
-    translations+=("${name%%.*}=$file")
-  done < <(lab files --names test.tokenised.hyp "${arms[@]}")
+  lines_of arms ask at_size "$size"
+  lines_of named lab files --names test.tokenised.hyp "${arms[@]}" # ARM=FILE
+  for pair in "${named[@]}"; do
+    arm=${pair%%=*}
+    translations+=("${arm%%.*}=${pair#*=}")
+  done
   "$PYTHON" -m fairseq_outlayers external-words \
     --dictionary "$(ask bin_of "$size" "$vectors")/dict.$SOURCE.txt" \
     --internal-vocabulary "$(ask internal_vocabulary "$size" "$vectors")" \

@@ -4,5 +4,5 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-mapfile -t decodings < <(ask decodings)
+lines_of decodings ask decodings
 lab run --these "${decodings[@]}"

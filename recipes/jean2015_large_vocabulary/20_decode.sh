@@ -5,9 +5,9 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 status=0
-mapfile -t curves < <(ask curve_decodings)
+lines_of curves ask curve_decodings
 lab run --these "${curves[@]}" || status=$?
 step "K and K' from here on: $(ask choice)"
-mapfile -t all < <(ask all_decodings)
+lines_of all ask all_decodings
 lab run --these "${all[@]}" || status=$?
 exit "$status"

@@ -24,11 +24,12 @@ sorted() { tr ' ' '\n' <<<"$1" | sort -n | uniq; }
 for split in valid test; do
   coverage "coverage.$split" "$TOKENIZED/$split.$SOURCE" "$TOKENIZED/$split.$TARGET"
 done
-while IFS== read -r name file; do
+lines_of named lab files --names test.tokenised.hyp full lv # ARM=FILE
+for pair in "${named[@]}"; do
   # <unk> is in every list, but not a word of the dictionary.
-  sed 's/<unk>//g' "$file" >"$WORK/recall.txt"
-  coverage "recall.$name" "$TOKENIZED/test.$SOURCE" "$WORK/recall.txt"
-done < <(lab files --names test.tokenised.hyp full lv)
+  sed 's/<unk>//g' "${pair#*=}" >"$WORK/recall.txt"
+  coverage "recall.${pair%%=*}" "$TOKENIZED/test.$SOURCE" "$WORK/recall.txt"
+done
 
 step "scores over all words"
 "$PYTHON" -m "recipes.$RECIPE.rescore"

@@ -5,9 +5,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 for direction in $DIRECTIONS; do
   step "frequency bins, $direction"
-  mapfile -t arms < <(ask translation_arms "$direction")
-  mapfile -t hypotheses < <(lab files test.tokenised.hyp "${arms[@]}")
-  mapfile -t references < <(lab files test.tokenised.ref "${arms[@]}")
+  lines_of arms ask translation_arms "$direction"
+  lines_of hypotheses lab files test.tokenised.hyp "${arms[@]}"
+  lines_of references lab files test.tokenised.ref "${arms[@]}"
   case ${direction#*-}:${references[*]:+${hypotheses[*]}} in
     *:) made "nothing: no translations" && continue ;;
     de:* | en:*) ;;

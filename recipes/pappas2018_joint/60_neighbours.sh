@@ -5,8 +5,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 step "neighbours, $FIRST_DIRECTION"
-mapfile -t arms < <(ask several "$FIRST_DIRECTION" tied "$SMALL_JOINT")
-mapfile -t checkpoints < <(lab files checkpoints/checkpoint_best.pt "${arms[@]}")
+lines_of arms ask several "$FIRST_DIRECTION" tied "$SMALL_JOINT"
+lines_of checkpoints lab files checkpoints/checkpoint_best.pt "${arms[@]}"
 if ((${#checkpoints[@]} == 0)); then
   made "nothing: no arm was run"
   exit

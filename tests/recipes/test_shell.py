@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,22 @@ def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_p
     assert bash(script).returncode == 0
     (tmp_path / "second").touch()
     assert bash(f"cd {tmp_path}; newer made first second").returncode == 1
+
+
+@pytest.mark.parametrize(("printed", "number"), [
+    ("", 0), ("one", 1), ("a b\n\n*\n", 3),
+])  # fmt: skip
+def test_lines_of_a_command_are_an_array_and_its_failure_ends_the_step(printed, number):
+    command = f"lines_of found printf '%s' {shlex.quote(printed)}"
+    done = bash(f'{command}; printf \'%s|\' "${{#found[@]}}" "${{found[@]}}"')
+    assert done.stdout == "|".join([str(number), *printed.splitlines()]) + "|"
+    failed = bash("lines_of found sh -c 'echo some; exit 3'; echo still here")
+    assert (failed.stdout, failed.returncode) == ("", 3)
+
+
+def test_no_script_reads_lines_of_a_command_whose_failure_it_ignores():
+    hidden = re.compile(r"< <\(\s*(ask|lab)\b")
+    assert not [path.name for path in SCRIPTS if hidden.search(path.read_text())]
 
 
 @pytest.mark.parametrize(("fails", "ran", "code"), [

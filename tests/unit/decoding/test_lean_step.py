@@ -48,13 +48,14 @@ def test_log_probabilities_take_the_place_of_scores_and_equal_pytorchs_bit_for_b
     assert torch.equal(log_probabilities(low), torch.log_softmax(low, -1, dtype=torch.float32))
 
 
+@pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers", "transformer"])
 @pytest.mark.parametrize(("number", "options", "lean"), [
     (1, {}, True), (2, {}, False), (1, {"sampling": True}, False),
     (1, {"diverse_beam_groups": 2, "beam": 4}, False),
 ])  # fmt: skip
-def test_plain_beam_search_of_one_model_is_lean(number, options, lean, make_task):
+def test_plain_beam_search_of_one_model_is_lean(number, options, lean, arch, make_task):
     task = make_task()
-    models = models_of(task, number)
+    models = models_of(task, number, arch)
     generator = task.build_generator(models, SimpleNamespace(**options))
     assert getattr(generator.model, "is_lean", False) == lean
     assert isinstance(generator.search, LeanBeamSearch) == lean
