@@ -170,14 +170,9 @@ class Assylbekov2018(Recipe):
         tuned = [f"tune-{model}-{rate}" for model in models for rate in GRID]
         return self.settings.words("TUNE") or tuned
 
-    def tuning_arm(self, name: str) -> Arm:
-        """tune-ARM-RATE: a run that the learning rate is chosen by."""
-        _, name_of_arm, rate = [*name.split("-"), "", ""][:3]
-        return self.arm(name_of_arm).tuned(name, rate)
-
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):
-            return self.tuning_arm(name)
+            return self.tuning_run(name)
         s, (data, _, rest) = self.settings, name.partition(".")
         model, *chosen = rest.split(".")
         composition, tie = model.partition("_")[0], self.tie_of(model)

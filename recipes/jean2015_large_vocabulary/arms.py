@@ -31,6 +31,10 @@ PAPER = {
 # Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
 LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
 
+# Of 05_tune.sh: each learning rate for each of these models.
+GRID = ("0.001", "0.002", "0.004")
+TUNED = ("shortlist", "lv_corrected", "sampled_log_uniform", "full")
+
 
 class Jean2015(Recipe):
     """Very large target vocabularies, trained by partitions and decoded over candidates."""
@@ -60,6 +64,8 @@ class Jean2015(Recipe):
         "LAZY_LR": ("", "learning rate of lazy_adam"),
         "FROZEN_LR": ("", "learning rate of fine-tuning with fixed embeddings"),
         "CLIP": ("1", "maximum norm of the gradient"),
+        "TUNE_EPOCHS": ("5", "epochs of each run of 05_tune.sh"),
+        "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "BEAM": ("12", "beam size"),
         "LEXICON_TABLE": ("", "table of fast_align -p, instead of the built-in aligner"),
         "DECODINGS": ("", "decodings, such as lv.unk2 (default: all)"),
@@ -115,6 +121,11 @@ class Jean2015(Recipe):
     def all_arms(self) -> list[str]:
         """All arms; frozen ones only where they are compared or decoded."""
         return [*self.models, "shortlist.frozen", *self.members]
+
+    def tuning_arms(self) -> list[str]:
+        """The runs of 05_tune.sh; none with the paper's setting."""
+        s, names = self.settings, [f"tune-{model}-{rate}" for model in TUNED for rate in GRID]
+        return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
 
     def bin_of(self, model: str) -> str:
         """Folder of the binarized data."""
@@ -202,6 +213,8 @@ class Jean2015(Recipe):
     # From names to arms.
 
     def arm(self, name: str, seed: int = 1) -> Arm:
+        if name.startswith("tune-"):
+            return self.tuning_run(name, "--max-epoch", self.settings.TUNE_EPOCHS)
         model, _, how = name.partition(".")
         if how == "frozen" or how.startswith("frozen."):
             model, how = f"{model}.frozen", how.removeprefix("frozen").removeprefix(".")

@@ -85,13 +85,13 @@ class Arm:
     goes_on_from: str = ""
     tuning: bool = False
 
-    def tuned(self, name: str, rate: str) -> "Arm":
-        """A run of this arm that a learning rate is chosen by."""
+    def tuned(self, name: str, rate: str, *options: str) -> "Arm":
+        """A run of this arm, with further options, that a learning rate is chosen by."""
         return replace(
             self,
             name=name,
             description=f"{self.description}, learning rate {rate}",
-            train=(*self.train, "--lr", rate),
+            train=(*self.train, "--lr", rate, *options),
             tuning=True,
         )
 
@@ -176,6 +176,15 @@ class Recipe:
             UserError: if the name is invalid.
         """
         raise NotImplementedError
+
+    def tuning_run(self, name: str, *options: str) -> Arm:
+        """tune-ARM-RATE: a run that the learning rate of an arm is chosen by.
+
+        Args:
+            options: further ones for fairseq-train.
+        """
+        arm, _, rate = name.removeprefix("tune-").rpartition("-")
+        return self.arm(arm).tuned(name, rate, *options)
 
     def shell(self) -> dict[str, str]:
         """Further shell variables for the steps, by name."""

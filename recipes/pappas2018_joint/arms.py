@@ -37,6 +37,8 @@ ABLATED = (
     "context_structure", "context_structure.allbias", "output_structure", "output_structure.nobias",
     "bilinear", "bilinear.allbias", "deep_residual",
 )  # fmt: skip
+# Of 05_tune.sh: each learning rate for both baselines and a joint model, with subwords and words.
+GRID = ("0.0015", "0.003", "0.006")
 ECONOMY = "share25"  # used by the authors for the largest vocabularies
 
 
@@ -65,6 +67,8 @@ class Pappas2018(Recipe):
         "DIM": ("", "width of the models"),
         "LAYERS": ("2", "layers per side in the other sets"),
         "LR": ("", "learning rate"),
+        "TUNE_EPOCHS": ("5", "epochs of each run of 05_tune.sh"),
+        "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "BEAM": ("5", "beam size"),
         "SPEED_UPDATES": ("20", "updates per arm and round in step 80"),
         "SPEED_ROUNDS": ("5", "rounds of step 80"),
@@ -202,6 +206,16 @@ class Pappas2018(Recipe):
             for model in ("nmt", "tied", *self.joints)
         ]
 
+    def tuning_arms(self) -> list[str]:
+        """The runs of 05_tune.sh, in the first direction; none with the paper's setting."""
+        s = self.settings
+        tuned = [
+            *self.several(self.first, "nmt", "tied", self.joints[-1]),
+            *(f"{self.first}.{s.SAMPLING_VOCABULARY}.{m}" for m in ("nmt", "tied", self.small)),
+        ]
+        names = [f"tune-{arm}-{rate}" for arm in tuned for rate in GRID]
+        return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
+
     def speed_arms(self) -> tuple[str, list[str]]:
         """Arms for short runs with large batches."""
         self.batch = f"--max-tokens {self.settings.SPEED_TOKENS}"
@@ -219,6 +233,8 @@ class Pappas2018(Recipe):
     # From names to arms.
 
     def arm(self, name: str, seed: int = 1) -> Arm:
+        if name.startswith("tune-"):
+            return self.tuning_run(name, "--max-epoch", self.settings.TUNE_EPOCHS)
         match = re.fullmatch(r"(..)-(..)\.([^.]+)\.([^.]+)((?:\.[^.]+)*)", name)
         if match is None:
             raise UserError(
