@@ -1,10 +1,15 @@
 """The runs of 05_tune.sh are what their names say."""
 
+from pathlib import Path
+
 import pytest
 from fairseq import options
 
 import fairseq_outlayers  # noqa: F401 - registers the options that the arms use
 from recipes.lab.arms import load
+from recipes.lab.ledger import TUNING
+from recipes.lab.running.run_arm import Place, Run
+from recipes.lab.scores import schedules
 
 RUNS = {
     "pappas2018_joint": ("de-en.words.joint128", "0.006", 5),
@@ -37,3 +42,11 @@ def test_epochs_and_runs_can_be_chosen_and_the_papers_rates_are_not_tuned(recipe
     assert load(recipe, {"TUNE": "tune-a-1 tune-b-2"}).tuning_arms() == ["tune-a-1", "tune-b-2"]
     paper = {"SETTING": "paper", "WMT_DATA": "wmt", "PARALLEL": "wmt"}
     assert not load(recipe, paper).tuning_arms()
+
+
+def test_of_an_option_that_is_given_twice_the_last_counts_as_in_fairseq():
+    arm = load("pappas2018_joint", {}).arm("tune-de-en.bpe4000.nmt-0.003")
+    assert arm.train.count("--max-epoch") == 2
+    assert Run(arm, 1, Place(Path("ledger"), Path("runs")), TUNING)._epochs() == 5
+    entry = {"command": f"fairseq-train data {' '.join(arm.train)}"}
+    assert schedules.limit_of_epochs(entry) == 5

@@ -12,6 +12,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from recipes.lab import ledger
@@ -234,8 +235,8 @@ class Run:
         return {"files": found} if found else {}
 
     def _epochs(self) -> int | None:
-        options = self.arm.train
-        return int(options[options.index("--max-epoch") + 1]) if "--max-epoch" in options else None
+        last = dict(pairwise(self.arm.train)).get("--max-epoch")
+        return None if last is None else int(last)
 
 
 def execute(run: Run, force: bool = False) -> bool:

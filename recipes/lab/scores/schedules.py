@@ -6,6 +6,7 @@ lines of all schedules of a recipe.
 
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 
 from recipes.lab.scores import length_limits
 
@@ -24,9 +25,13 @@ def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
 
 
 def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
-    """Values of options in the training command of a line, "" for those that it does not have."""
+    """Values of options in the training command of a line, "" for those that it does not have.
+
+    Of an option that is given twice, the last value, as in fairseq.
+    """
     words = shlex.split(entry.get("command", ""))
-    return tuple(words[words.index(o) + 1] if o in words[:-1] else "" for o in options)
+    values = dict(pairwise(words))
+    return tuple(values.get(option, "") for option in options)
 
 
 def limit_of_epochs(entry: dict) -> int:
