@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SHELL = ("", "bash")
+CHOICE = "# one of these\n"  # begins a block of commands, each after a comment
 SHOWN = ("text", "yaml", "json", "tsv")  # output and files, which a page shows and nothing runs
 
 
@@ -25,5 +26,5 @@ def blocks(page: Path) -> list[Block]:
 
 
 def is_fragment(block: Block) -> bool:
-    """Whether the reader is to fill something in (`` ...``), or it sets everything up (make)."""
-    return " ..." in block.code or block.code.startswith("make ")
+    """Whether the reader fills something in (`` ...``) or chooses, or it sets all up (make)."""
+    return " ..." in block.code or block.code.startswith(("make ", CHOICE))

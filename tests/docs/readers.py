@@ -144,7 +144,7 @@ class Readers:
         self.shell.run("\n".join([words, _training("checkpoints/uncorrected.pt")]), folder)
 
     def _make_research(self, folder: Path) -> None:
-        """What the commands of README.md's table read."""
+        """What the commands for the methods in README.md read."""
         found = sorted({*(folder / "raw" / "train.de").read_text().split()})
         rows = [f"{word} {number} 1 0.5" for number, word in enumerate(found)]
         (folder / "vectors.vec").write_text(f"{len(rows)} 3\n" + "\n".join(rows) + "\n")
@@ -155,7 +155,7 @@ class Readers:
             "python data_prep/extract_embeddings.py --vectors vectors.vec "
             f"--train tokenized/train.de --output external.de\n{external}\n"
             "python data_prep/build_subword_table.py lm-bin/dict.txt --units morphs\n"
-            "mv data-bin words-bin; mv data-bin-external words-bin-external",
+            "mv data-bin words-bin",
             folder,
         )
 

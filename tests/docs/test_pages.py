@@ -7,14 +7,14 @@ import re
 
 import pytest
 
-from tests.docs.page import ROOT, SHELL, SHOWN, blocks, is_fragment
+from tests.docs.page import CHOICE, ROOT, SHELL, SHOWN, blocks, is_fragment
 from tests.docs.readers import Readers
 from tests.warm_shell import Shell
 
 pytestmark = pytest.mark.system
 
 PAGES = {  # and what the reader has before the first block
-    "README.md": "words",
+    "README.md": "raw",
     "docs/candidate_copies.md": "trained",
     "docs/decoding.md": "trained",
     "docs/echo_states.md": "words",
@@ -75,17 +75,18 @@ def test_every_block_of_a_page_runs_as_it_stands(page, readers, tmp_path):
 
 
 def research():
-    """The common part of the commands in README.md's table, and each of them."""
-    page = ROOT / "README.md"
-    (common,) = [each.code for each in blocks(page) if each.code.startswith("train=")]
-    return common, re.findall(r"\| `([^`]*train [^`]*)` \|", page.read_text(encoding="utf-8"))
+    """The common part of the commands for the methods in README.md, and each of them."""
+    codes = [each.code for each in blocks(ROOT / "README.md")]
+    (common,) = [code for code in codes if code.startswith("train=")]
+    (commands,) = [code for code in codes if code.startswith(CHOICE)]
+    return common, re.findall(r"(?m)^(?!#)(?:.*\\\n)*.*\n", commands)
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_every_line_of_research_has_a_command_that_trains(number, readers, tmp_path):
+@pytest.mark.parametrize("number", range(6))
+def test_every_method_has_a_command_that_trains(number, readers, tmp_path):
     pytest.importorskip("morfessor")
     common, commands = research()
-    assert len(commands) == 5
+    assert len(commands) == 6
     folder = readers.copy("research", tmp_path / "reader")
     readers.shell.run(_of_two_epochs(f"{common}{commands[number]}"), folder)
     own = [re.search(r"--save-dir (\S+)", command)[1] for command in commands]
