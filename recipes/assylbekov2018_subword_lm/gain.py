@@ -27,8 +27,8 @@ class Gain(NamedTuple):
 
     Attributes:
         ratio: type-token ratio of the training text.
-        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then on
-            every resample, ``(1 + RESAMPLES,)``.
+        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then in
+            every draw, ``(1 + DRAWS,)``.
         rates: learning rates of both models; gains are compared at equal ones.
     """
 

@@ -185,7 +185,7 @@ def smaller_resampled(
     """A figure is smaller than another.
 
     Args:
-        first: on the whole test set, then on every resample, ``(1 + RESAMPLES,)``; claimed to be
+        first: on the whole test set, then in every draw, ``(1 + DRAWS,)``; claimed to be
             smaller than ``second``.
         form: format of the numbers.
     """

@@ -248,8 +248,8 @@ class Runs:
         """Test perplexity of each arm, and the number of seeds that all arms have.
 
         Returns:
-            The mean over seeds on the whole text, then on every resample of seeds and sentences,
-            ``(1 + RESAMPLES,)`` each; of seeds alone unless all runs have stored their scores.
+            The mean over seeds on the whole text, then in every draw of seeds and sentences,
+            ``(1 + DRAWS,)`` each; of seeds alone unless all runs have stored their scores.
             Empty without a common seed, or if schedules differ.
         """
         view = self.alike(arms)

@@ -218,7 +218,7 @@ def test_the_interval_of_the_rise_is_that_of_students_t_over_seeds():
     half = 2.262 * seeds.std(ddof=1) / np.sqrt(10)
     assert (found.value, found.seeds) == (pytest.approx(seeds.mean()), 10)
     assert (found.low, found.high) == pytest.approx(
-        (seeds.mean() - half, seeds.mean() + half), abs=0.2 * half
+        (seeds.mean() - half, seeds.mean() + half), abs=0.015 * half
     )
 
 

@@ -107,7 +107,7 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
 
 
 def test_gains_that_do_not_differ_have_no_correlation():
-    kept = np.full(1 + resampling.RESAMPLES, 0.9)
+    kept = np.full(1 + resampling.DRAWS, 0.9)
     found = gain.correlated([gain.Gain(ratio, kept, 2) for ratio in (0.1, 0.2, 0.3)])
     assert found[1:] == ("undecided", "the same in all data sets")
 
@@ -124,7 +124,7 @@ def test_the_interval_of_a_correlation_is_over_data_sets(correlation, number, lo
 
 def test_gains_are_compared_at_equal_learning_rates_alone():
     def saving(share, ratio, rate):
-        kept = np.full(1 + resampling.RESAMPLES, 1 - share)
+        kept = np.full(1 + resampling.DRAWS, 1 - share)
         return gain.Gain(ratio, kept, 3, (rate, "1.0"))
 
     found = {"de5k": saving(0.1, 0.5, "1.0"), "en5k": saving(0.05, 0.4, "1.0"),

@@ -2,8 +2,9 @@
 
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
 resample draws sentences, of which all seeds' scores are averaged, and a deviation of the seeds'
-mean, of the size that their scores on the whole test set imply by Student's t (`seed_weights`). It
-contains already what sentences add to the differences between seeds; resampled scores of single
+mean, of the size that their scores on the whole test set imply by Student's t (`seed_weights`);
+every resample of the sentences gets several, because with so few seeds an interval is mostly theirs
+and would depend on the draws. The deviation contains already what sentences add to the differences between seeds; resampled scores of single
 seeds would count that twice. (The mean of the resampled scores counts a part of it: the interval is
 rather too wide where seeds differ in the sentences that they get right.)
 """
@@ -15,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-RESAMPLES = 1000
+RESAMPLES = 1000  # of the test set
+DEVIATIONS = 40  # of the seeds' mean, for each
+DRAWS = RESAMPLES * DEVIATIONS
 SEED = 12345  # of the resamples; sacreBLEU's default
 CONFIDENCE = 95  # percent
 # For a verdict: before convergence, two seeds of one arm have differed by 13 BLEU.
@@ -83,7 +86,7 @@ def estimate(values: np.ndarray, seeds: int) -> Estimate:
     """A figure with its percentile interval.
 
     Args:
-        values: on the whole test set, then on every resample, ``(1 + RESAMPLES,)``.
+        values: on the whole test set, then in every draw, ``(1 + DRAWS,)``.
     """
     outside = (100 - CONFIDENCE) / 2
     low, high = np.percentile(values[1:], (outside, 100 - outside))
@@ -99,35 +102,42 @@ def multiplicities(sentences: int) -> np.ndarray:
     return counts
 
 
+@lru_cache(maxsize=8)
 def seed_weights(seeds: int) -> np.ndarray:
-    """Weights of the seeds' deviations in each resample, ``(seeds, RESAMPLES)``; deterministic.
+    """Weights of the seeds' deviations in each draw, ``(seeds, DRAWS)``; deterministic.
 
-    Normal, and as often negative as positive. Weighted and summed, the deviations of ``n`` seeds
-    from their mean have the 95% interval of Student's t with ``n - 1`` degrees of freedom around
-    the mean. Drawing seeds instead would be coarse: with three, an interval would end at the
-    least and the largest.
+    Normal, for each resample as often negative as positive, with exactly the covariance of
+    independent seeds. Weighted and summed, the deviations of ``n`` seeds from their mean have the
+    95% interval of Student's t with ``n - 1`` degrees of freedom around the mean, within about one
+    percent. Drawing seeds instead would be coarse: with three, an interval would end at the least
+    and the largest.
     """
     if seeds == 1:
-        return np.zeros((1, RESAMPLES))
-    half = np.random.RandomState(SEED).standard_normal((seeds, RESAMPLES // 2))
-    student = STUDENT[seeds - 2] if seeds - 2 < len(STUDENT) else NORMAL
-    scale = student / NORMAL / math.sqrt(seeds * (seeds - 1))
-    return np.concatenate([half, -half], axis=1) * scale
+        weights = np.zeros((1, DRAWS))
+    else:
+        half = np.random.RandomState(SEED).standard_normal((seeds, DRAWS // 2))
+        half = np.linalg.solve(np.linalg.cholesky(half @ half.T / (DRAWS // 2)), half)
+        student = STUDENT[seeds - 2] if seeds - 2 < len(STUDENT) else NORMAL
+        scale = student / NORMAL / math.sqrt(seeds * (seeds - 1))
+        signs = np.stack([half, -half], axis=2)  # side by side, in the same resample
+        weights = signs.reshape(seeds, DRAWS) * scale
+    weights.flags.writeable = False
+    return weights
 
 
 def over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of all seeds, then in each resample with a deviation by their differences.
+    """The mean of all seeds, then in each draw with a deviation by their differences.
 
     Args:
         values: on the whole test set, then on every resample, ``(seeds, 1 + RESAMPLES)``; or, of
             figures without sentences to resample, ``(seeds, 1)``.
     Returns:
-        ``(1 + RESAMPLES,)``
+        ``(1 + DRAWS,)``
     """
     whole = values[:, 0]
     resampled = np.broadcast_to(values[:, -RESAMPLES:], (len(values), RESAMPLES)).mean(axis=0)
     deviation = (whole - whole.mean()) @ seed_weights(len(values))
-    return np.concatenate([[whole.mean()], resampled + deviation])
+    return np.concatenate([[whole.mean()], np.repeat(resampled, DEVIATIONS) + deviation])
 
 
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
