@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios, speeds
 from recipes.lab.figures import chart_parts
-from recipes.lab.pages import equal_time
+from recipes.lab.pages import equal_epochs, equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -260,7 +260,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
         "Claims of Pappas et al. (2018)",
         [claim(arms) for claim in CLAIMS],
         notes=[*far_below, NOTE, *chosen],
-        tables=equal_time.section(arms.runs, raced),
+        tables=[*equal_epochs.section(arms.runs, raced), "", *equal_time.section(arms.runs, raced)],
         charts=figures.charts(arms),
         name="Pappas et al. 2018",
         paper=PAPER,

@@ -2,11 +2,12 @@
 
 All systems are scored on the same resamples, so differences are paired. With several seeds, each
 resample draws sentences, of which all seeds' scores are averaged, and a deviation of the seeds'
-mean, of the size that their scores on the whole test set imply by Student's t (`seed_weights`);
-every resample of the sentences gets several, because with so few seeds an interval is mostly theirs
-and would depend on the draws. The deviation contains already what sentences add to the differences between seeds; resampled scores of single
-seeds would count that twice. (The mean of the resampled scores counts a part of it: the interval is
-rather too wide where seeds differ in the sentences that they get right.)
+mean, of the size that their scores on the whole test set imply by Student's t (`seed_weights`).
+Every resample of the sentences gets several of these, because with so few seeds an interval is
+mostly theirs and would depend on the draws. A deviation contains already what sentences add to the
+differences between seeds; resampled scores of single seeds would count that twice. (The mean of the
+resampled scores counts a part of it: the interval is rather too wide where seeds differ in the
+sentences that they get right.)
 """
 
 import math
