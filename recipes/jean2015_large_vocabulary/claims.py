@@ -10,7 +10,7 @@ from pathlib import Path
 
 from recipes.jean2015_large_vocabulary import figures, rare_words, table
 from recipes.jean2015_large_vocabulary.arms import Jean2015
-from recipes.jean2015_large_vocabulary.decodings import lists_of
+from recipes.jean2015_large_vocabulary.decodings import comparable, lists_of
 from recipes.lab.claims import (
     Claim,
     Part,
@@ -22,6 +22,7 @@ from recipes.lab.claims import (
     speeds,
     weighted,
 )
+from recipes.lab.figures.chart_parts import seeds_of
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -232,6 +233,16 @@ def claims_of(found: Evidence, recipe: Jean2015) -> list[Claim]:
     ]
 
 
+def chosen_among(runs: Runs, chosen: str) -> str:
+    """What the K and K' of the decodings were chosen among."""
+    view, found = comparable(runs)
+    names = [str(lists) for lists in found]
+    if len(names) < 2:
+        return f"K and K': {chosen}."
+    tried = ", ".join(name.partition(".")[2] for name in names)
+    return f"K and K' chosen on the dev set: {chosen}, of {tried} ({seeds_of(view, names)})."
+
+
 def find(recipe: Jean2015, runs: Runs) -> Findings:
     """Verdicts, the paper's table, and cross-model BLEU."""
     chosen = recipe.choice()
@@ -245,7 +256,7 @@ def find(recipe: Jean2015, runs: Runs) -> Findings:
     return Findings(
         "Very large target vocabularies (Jean et al. 2015)",
         claims_of(Evidence(runs, recipe.ledger.parent, chosen), recipe),
-        notes=[f"K and K' chosen on the dev set: {chosen}.", *far_below],
+        notes=[chosen_among(runs, chosen), *far_below],
         tables=[*table.of_the_paper(runs, chosen), "", *table.cross_model(runs, members)],
         facts={"choice": chosen},
         charts=figures.charts(runs, recipe.settings.DEFAULT_CHOICE, chosen, bins),

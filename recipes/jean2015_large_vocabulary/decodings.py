@@ -125,14 +125,20 @@ def lists_of(runs: "Runs", model: str) -> list[Lists]:
     return sorted(lists for lists in found if lists.model == model)
 
 
+def comparable(runs: "Runs", model: str = "lv") -> tuple["Runs", list[Lists]]:
+    """The plain decodings of the newest schedule, and the runs of the seeds that all have."""
+    names = [str(lists) for lists in lists_of(runs, model)]
+    alike = runs.mostly_alike(names)
+    return alike.with_seeds_of(names), lists_of(alike, model)
+
+
 def choice(runs: "Runs", default: str, model: str = "lv") -> str:
     """K and K' with the highest BLEU on the dev set; the smaller ones if equal.
 
     Args:
         default: if there are none, e.g. ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
-    found = lists_of(runs, model)
-    view = runs.mostly_alike(list(map(str, found)))
+    view, found = comparable(runs, model)
     scores = {
         lists: score
         for lists in found

@@ -143,14 +143,16 @@ def by_frequent(runs: Runs, per_word: int) -> Chart:
     x = f"K, most frequent words in every list (K' = {per_word})"
     every_k = {arm: k for curve in curves for arm, k in curve.items()}
     panel = Panel(x, Y, series, x_scale="log", ticks=sorted(set(every_k.values())))
-    title = best_of(runs, curves[0] if curves else {}, "K")
+    title = ends_of(runs, curves[0] if curves else {}, "K")
     if drawn:
         title = f"{capitalized(plain_model(next(iter(drawn))))}: {title}"
     return Chart(title, [panel], chart_parts.note(runs, list(every_k)))
 
 
-def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
-    """A title with the difference of the best value from the worst.
+def ends_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
+    """A title with the difference of the largest value from the smallest.
+
+    Not of the best from the worst, which differ by choice already.
 
     Args:
         values: of K or K', by decoding.
@@ -159,15 +161,14 @@ def best_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
     scores = {arm: score for arm in values if (score := runs.bleu(arm)) is not None}
     if len(scores) < 2:
         return f"BLEU by {name}"
-    best, worst = (choose(scores, key=lambda arm: scores[arm]) for choose in (max, min))
-    found = runs.difference({best: 1, worst: -1})
-    cost = f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]" if found else (
-        f"{scores[best] - scores[worst]:.1f}"
-    )  # fmt: skip
-    proven = "" if found and found.low > 0 else ", not proven"
-    words = f"{name} = {values[best]:,} has the most BLEU, {scores[best]:.1f}"
+    small, large = (choose(scores, key=lambda arm: values[arm]) for choose in (min, max))
+    found = runs.difference({large: 1, small: -1})
+    gain = f"{scores[large] - scores[small]:+.1f}" if found is None else found.interval("+.1f")
+    is_proven = found is not None and found.enough_seeds and not found.low <= 0 <= found.high
+    proven = "" if is_proven else ", not proven"
+    ends = f"{scores[small]:.1f} with {name} = {values[small]:,}, {scores[large]:.1f} with "
     of = chart_parts.seeds_of(runs, list(scores))
-    return f"{words}; {name} = {values[worst]:,} is {cost} lower{proven} ({of})"
+    return f"BLEU {ends}{values[large]:,}: {gain}{proven} ({of})"
 
 
 def by_per_word(runs: Runs, frequent: int) -> Chart:
@@ -190,7 +191,7 @@ def by_per_word(runs: Runs, frequent: int) -> Chart:
     values = {str(one): one.per_word for one in lists}
     x = f"K', translations of each source word (K = {frequent:,})"
     panel = Panel(x, Y, series, ticks=[one.per_word for one in lists])
-    return Chart(best_of(runs, values, "K'"), [panel], chart_parts.note(runs, list(values)))
+    return Chart(ends_of(runs, values, "K'"), [panel], chart_parts.note(runs, list(values)))
 
 
 def of_rare_words(runs: Runs, systems: Sequence[str], bins: Bins | None) -> dict[str, Chart]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.jean2015_large_vocabulary import decodings
+from recipes.jean2015_large_vocabulary import claims, decodings
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, Decoding, TranslationTest, load
 from recipes.lab.running.run_arm import MissingRun, Place, Run, execute
@@ -135,6 +135,18 @@ def test_the_lists_are_chosen_on_the_dev_set(tmp_path):
     write(path, lv_k500_kp1=22.0)
     assert recipe.choice() == "k500.kp1"
     assert decodings.choice(Runs(ledger.read(path)), "k1.kp1") == "k500.kp1"
+
+
+def test_lists_are_compared_by_the_seeds_that_all_of_them_have(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    write(path, lv_k500_kp10=20.5, lv_k2000_kp10=21.0)
+    other = {"arm": "lv.k500.kp10", "key": "k", "figures": {"valid_bleu_tokenised": 30.0}}
+    ledger.append(path, other | {"seed": 2})
+    runs = Runs(ledger.read(path))
+    assert decodings.choice(runs, "k1.kp1") == "k2000.kp10"
+    assert claims.chosen_among(runs, "k2000.kp10") == (
+        "K and K' chosen on the dev set: k2000.kp10, of k500.kp10, k2000.kp10 (1 seed)."
+    )
 
 
 def test_lists_are_sorted_by_number_and_of_one_model(tmp_path):

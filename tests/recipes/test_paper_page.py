@@ -48,6 +48,12 @@ def test_the_page_names_runs_that_were_repeated_with_another_score():
     assert list(paper_page.repeated([*ENTRIES[:2], *again[:2]])) == [
         "`a` with seed 1 was run 2 times: BLEU 20.0, 19.0. The last counts."
     ]
+    both = [entry | {"figures": {"bleu": 20.0, "best_valid_ppl": ppl}}
+            for entry, ppl in zip(ENTRIES[:1] * 2, (5.12, 5.49), strict=True)]  # fmt: skip
+    assert list(paper_page.repeated(both)) == [
+        "`a` with seed 1 was run 2 times: BLEU 20.0, 20.0; validation perplexity 5.12, 5.49. "
+        "The last counts."
+    ]
     assert not list(paper_page.repeated([ENTRIES[0], again[0] | {"kind": "tuning"}]))
     assert not list(paper_page.repeated([ENTRIES[0], again[0] | {"key": "another setting"}]))
 

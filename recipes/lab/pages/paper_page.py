@@ -118,18 +118,25 @@ def counts(claim: Claim) -> str:
 
 def repeated(entries: Sequence[dict]) -> Iterator[str]:
     """Runs of one arm, setting and seed whose scores differ, for example between machines."""
-    scores: dict[tuple, list[str]] = {}
+    by_run: dict[tuple, list[dict]] = {}
     for entry in (entry for entry in entries if kind_of(entry) == ARM):
-        name = next((name for name in SCORES if name in entry["figures"]), None)
-        if name:
-            run = entry["arm"], entry["seed"], entry["key"], SCORES[name]
-            scores.setdefault(run, []).append(f"{entry['figures'][name]:.1f}")
-    for (arm, seed, _, score), found in scores.items():
-        if len(set(found)) > 1:
-            yield (
-                f"`{arm}` with seed {seed} was run {len(found)} times: {score} {', '.join(found)}."
-                " The last counts."
-            )
+        by_run.setdefault((entry["arm"], entry["seed"], entry["key"]), []).append(entry["figures"])
+    for (arm, seed, _), runs in by_run.items():
+        score = next((name for name in SCORES if name in runs[-1]), None)
+        names = [
+            name
+            for name in (score, summary.PERPLEXITY)
+            if name and all(name in run for run in runs)
+        ]
+        shown = {
+            SCORES.get(name, "validation perplexity"): [
+                f"{run[name]:.{2 if name == summary.PERPLEXITY else 1}f}" for run in runs
+            ]
+            for name in names
+        }
+        if any(len(set(values)) > 1 for values in shown.values()):
+            scores = "; ".join(f"{name} {', '.join(values)}" for name, values in shown.items())
+            yield f"`{arm}` with seed {seed} was run {len(runs)} times: {scores}. The last counts."
 
 
 def numbers_of_seeds(entries: Sequence[dict]) -> str:
