@@ -215,7 +215,7 @@ def test_the_page_has_the_table_every_claim_and_what_is_missing(results):
     more |= {"DEFAULT_CHOICE": "k8.kp10", "OUTLAYERS_RESULTS": str(results.parent)}
     report.write(load("jean2015_large_vocabulary", more))
     page = (results.parent / "claims.md").read_text()
-    assert "K and K': k4.kp10." in page
+    assert "K and K' chosen on the dev set: k4.kp10, of k4.kp10, k8.kp10 (1 seed)." in page
     assert "Arms not run: full." in page
     assert "| basic | 10.00 | 20.00 |" in page
     assert "| + candidates | - | 21.00 (22.50) |" in page
