@@ -194,7 +194,8 @@ def against_words(runs: Runs) -> Iterator[Compared]:
     """Models compared with Word+RE on the same text, by perplexity."""
     texts = (f"{data}.morphsum_re_rw" for data in ("de5k", "en5k", "fr5k", "ptb42k"))
     on_ptb = (f"ptb.{model}" for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"))
-    on_captions = ("de5k.morphsum_re", "de5k.word_original")
+    models = ("morphsum_re", "word_original", "sylconcat_rw", "sylconcat_re_rw", "charcnn_original")
+    on_captions = (f"de5k.{model}" for model in models)
     arms = (*texts, *on_captions, *on_ptb)
     for arm in arms:
         data, _, model = arm.partition(".")
