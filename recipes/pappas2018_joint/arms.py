@@ -15,7 +15,7 @@ from recipes.pappas2018_joint.models import layer_of, options_of
 # updates to learn attention, with a higher learning rate.
 PRESETS = {
     "multi30k": {
-        "EPOCHS": "15", "PATIENCE": "2", "BATCH_SENTENCES": "48", "DIM": "128", "LR": "0.003",
+        "EPOCHS": "15", "PATIENCE": "2", "BATCH_SENTENCES": "48", "DIM": "128", "LR": "",
         "DIRECTIONS": "de-en en-de", "VOCABULARY": "bpe4000", "SAMPLING_VOCABULARY": "words",
         "VOCABULARIES": "bpe1000 bpe4000 bpe8000", "JOINT_DIMS": "128 256",
         "SWEEP_DIMS": "32 64 128 256 512",
@@ -39,6 +39,9 @@ ABLATED = (
 )  # fmt: skip
 # Of 05_tune.sh: each learning rate for both baselines and a joint model, with subwords and words.
 GRID = ("0.0015", "0.003", "0.006")
+# The best of them where it is not RATE; models that were not tuned have RATE.
+RATE = "0.003"
+CHOSEN = {"de-en.bpe4000.nmt": "0.006", "de-en.bpe4000.tied": "0.006"}
 ECONOMY = "share25"  # used by the authors for the largest vocabularies
 
 
@@ -66,7 +69,7 @@ class Pappas2018(Recipe):
         "BATCH_SENTENCES": ("", "sentences per batch"),
         "DIM": ("", "width of the models"),
         "LAYERS": ("2", "layers per side in the other sets"),
-        "LR": ("", "learning rate"),
+        "LR": ("", "learning rate of all arms (default: chosen by 05_tune.sh, see arms.py)"),
         "TUNE_EPOCHS": ("5", "epochs of each run of 05_tune.sh"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "BEAM": ("5", "beam size"),
@@ -244,9 +247,10 @@ class Pappas2018(Recipe):
         pair, s = self.pair_of(f"{source}-{target}"), self.settings
         test = self.test(pair, vocabulary, target)
         words, layer = layer_of(model)
+        rate = s.LR or CHOSEN.get(name, RATE)
         train = (
             f"--source-lang {source} --target-lang {target} --arch luong_lstm --embed-dim {s.DIM} "
-            f"--hidden-size {s.DIM} --dropout 0.3 --optimizer adam --lr {s.LR} "
+            f"--hidden-size {s.DIM} --dropout 0.3 --optimizer adam --lr {rate} "
             f"--lr-scheduler shrink_after_rise --clip-norm 5 {self.batch} --sentence-avg "
             f"--max-epoch {s.EPOCHS} --patience {s.PATIENCE} --log-interval 50 --num-workers 0 "
             f"{layer}"
