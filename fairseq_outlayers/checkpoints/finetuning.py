@@ -52,6 +52,7 @@ class Adapted:
     unused: List[str] = field(default_factory=list)
     lost: Dict[str, int] = field(default_factory=dict)
     new_biases: Optional[Tensor] = None
+    filled: Dict[str, Tensor] = field(default_factory=dict)  # rows of tables mapped by word
 
     def lines(self, path: str, arch: str) -> List[str]:
         """A report to print."""
@@ -95,6 +96,8 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
         # Another layer may compute something else with a parameter of the same name and shape.
         is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
         _load(done, name, start, None if is_lost else given.get(name), row_map)
+    if BIAS in done.new:
+        done.new_biases = ~_scored_before(done, model)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
     used = {*done.loaded, *(name for name, *_ in done.mapped)}
@@ -120,6 +123,7 @@ def _load(
         done.state[name] = start.clone()
         filled = rows.fill(done.state[name], given)
         done.mapped.append((name, int(filled.sum()), len(start)))
+        done.filled[name] = filled
         if name == BIAS:
             done.new_biases = ~filled
     elif given is not None and rows is None and given.shape == start.shape:
@@ -130,7 +134,19 @@ def _load(
         done.new.append(name)
         if name == BIAS:
             done.state[name] = torch.zeros_like(start)
-            done.new_biases = torch.ones_like(start, dtype=torch.bool)
+
+
+def _scored_before(done: Adapted, model: Any) -> Tensor:
+    """Which classes have their score from the checkpoint, if it has no biases, ``(V,)``."""
+    everything = torch.ones_like(done.state[BIAS], dtype=torch.bool)
+    own = [f"{OUTPUT}{name}" for name in declared_tables(model.decoder.output_projection)]
+    vectors = [name for name in own if name != BIAS] or [TIED_TO]
+    is_new = any(name.startswith(OUTPUT) and name != BIAS for name in done.new)
+    if is_new or any(name in done.new for name in vectors):
+        return ~everything
+    for name in vectors:
+        everything &= done.filled.get(name, everything)
+    return everything
 
 
 def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:

@@ -7,14 +7,9 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.activations import identity
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.registry import lookup
-
-
-def identity(x: Tensor) -> Tensor:
-    """No nonlinearity; TorchScript cannot compile a lambda."""
-    return x
-
 
 ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,

@@ -10,12 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.activations import identity
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.ranges import share
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from fairseq_outlayers.tables.external_table import ExternalTable
 
-ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": lambda x: x}
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "linear": identity}
 
 
 @dataclass

@@ -7,6 +7,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.activations import identity
 from fairseq_outlayers.source_embeddings.external_map import (
     ExternalMap,
     ExternalSourceEmbedding,
@@ -28,7 +29,7 @@ class InnerLayer(nn.Linear):
 
 
 INNER_LAYERS: Dict[str, Callable[[int], nn.Module]] = {
-    "linear": lambda size: InnerLayer(size, lambda x: x),
+    "linear": lambda size: InnerLayer(size, identity),
     "tanh": lambda size: InnerLayer(size, torch.tanh),
     "none": lambda size: nn.Identity(),
 }

@@ -12,6 +12,7 @@ from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules
+from recipes.lab.scores.resampling import SEEDS_NEEDED
 from recipes.pappas2018_joint import figures
 from recipes.pappas2018_joint.arms import ECONOMY, Pappas2018
 from recipes.pappas2018_joint.frequency_bins import gains_by_frequency
@@ -83,10 +84,14 @@ class Arms:
         return min(known, key=known.__getitem__, default=self.name(self.small, direction))
 
     def joint_perplexities(self, direction: str) -> dict[str, float]:
-        """Validation perplexity of the joint arms of one schedule, the newest that two share."""
+        """Validation perplexity of the joint arms of one schedule, the newest that two share.
+
+        Of those with enough seeds for a verdict, if there are any.
+        """
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
         view = self.runs.mostly_alike(names)
-        found = {n: view.figure(n, VALIDATION) for n in names if n in view}
+        decided = [n for n in names if len(view.seeds([n])) >= SEEDS_NEEDED]
+        found = {n: view.figure(n, VALIDATION) for n in decided or names if n in view}
         return {name: ppl for name, ppl in found.items() if ppl is not None}
 
     def choice(self, direction: str) -> str:

@@ -415,6 +415,14 @@ class TestRefusals:
     def test_more_beams_than_candidates(self, make_task):
         self.refused(make_task(candidate_frequent=5), "--beam 5: a sentence has only 5 candidates")
 
+    def test_more_siblings_than_candidates(self, make_task, decode):
+        """They need twice the beam."""
+        task = make_task(candidate_frequent=9)
+        models, batch = models_of(task), make_batch(task, LENGTHS)
+        with pytest.raises(UserError, match="--beam 5: a sentence has only 9 candidates"):
+            decode(task, models, batch, diversity_rate=0.5)
+        assert decode(make_task(candidate_frequent=10), models, batch, diversity_rate=0.5)
+
     def test_a_beam_larger_than_the_vocabulary_is_named_as_given(self, make_task, decode):
         """fairseq's own value is one less than the number of words."""
         task = make_task(candidate_frequent=5)

@@ -1,6 +1,7 @@
 """Source embeddings against the equations of the paper, word by word in float64."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -307,3 +308,13 @@ def test_every_embedding_takes_the_same_options():
     fields = SourceEmbeddingConfig.__dataclass_fields__
     for embedding in SOURCE_EMBEDDINGS.values():
         assert set(embedding.Config.__dataclass_fields__) <= set(fields)
+
+
+@pytest.mark.parametrize("name", SOURCE_EMBEDDINGS)
+@pytest.mark.parametrize("activation", ["tanh", "linear"])
+def test_modules_can_be_pickled(task, make, name, activation):
+    options = {} if name == "internal" else {"external_activation": activation}
+    embedding = make(name, **options)
+    again = pickle.loads(pickle.dumps(embedding))
+    ids = all_ids(task)
+    torch.testing.assert_close(again(ids), embedding(ids))
