@@ -54,6 +54,14 @@ class Adapted:
     new_biases: Optional[Tensor] = None
     filled: Dict[str, Tensor] = field(default_factory=dict)  # rows of tables mapped by word
 
+    def untrained(self) -> List[str]:
+        """Names of parameters that are not, or not for every word, from the checkpoint.
+
+        Not of class biases, which are zero if the checkpoint has none.
+        """
+        partly = (name for name, found, rows in self.mapped if found < rows)
+        return [name for name in (*self.new, *partly) if name != BIAS]
+
     def lines(self, path: str, arch: str) -> List[str]:
         """A report to print."""
         numbers = sum(self.state[name].numel() for name in self.loaded)

@@ -9,7 +9,7 @@ import torch
 
 from fairseq_outlayers.__main__ import main
 from tests.system.commands import PLUGIN, run, succeed
-from tests.system.many_words import NUM_WORDS, saved, train
+from tests.system.many_words import NUM_WORDS, OPTIONS, PARTITIONS, saved, train
 
 pytestmark = pytest.mark.system
 
@@ -106,6 +106,20 @@ def test_frozen_word_vectors_stay_bit_for_bit_and_the_rest_is_trained(data, tmp_
         "decoder.output_projection.bias",
     }
     assert {name for name in same if before[name].numel() > 1} == tables
+
+
+def test_tables_that_the_checkpoint_lacks_are_not_frozen(data, tmp_path):
+    train(data, tmp_path / "joint", "--max-update", 2)
+    linear = [*OPTIONS, "--output-layer", "linear"]
+    del linear[(place := linear.index("--joint-dim")) : place + 2]
+    frozen = ["--freeze-embeddings", "--finetune-from-model",
+              tmp_path / "joint" / "checkpoint_last.pt", "--max-update", 5]  # fmt: skip
+    result = run("train", data, *linear, *PARTITIONS, *frozen, "--save-dir", tmp_path / "linear")
+    assert result.returncode != 0
+    assert re.search(
+        "--freeze-embeddings needs trained embeddings, but .* decoder.output_projection.weight",
+        result.stderr.splitlines()[-1],
+    )
 
 
 def test_the_plan_of_partitions_is_printed_without_training(data, capsys):

@@ -8,12 +8,13 @@ loaded, mapped, new and not used.
 
 import logging
 import os
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,8 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
     if path != _Begun.path:
         return state
     adapted = adapt(path, state, trainer.get_model(), trainer.task)
+    if getattr(trainer.cfg.task, "freeze_embeddings", False):
+        _refuse_untrained(path, adapted.untrained(), trainer.get_model())
     for line in adapted.lines(path, arch_of(state)):
         logger.info(line)
     state["model"] = adapted.state
@@ -78,6 +81,17 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
         extra[NEW_BIASES] = adapted.new_biases
     state["extra_state"] = extra
     return state
+
+
+def _refuse_untrained(path: str, untrained: Sequence[str], model: Any) -> None:
+    """Refuse to freeze tables at random values."""
+    frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
+    lost = sorted(frozen.intersection(untrained))
+    if lost:
+        raise UserError(
+            f"--freeze-embeddings needs trained embeddings, but {path} has not all of "
+            f"{', '.join(lost)}: train without it first"
+        )
 
 
 @replaces(Trainer, "load_checkpoint")
