@@ -52,6 +52,9 @@ class Scores(Runs):
     def bleu(self, arm):
         return self.scores.get(arm)
 
+    def seeds(self, arms):
+        return [1, 2, 3] if all(arm in self for arm in arms) else []
+
     def figure(self, arm, name):
         return self.figures.get((arm, name))
 
@@ -116,6 +119,17 @@ def test_d_j_is_chosen_among_models_of_one_schedule():
 
     runs = Runs([line(2, 5, 9.0), line(8, 5, 7.0), line(2, 15, 5.0)])
     assert arms_of(runs).chosen_joint() == "de-en.bpe4.joint8"
+
+
+def test_d_j_is_chosen_among_models_with_enough_seeds_if_there_are_any():
+    def line(dim, seed, perplexity):
+        return {"arm": f"de-en.bpe4.joint{dim}", "seed": seed, "key": "k", "setting": {},
+                "command": "fairseq-train d", "figures": {"best_valid_ppl": perplexity}}  # fmt: skip
+
+    once = [line(2, 1, 9.0), line(8, 1, 7.0)]
+    assert arms_of(Runs(once)).chosen_joint() == "de-en.bpe4.joint8"
+    thrice = [*once, line(2, 2, 9.0), line(2, 3, 9.0)]
+    assert arms_of(Runs(thrice)).chosen_joint() == "de-en.bpe4.joint2"
 
 
 def test_claim_2_ranks_the_models():
