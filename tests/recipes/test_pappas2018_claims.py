@@ -123,8 +123,9 @@ def test_d_j_is_chosen_among_models_of_one_schedule():
 
 def test_d_j_is_chosen_among_models_with_enough_seeds_if_there_are_any():
     def line(dim, seed, perplexity):
+        figures = {"best_valid_ppl": perplexity}
         return {"arm": f"de-en.bpe4.joint{dim}", "seed": seed, "key": "k", "setting": {},
-                "command": "fairseq-train d", "figures": {"best_valid_ppl": perplexity}}  # fmt: skip
+                "command": "fairseq-train d", "figures": figures}  # fmt: skip
 
     once = [line(2, 1, 9.0), line(8, 1, 7.0)]
     assert arms_of(Runs(once)).chosen_joint() == "de-en.bpe4.joint8"
