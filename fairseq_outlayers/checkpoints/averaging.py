@@ -8,6 +8,7 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.checkpoints.partition_correction import is_corrected_model
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.errors import UserError, require_new_file
@@ -55,7 +56,7 @@ def average(paths: Sequence[str], output: Path) -> int:
         if tensor.is_floating_point():
             state["model"][name] = (means[name] / len(paths)).to(tensor.dtype)
     state["last_optimizer_state"] = None
-    state["extra_state"] = {}
+    state["extra_state"] = {AVERAGE: len(paths)}
     checkpoint_utils.torch_persistent_save(state, str(output))
     return sum(tensor.numel() for tensor in means.values() if tensor.is_floating_point())
 

@@ -6,6 +6,7 @@ from typing import Optional
 # The group is the suffix of a shard.
 NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
 LAST = "checkpoint_last.pt"
+AVERAGE = "outlayers_average"  # in the extra_state of an average: the number of its checkpoints
 
 
 def shard_of(name: str) -> Optional[str]:

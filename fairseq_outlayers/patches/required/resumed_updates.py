@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 from fairseq.trainer import Trainer
 
+from fairseq_outlayers.checkpoints.names import AVERAGE
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -47,7 +48,7 @@ def _continuing(
     starts_anew = reset_optimizer or self.cfg.checkpoint.reset_dataloader
     if extra_state is None or starts_anew or not self._optim_history:
         return extra_state
-    if "train_iterator" not in extra_state:
+    if AVERAGE in extra_state:
         raise UserError(
             f"--restore-file {filename}: an average of checkpoints has no training to continue; "
             "to train from its parameters, use --finetune-from-model instead"
