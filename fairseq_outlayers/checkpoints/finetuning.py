@@ -38,7 +38,7 @@ class Adapted:
     Attributes:
         state: the state dict for the model.
         loaded: names of parameters copied from the checkpoint.
-        mapped: tables mapped by word: name, mapped rows, all rows.
+        filled: which rows of each table mapped by word are from the checkpoint, ``(V,)``.
         new: names of parameters that keep the model's initialization.
         unused: names in the checkpoint that nothing uses, with their sizes.
         lost: number of the checkpoint's words that the model's dictionary lacks, by side.
@@ -47,12 +47,16 @@ class Adapted:
 
     state: Dict[str, Tensor]
     loaded: List[str] = field(default_factory=list)
-    mapped: List[Tuple[str, int, int]] = field(default_factory=list)
+    filled: Dict[str, Tensor] = field(default_factory=dict)
     new: List[str] = field(default_factory=list)
     unused: List[str] = field(default_factory=list)
     lost: Dict[str, int] = field(default_factory=dict)
     new_biases: Optional[Tensor] = None
-    filled: Dict[str, Tensor] = field(default_factory=dict)  # rows of tables mapped by word
+
+    @property
+    def mapped(self) -> List[Tuple[str, int, int]]:
+        """Tables mapped by word: name, mapped rows, all rows."""
+        return [(name, int(rows.sum()), len(rows)) for name, rows in self.filled.items()]
 
     def untrained(self) -> List[str]:
         """Names of parameters that are not, or not for every word, from the checkpoint.
@@ -104,11 +108,13 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
         # Another layer may compute something else with a parameter of the same name and shape.
         is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
         _load(done, name, start, None if is_lost else given.get(name), row_map)
-    if BIAS in done.new:
+    if BIAS in done.filled:
+        done.new_biases = ~done.filled[BIAS]
+    elif BIAS in done.new:
         done.new_biases = ~_scored_before(done, model)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
-    used = {*done.loaded, *(name for name, *_ in done.mapped)}
+    used = {*done.loaded, *done.filled}
     for name in sorted(given.keys() - used):
         if not name.endswith("_version") and not _is_tied(name, given):
             done.unused.append(f"{name} ({_size(given[name])})")
@@ -129,11 +135,7 @@ def _load(
         done.state[name] = start
     elif given is not None and rows is not None and given.shape[1:] == start.shape[1:]:
         done.state[name] = start.clone()
-        filled = rows.fill(done.state[name], given)
-        done.mapped.append((name, int(filled.sum()), len(start)))
-        done.filled[name] = filled
-        if name == BIAS:
-            done.new_biases = ~filled
+        done.filled[name] = rows.fill(done.state[name], given)
     elif given is not None and rows is None and given.shape == start.shape:
         done.state[name] = given
         done.loaded.append(name)

@@ -64,7 +64,9 @@ class CandidateGenerator(SequenceGenerator):
         self.given_beam = options.get("beam_size", 1)  # fairseq's own is below the number of words
         self.spelled: Callable[..., str] = as_flag  # options in errors; Python has another spelling
         self.sampling_topk = getattr(self.search, "sampling_topk", -1)
-        self.strategy = self.search  # without the limits below
+        # Diverse siblings take twice the beam from the continuations of a hypothesis.
+        siblings = isinstance(self.search, DiverseSiblingsSearch)
+        self.candidates_needed = 2 * self.beam_size if siblings else self.beam_size + 1
         self.int8_projections = Int8Projections() if in_int8 else None
         if self.model.is_lean and type(self.search) is BeamSearch:
             self.search = LeanBeamSearch(dictionary)
@@ -144,11 +146,8 @@ class CandidateGenerator(SequenceGenerator):
 
     def _check_numbers(self, smallest: int) -> None:
         """Raise a ``UserError`` if a sentence has fewer candidates than the search needs."""
-        # Diverse siblings take twice the beam from the continuations of a hypothesis.
-        siblings = isinstance(self.strategy, DiverseSiblingsSearch)
-        fits_beam = 2 * self.beam_size <= smallest if siblings else self.beam_size < smallest
         limits = {
-            "beam": (self.given_beam, fits_beam),
+            "beam": (self.given_beam, self.candidates_needed <= smallest),
             "sampling_topk": (self.sampling_topk, self.sampling_topk <= smallest),
         }
         for name, (value, fits) in limits.items():

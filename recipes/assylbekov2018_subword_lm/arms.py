@@ -43,13 +43,14 @@ TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
 # The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
-# Of shortened schedules: the rate of GRID with the lowest validation perplexity on 5,000 German
-# captions (05_tune.sh), also of as many English and French; elsewhere the authors'. By model, or by
-# composition for the ties that were not tuned.
+# Learning rates of 05_tune.sh.
 GRID = ("0.7", "1.0", "1.5")
 # A CharCNN that reuses its layers starts with nearly equal vectors for all words, and learns
 # nothing but their frequencies for long, with 0.7 longer than with 0.2.
 OWN_GRIDS = {"charcnn_re_rw": ("0.1", "0.2", "0.4")}
+# Of shortened schedules: the rate of GRID with the lowest validation perplexity on 5,000 German
+# captions (05_tune.sh), also of as many English and French; elsewhere the authors'. By model, or by
+# composition for the ties that were not tuned.
 CHOSEN = {
     "word": "1.0",
     "morphsum": "1.0",

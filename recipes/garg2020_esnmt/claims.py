@@ -14,7 +14,7 @@ from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
 from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
-from recipes.lab.pages.table import table
+from recipes.lab.pages.table import of_rows
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import (
     Estimate,
@@ -236,11 +236,9 @@ def lengths(runs: Runs) -> list[str]:
             rows.append((arm, f"{reached.value:.2f}", length, f"{value.value:.2f}", shown))
     if not rows:
         return []
-    columns = map(list, zip(*rows, strict=True))
     headings = ("model", "BLEU", "length ratio", "without brevity penalty",
                 "its share of the trained")  # fmt: skip
-    cells = dict(zip(headings, columns, strict=True))
-    return ["## BLEU without brevity penalty", "", *table(cells), ""]
+    return ["## BLEU without brevity penalty", "", *of_rows(headings, rows), ""]
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:

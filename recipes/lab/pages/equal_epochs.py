@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recipes.lab.figures import training_curves
+from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
@@ -53,7 +54,7 @@ def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
     for one, other in pairs:
         compared = curves(runs, one, other)
         if compared[0]:
-            heading = f"{one} against {other} ({len(compared[0])} seeds)"
+            heading = f"{one} against {other} ({seeds_in_words(len(compared[0]))})"
             columns[heading] = list(_column(*compared))
     if not columns:
         return []

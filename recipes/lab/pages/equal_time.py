@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recipes.lab.figures import training_curves
-from recipes.lab.pages.table import table
+from recipes.lab.pages.table import of_rows
 from recipes.lab.runs import Runs
 
 COLUMNS = (
@@ -85,6 +85,4 @@ def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
                          f"{second:.2f}", f"{100 * (first / second - 1):+.1f}%"))  # fmt: skip
     if not rows:
         return []
-    columns = map(list, zip(*rows, strict=True))
-    cells = dict(zip(COLUMNS, columns, strict=True))
-    return ["## After equal time", "", NOTE, "", *table(cells)]
+    return ["## After equal time", "", NOTE, "", *of_rows(COLUMNS, rows)]

@@ -106,6 +106,12 @@ def table(cells: dict[str, list[str]]) -> list[str]:
     return lines + ["| " + " | ".join(row) + " |" for row in zip(*cells.values(), strict=True)]
 
 
+def of_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in Markdown, at least one."""
+    columns = map(list, zip(*rows, strict=True))
+    return table(dict(zip(headings, columns, strict=True)))
+
+
 def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
     """Signatures, machines and explanations of the columns."""
     entries = [entry for row in runs.arms for entry in runs.entries(row)]
