@@ -25,6 +25,8 @@ from fairseq_outlayers.tables.table import declared_tables
 OUTPUT, SOURCE = "decoder.output_projection.", "encoder.embed_tokens."
 TIED_TO = "decoder.embed_tokens.weight"
 BIAS = f"{OUTPUT}bias"
+# Learned source vectors, alone and beside external ones.
+INTERNAL = (f"{SOURCE}weight", f"{SOURCE}internal.weight")
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
 FINGERPRINT = "_dictionary_version"
 UNITS = ".units_version"
@@ -101,10 +103,13 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     _refuse_units(path, rows["decoder"], model)
     _refuse_frozen(path, own, given)
     tables = _table_names(model)
+    _rename_internal(given, tables)
     done = Adapted({}, lost={SIDES[p]: r.lost for p, r in rows.items() if r is not None})
     exchanged = _has_another_layer(state, model)
     for name, start in own.items():
-        row_map = rows[name.partition(".")[0]] if name in tables else None
+        row_map = None
+        if name in tables:
+            row_map = rows[name.partition(".")[0]] or _shared_rows(start, given.get(name))
         # Another layer may compute something else with a parameter of the same name and shape.
         is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
         _load(done, name, start, None if is_lost else given.get(name), row_map)
@@ -173,6 +178,21 @@ def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
     if is_tied and name in own and TIED_TO in given:
         fits = own[name].shape[1:] == given[TIED_TO].shape[1:]
         given.update({name: given[TIED_TO]} if fits else {})
+
+
+def _rename_internal(given: Dict[str, Tensor], tables: List[str]) -> None:
+    """Rename learned source vectors if only one side has external ones."""
+    for own, other in (INTERNAL, INTERNAL[::-1]):
+        if own in tables and own not in given and other in given:
+            given[own] = given.pop(other)
+
+
+def _shared_rows(start: Tensor, given: Optional[Tensor]) -> Optional[WordRows]:
+    """The first rows of tables of different lengths for one dictionary (internal vocabularies)."""
+    if given is None or len(given) == len(start):
+        return None
+    rows = torch.arange(min(len(given), len(start)))
+    return WordRows(rows, rows, 0)
 
 
 def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:

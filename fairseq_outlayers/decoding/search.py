@@ -144,6 +144,15 @@ class CandidateGenerator(SequenceGenerator):
                 hypothesis["candidates"] = candidates, row
         return hypotheses
 
+    def check_frequent(self) -> None:
+        """Refuse a search for which K words and no translations are too few candidates.
+
+        Raises:
+            UserError: if a sentence could have fewer than the search needs.
+        """
+        if self.candidates is not None:
+            self._check_numbers(min(self.candidates.frequent, self.vocab_size))
+
     def _check_numbers(self, smallest: int) -> None:
         """Raise a ``UserError`` if a sentence has fewer candidates than the search needs."""
         limits = {

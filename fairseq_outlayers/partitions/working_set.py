@@ -144,11 +144,13 @@ class WorkingSet:
         return partitions is active and number == number_in_use
 
     def show_rows(self) -> None:
-        """Undo :meth:`show_all`, unless it has replaced the active words."""
+        """Undo :meth:`show_all`."""
         for side, tables in self.tables.items():
             for table in tables.values():
+                if not table.evaluates:
+                    continue
                 table.show_rows()
-                if side not in self._ids and table.ids is not None:
+                if table.ids is not None:
                     self._put_in_use(side, table.ids)
 
     @property
@@ -162,8 +164,6 @@ class WorkingSet:
         Args:
             read: ids of the input words by side, ascending; unused, and may be empty, unless
                 ``has_tables_elsewhere``.
-        Raises:
-            UserError: if there are more words than rows.
         """
         for side, tables in self.tables.items():
             words = read.get(side, NO_WORDS)
@@ -172,7 +172,6 @@ class WorkingSet:
                 self._ids.pop(side, None)
             else:
                 self._put_in_use(side, words)
-                self._active = None
 
     def _put_in_use(self, side: str, ids: Tensor) -> None:
         # All tables of a side are on the device of the batches.
@@ -220,5 +219,5 @@ class WorkingSet:
             saved = state.get(prefix + name)
             if saved is not None and saved.shape == table.table.shape:
                 table.load(saved)
-                self._is_loaded = True
+                self._is_loaded, self._active = True, None
                 state[prefix + name] = table.parameter.data

@@ -10,7 +10,6 @@ from typing import Any, Dict, Optional
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.table import Table
 from fairseq_outlayers.tables.transfer import pinned, rows_on
 
@@ -33,13 +32,18 @@ class ActiveRows:
         self.table = parameter.detach().to(device or parameter.device)
         self.moments: Moments = {}
         self.ids: Optional[Tensor] = None
-        self.is_whole = False
+        self._set_aside: Optional[Tensor] = None
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
 
     @property
     def parameter(self) -> Tensor:
         """The model's parameter, with the rows in use or the full table."""
         return self.view.parameter
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether the parameter has rows for evaluation, and those in training are set aside."""
+        return self._set_aside is not None
 
     @torch.no_grad()
     def activate(self, ids: Tensor, optimizer: Any) -> None:
@@ -74,7 +78,7 @@ class ActiveRows:
     @torch.no_grad()
     def put_back(self, optimizer: Any) -> None:
         """Write the rows in use back to the table and the moments."""
-        if self.ids is None or self.is_whole:
+        if self.ids is None or self.evaluates:
             return
         number = len(self.ids)
         self.table.index_copy_(0, self.ids, self.parameter.data[:number].to(self.table.device))
@@ -95,56 +99,48 @@ class ActiveRows:
             optimizer: of the trained rows.
         Returns:
             Whether rows of the parameter have the ids of the table. If not, they are ``read``.
-        Raises:
-            UserError: if there are more input rows than the parameter has.
         """
         if self.device is None:
             self.show_whole(optimizer)
         else:
             self.show_some(read, optimizer)
-        return self.is_whole
+        return self.device is None
 
     def show_whole(self, optimizer: Any) -> None:
         """Make the parameter the full table, for evaluation only."""
-        if self.is_whole:
-            return
-        self.put_back(optimizer)
-        self._follow_parameter()
-        self._rows = self.parameter.data
-        self.parameter.data = self.table
-        self.is_whole = True
-        self.view.use_all()
-
-    def show_rows(self) -> None:
-        """Undo :meth:`show_whole`."""
-        if self.is_whole:
-            self.parameter.data = self._rows
-            self.is_whole = False
-            if self.ids is not None:
-                self.view.use_first(len(self.ids))
+        if not self.evaluates:
+            self._set_rows_aside(optimizer)
+            self.parameter.data = self.table
+            self.view.use_all()
 
     @torch.no_grad()
     def show_some(self, ids: Tensor, optimizer: Any) -> None:
-        """Load some rows into the parameter for evaluation, and look up others by id.
-
-        Lasts until other rows are activated.
+        """Make the parameter some rows, for evaluation only, and look up others by id.
 
         Args:
-            ids: of the rows, ``(n,)``.
+            ids: of the rows, ``(n,)``; may be more than ``R``.
             optimizer: of the trained rows.
         """
-        if len(ids) > self.most_rows:
-            raise UserError(
-                f"a validation batch has {len(ids)} distinct words on one side, but --table-device "
-                f"cpu allows only {self.most_rows}: choose a smaller --max-tokens-valid or "
-                "--batch-size-valid"
-            )
+        self._set_rows_aside(optimizer)
+        ids = ids.to(self.table.device)
+        self.parameter.data = rows_on(self.parameter.device, self.table, ids)
+        self.view.use_elsewhere(self._rows_of, self.most_rows)
+
+    def _set_rows_aside(self, optimizer: Any) -> None:
         self.put_back(optimizer)
         self.show_rows()
         self._follow_parameter()
-        self.ids = None
-        _fill(self.parameter.data, self.table, ids.to(self.table.device))
-        self.view.use_elsewhere(self._rows_of, self.most_rows)
+        self._set_aside = self.parameter.data
+
+    def show_rows(self) -> None:
+        """Put the rows in training into the parameter again."""
+        if self._set_aside is None:
+            return
+        self.parameter.data, self._set_aside = self._set_aside, None
+        if self.ids is None:
+            self.view.use_all()
+        else:
+            self.view.use_first(len(self.ids))
 
     def _rows_of(self, ids: Tensor) -> Tensor:
         self.table = pinned(self.table, self.parameter.device)

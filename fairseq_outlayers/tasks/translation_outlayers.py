@@ -1,5 +1,6 @@
 """Translation with candidate lists, replacement of unknown words, and partitions."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -18,7 +19,7 @@ from fairseq_outlayers.decoding.unk_replacement import (
     build_replacement,
     encode_new_words,
 )
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.partitions.options import PartitionConfig
 from fairseq_outlayers.partitions.training import PartitionedTraining
 from fairseq_outlayers.ranges import check_ranges, ranged
@@ -60,6 +61,15 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         check_ranges(cfg, TranslationOutlayersConfig)
         self.unk_replacement = build_replacement(cfg, src_dict, tgt_dict)
         self.candidate_lists: Any = None
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """Build the model; ``--eval-bleu`` with too few candidates is refused before training."""
+        model = super().build_model(cfg, from_checkpoint)
+        search = getattr(self, "sequence_generator", None)
+        if isinstance(search, CandidateGenerator):
+            search.spelled = _in_training
+            search.check_frequent()
+        return model
 
     def build_generator(
         self,
@@ -170,6 +180,14 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if constraints is not None and self.unk_replacement is not None:
             constraints = self.unk_replacement.known_targets(constraints)
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
+
+
+def _in_training(option: str, value: Any = True) -> str:
+    """An option of the search of ``--eval-bleu``, in messages."""
+    if option in TranslationOutlayersConfig.__dataclass_fields__:
+        return as_flag(option, value)
+    name = option if value is True else json.dumps({option: value})
+    return f"{name} in --eval-bleu-args"
 
 
 def _refuse_whole_vocabulary(args: Any, extra: Dict[str, Any], allowed_tokens: Any) -> None:

@@ -195,18 +195,16 @@ def test_validation_scores_all_classes(task, batch):
 
 
 @each_pair
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize(("smoothing", "most"), [(0.0, 30), (0.1, 30), (0.1, 4)])
 def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
-    arch, layer, smoothing, task, batch
+    arch, layer, smoothing, most, task, batch
 ):
     whole = make_model(arch, task, output_layer=layer).eval()
     model = copy.deepcopy(whole)
     words = words_of(batch)
-    working_set = WorkingSet(
-        model, len(words["target"]) + 1, len(words["source"]), torch.device("cpu")
-    )
+    working_set = WorkingSet(model, most, most, torch.device("cpu"))
     working_set.activate({side: ids[:4] for side, ids in words.items()}, None)
-    working_set.show_all(everything_read(batch))
+    working_set.show_all(everything_read(batch))  # more than four
     assert len(model.decoder.output_projection.class_bias(torch.arange(44))) == 44
     mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     criterion = make_criterion(task, label_smoothing=smoothing).eval()

@@ -11,7 +11,14 @@ from fairseq_outlayers.checkpoints.finetuning import adapt
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.partitions.working_set import WorkingSet
-from tests.conftest import make_batch, make_dictionary, make_model, make_task, small_sizes
+from tests.conftest import (
+    make_batch,
+    make_dictionary,
+    make_model,
+    make_task,
+    needed_source_options,
+    small_sizes,
+)
 
 LENGTHS = [(6, 5), (4, 3), (2, 2)]
 LSTM = {
@@ -183,6 +190,33 @@ def test_a_short_list_grows_into_a_larger_vocabulary_of_ours(tmp_path):
     torch.testing.assert_close(scores, trained(**batch)[0])
     assert done.new == done.unused == []
     assert ("decoder.output_projection.bias", 13, 21) in done.mapped
+
+
+@pytest.mark.parametrize("internal_vocabulary", [9, 17])
+@pytest.mark.parametrize(
+    ("before", "after", "name", "other"),
+    [
+        ("internal", "mix_sum", "internal.weight", "weight"),
+        ("mix_gate", "internal", "weight", "internal.weight"),
+        ("mix_sum", "mix_gate", "internal.weight", "internal.weight"),
+    ],
+)
+def test_learned_source_vectors_are_kept_with_and_without_external_ones(
+    tmp_path, before, after, name, other, internal_vocabulary
+):
+    task, models = own_task(), {}
+    sizes = {before: 17, after: internal_vocabulary}
+    for kind, size in sizes.items():
+        needed = needed_source_options(kind, task.source_dictionary)
+        models[kind] = make_model("luong_lstm", task, seed=size, source_embedding=kind,
+                                  internal_vocabulary=size, **needed)  # fmt: skip
+    done = finetune(models[after], checkpoint(models[before], tmp_path, "luong_lstm"), task)
+    found, given = (models[kind].state_dict() for kind in (after, before))
+    known = found[f"encoder.embed_tokens.{name}"]
+    expected = given[f"encoder.embed_tokens.{other}"][:internal_vocabulary]
+    assert torch.equal(known, expected)
+    assert f"encoder.embed_tokens.{name}" not in done.new
+    assert not any(f"embed_tokens.{other} " in unused for unused in done.unused)
 
 
 @pytest.mark.parametrize("layer", ["linear", "joint"])

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import math
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import torch
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.candidates import SCOPES
 from fairseq_outlayers.decoding.restriction import restricted
@@ -19,7 +21,7 @@ from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model
+from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, small_sizes
 from tests.unit.decoding.conftest import NUM_TARGET
 
 V = NUM_TARGET + 4
@@ -432,6 +434,21 @@ class TestRefusals:
         assert str(raised.value) == (
             "--beam 1000: a sentence has only 5 candidates: raise --candidate-frequent, or lower "
             "--beam"
+        )
+
+    @pytest.mark.parametrize(("frequent", "beam"), [(4, 4), (5, 4), (5, 5)])
+    def test_in_training_before_the_first_epoch(self, make_task, frequent, beam):
+        search = json.dumps({"beam": beam})
+        task = make_task(candidate_frequent=frequent, eval_bleu=True, eval_bleu_args=search)
+        config = OmegaConf.create({"_name": "luong_lstm", **small_sizes("luong_lstm")})
+        if frequent > beam:
+            task.build_model(config)
+            return
+        with pytest.raises(UserError) as raised:
+            task.build_model(config)
+        assert str(raised.value) == (
+            f'{{"beam": {beam}}} in --eval-bleu-args: a sentence has only {frequent} candidates: '
+            "raise --candidate-frequent, or lower beam in --eval-bleu-args"
         )
 
     def test_a_list_without_its_two_specials(self, make_task):

@@ -4,7 +4,6 @@ import pytest
 import torch
 import torch.nn as nn
 
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tables.active_rows import ActiveRows
 from fairseq_outlayers.tables.table import TableOwner, table_of
 
@@ -115,10 +114,10 @@ def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
 def test_the_whole_table_has_the_updates_of_the_rows_in_use():
     rows, expected = in_training()
     assert rows.show_all(torch.tensor([2]), None)
-    assert rows.is_whole
+    assert rows.evaluates
     assert torch.equal(rows.view.rows(), expected)
     rows.show_rows()
-    assert not rows.is_whole
+    assert not rows.evaluates
     rows.parameter.data[0] += 1
     rows.show_all(torch.tensor([2]), None)
     expected[STEPS[0][0]] += 1
@@ -141,11 +140,23 @@ def test_a_table_elsewhere_gives_the_rows_of_a_batch_and_any_other_by_id(whole_f
     assert torch.equal(rows.table, expected)
 
 
-def test_a_batch_with_more_words_than_the_parameter_has_rows_is_refused():
-    rows, _ = in_training(torch.device("cpu"))
-    rows.show_some(torch.arange(MOST), None)
-    with pytest.raises(UserError, match=f"has {MOST + 1} distinct words on one side.* {MOST}: "):
-        rows.show_some(torch.arange(MOST + 1), None)
+@pytest.mark.parametrize("number", [1, MOST, MOST + 1, V])
+def test_any_number_of_rows_is_evaluated_and_those_in_training_return(number):
+    rows, expected = in_training(torch.device("cpu"))
+    training = rows.view.rows().detach().clone()
+    for ids in (torch.arange(V)[:number], torch.arange(V).flip(0)[:number]):
+        assert not rows.show_all(ids, None)
+        assert rows.evaluates
+        assert torch.equal(rows.parameter, expected[ids])
+    rows.show_rows()
+    assert not rows.evaluates
+    assert rows.parameter.shape == (MOST, D)
+    assert torch.equal(rows.view.rows(), training)
+    assert rows.view.block_size is None
+    rows.parameter.data[0] += 1
+    rows.put_back(None)
+    expected[STEPS[0][0]] += 1
+    assert torch.equal(rows.table, expected)
 
 
 def test_other_rows_after_the_whole_table_leave_the_table_as_it_was():
