@@ -1,5 +1,6 @@
 """A learned gate between internal embeddings and mapped external vectors."""
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
 
@@ -7,6 +8,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
 from fairseq_outlayers.source_embeddings.external_map import (
     ExternalMap,
@@ -15,6 +17,8 @@ from fairseq_outlayers.source_embeddings.external_map import (
 )
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixConfig
+
+VERSION = "counts_version"
 
 
 class InnerLayer(nn.Linear):
@@ -41,15 +45,21 @@ class Gate(nn.Module):
     Args:
         size: of ``x`` and ``g``.
         other_size: of ``y``.
-        log_counts: ``log(1 + count)`` of the first ids, ``(N,)``; other ids have count 0.
+        counts: of the first ids, ``(N,)``; other ids have count 0.
     """
 
-    def __init__(self, size: int, other_size: int, log_counts: Optional[Tensor] = None):
+    def __init__(self, size: int, other_size: int, counts: Optional[Tensor] = None):
         super().__init__()
         self.internal = nn.Linear(size, size)
         self.external = nn.Linear(other_size, size, bias=False)
-        self.register_buffer("log_counts", log_counts, persistent=False)
-        self.frequency = nn.Parameter(torch.zeros(size)) if log_counts is not None else None
+        self.frequency: Optional[nn.Parameter] = None
+        if counts is not None:
+            log_counts = counts.to(torch.get_default_dtype()).log1p()
+            self.register_buffer("log_counts", log_counts, persistent=False)
+            self.frequency = nn.Parameter(torch.zeros(size))
+            # Half precision and moving averages skip integers named "version".
+            self.register_buffer(VERSION, torch.tensor(zlib.crc32(counts.numpy().tobytes())))
+            self.register_load_state_dict_pre_hook(_compare_counts)
 
     def forward(self, ids: Tensor, internal: Tensor, other: Tensor) -> Tensor:
         """``(B, S), (B, S, size), (B, S, other_size) -> (B, S, size)``."""
@@ -118,7 +128,7 @@ class MixGateEmbedding(ExternalSourceEmbedding):
         internal = InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim)
         external = ExternalMap.build(config, dictionary, embed_dim, bidirectional)
         sees_mapped = config.gate_input == "mapped"
-        counts = _log_counts(dictionary, internal.num_embeddings) if config.gate_frequency else None
+        counts = _counts(dictionary, internal.num_embeddings) if config.gate_frequency else None
         gate = Gate(embed_dim, embed_dim if sees_mapped else external.table.dimensions, counts)
         return cls(internal, external, gate, sees_mapped, INNER_LAYERS[config.gate_inner])
 
@@ -133,7 +143,21 @@ class MixGateEmbedding(ExternalSourceEmbedding):
         return mixed.masked_fill(ids.eq(self.external.padding_idx).unsqueeze(-1), 0)
 
 
-def _log_counts(dictionary: Any, size: int) -> Tensor:
-    counts = torch.tensor(dictionary.count[:size], dtype=torch.get_default_dtype())
+def _compare_counts(gate: nn.Module, state: Dict[str, Any], prefix: str, *_: Any) -> None:
+    """Refuse a checkpoint whose gate was trained with other counts.
+
+    Missing in older checkpoints and in the state of fairseq's moving average.
+    """
+    own = getattr(gate, VERSION)
+    if int(state.setdefault(prefix + VERSION, own.clone())) != int(own):
+        raise UserError(
+            "--gate-frequency reads the counts of the source dictionary, which are not those of "
+            "the training (the words are): pass the data folder of the training, or copy its "
+            "dictionary"
+        )
+
+
+def _counts(dictionary: Any, size: int) -> Tensor:
+    counts = torch.tensor(dictionary.count[:size], dtype=torch.long)
     counts[: dictionary.nspecial] = 0  # not counted by fairseq-preprocess
-    return counts.log1p()
+    return counts

@@ -16,6 +16,7 @@ D = 4
 INTERNAL = 12  # of the 17 symbols of the source dictionary
 MIXES = ["mix_sum", "mix_gate"]
 EXTERNAL = ["only_external", *MIXES]
+OF_COUNTS = ("gate.frequency", "gate.counts_version")
 
 
 @pytest.fixture
@@ -245,7 +246,7 @@ def test_masked_unknown_words_have_nothing_external(task, make):
 def test_the_gate_sees_how_often_a_word_was_counted(make):
     plain, counting = make("mix_gate"), make("mix_gate", gate_frequency=True)
     plain.load_state_dict(
-        {k: v for k, v in counting.state_dict().items() if k != "gate.frequency"}, strict=True
+        {k: v for k, v in counting.state_dict().items() if k not in OF_COUNTS}, strict=True
     )
     ids = torch.tensor([[5, INTERNAL]])  # w1, counted 12 times; the other has no count inside
     x, m = counting.internal(ids), counting.external(ids).mapped
@@ -254,6 +255,19 @@ def test_the_gate_sees_how_often_a_word_was_counted(make):
     gate = counting.gate(ids, x, m)[0]
     torch.testing.assert_close(gate[0], expected, rtol=1e-6, atol=1e-7)  # counts in float32
     torch.testing.assert_close(gate[1], plain.gate(ids, x, m)[0, 1])
+
+
+def test_other_counts_than_those_of_the_training_are_refused(task, make):
+    trained = make("mix_gate", gate_frequency=True).state_dict()
+    make("mix_gate", gate_frequency=True).load_state_dict(trained)
+    older = {name: value for name, value in trained.items() if name != OF_COUNTS[1]}
+    make("mix_gate", gate_frequency=True).load_state_dict(older)
+    other = copy.deepcopy(task.source_dictionary)
+    other.count[5] += 1
+    make("mix_gate", other).load_state_dict(make("mix_gate").state_dict())
+    with pytest.raises(UserError, match="--gate-frequency reads the counts of the source dict"):
+        make("mix_gate", other, gate_frequency=True).load_state_dict(trained)
+    make("mix_gate", other, gate_frequency=True).load_state_dict(older)
 
 
 def test_dropout_acts_before_and_after_the_map_only_in_training(task, make):
