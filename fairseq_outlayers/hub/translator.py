@@ -21,6 +21,7 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
+from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.decoding.unk_replacement import attended_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import (
@@ -33,7 +34,6 @@ from fairseq_outlayers.hub.arguments import (
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
-from fairseq_outlayers.hub.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 

@@ -7,8 +7,8 @@ import torch
 from fairseq.data import MonolingualDataset, TokenBlockDataset
 
 from fairseq_outlayers import load
+from fairseq_outlayers.decoding import target_scores
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub import target_scores
 from tests.unit.hub.conftest import save_checkpoint
 from tests.unit.losses.test_full import LargestTensor
 

@@ -219,7 +219,10 @@ def test_a_large_batch_in_low_precision_is_summed_in_float32(dtype, by):
 
 
 class LargestTensor(TorchDispatchMode):
-    """Notes the number of elements of the largest tensor that any operation returns."""
+    """Notes the number of elements of the largest tensor that any operation returns.
+
+    An expanded tensor has those of its memory.
+    """
 
     def __init__(self):
         super().__init__()
@@ -229,7 +232,8 @@ class LargestTensor(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         for tensor in torch.utils._pytree.tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
-                self.elements = max(self.elements, tensor.numel())
+                held = tensor.untyped_storage().nbytes() // tensor.element_size()
+                self.elements = max(self.elements, min(tensor.numel(), held))
         return result
 
 
