@@ -85,13 +85,10 @@ def test_the_order_of_the_arms_is_drawn_anew_in_every_round(monkeypatch):
     assert len(set(rounds)) > 3
 
 
-def test_patience_is_left_out_because_nothing_is_validated(monkeypatch):
-    """The package refuses --patience with --disable-validation; of two values the last counts."""
+def test_schedules_that_need_a_validation_have_one(monkeypatch):
     commands = []
     monkeypatch.setattr(speed, "logged", lambda command, *_: commands.append(command) or (1.0, 1.0))
-    arms = {"a": ["--arch", "lstm", "--patience", "2"]}
+    arms = {"a": ["--lr-scheduler", "shrink_after_rise", "--patience", "2"]}
     speed.of_training(arms, "data", Path("runs"), 20)("a", 1)
-    command = commands[0]
-    last = len(command) - 1 - command[::-1].index("--patience")
-    assert "--disable-validation" in command
-    assert command[last + 1] == "-1"
+    assert "--disable-validation" not in commands[0]
+    assert "--max-valid-steps 1" in " ".join(commands[0])

@@ -53,9 +53,9 @@ def of_training(
         own = bool(options) and not options[0].startswith("-")
         command = fairseq("fairseq-train", options.pop(0) if own else data, name in stock)
         command += [*options, "--seed", str(number), "--no-save"]
-        command += ["--max-update", str(updates), "--disable-validation", "--log-format", "json"]
-        # Without validation nothing counts for --patience, and it is refused.
-        command += ["--patience", "-1", "--log-interval", str(min(INTERVAL, updates // 2))]
+        # Validation cannot be disabled: schedules and --patience need one. One batch will do.
+        command += ["--max-update", str(updates), "--max-valid-steps", "1", "--log-format", "json"]
+        command += ["--log-interval", str(min(INTERVAL, updates // 2))]
         command += ["--save-dir", str(runs / "unused")]
         return logged(command, runs, name, number, tokens_per_second)
 
