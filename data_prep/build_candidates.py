@@ -212,6 +212,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     refuse_idle(options, options.ctranslate2 is not None, "without --ctranslate2", "frequent")
     reports = "report-frequent", "report-per-word"
     refuse_idle(options, options.dev_source is not None, "without --dev-source", *reports)
+    for frequent in options.report_frequent or ():
+        if frequent < 2:
+            raise UserError(
+                f"--report-frequent {frequent}: must be at least 2, because every list has </s> "
+                "and <unk>"
+            )
     if options.dev_source is not None:
         count_parallel_lines([options.dev_source, options.dev_target])
     source = DictionaryFile.read(options.source_dictionary)

@@ -135,7 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = cut_all(progress(all_words, len(all_words), "cutting", " words"), cut)
     rest = {word: [word] for word in listed if word not in table}
     path = table_path(options.dictionary, options.units)
-    with write_together([path], [options.dictionary]) as outputs:
+    segmentations = [] if options.segmentations is None else [options.segmentations]
+    inputs = [options.dictionary, *segmentations, *options.also_words_of]
+    with write_together([path], inputs) as outputs:
         write_table(outputs[0], {**table, **rest})
     print("\n".join(describe(table, options.units)))
     print(f"in most words: {frequent(table)}")

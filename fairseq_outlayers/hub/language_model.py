@@ -1,6 +1,7 @@
 """Language models in Python."""
 
 import math
+import threading
 from contextlib import contextmanager
 from typing import (
     Any,
@@ -10,7 +11,6 @@ from typing import (
     List,
     NamedTuple,
     Optional,
-    Tuple,
     Union,
     Unpack,
     overload,
@@ -29,6 +29,7 @@ from fairseq_outlayers.hub.batches import batches
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import ContinuationOptions
 
+SAMPLING = threading.Lock()
 # max_units bounds the length.
 SEARCH_OPTIONS = ("beam", "sampling", *ContinuationOptions.__annotations__)
 
@@ -175,8 +176,7 @@ class LanguageModel(TrainedModels):
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
         }
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
-        with self.lock, torch.random.fork_rng(devices=_cuda_devices(self.device)), self._begun():
-            torch.manual_seed(first)
+        with self.lock, _seeded(self.device, first if sampling else None), self._begun():
             best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]
@@ -240,5 +240,27 @@ def _reading(symbol: int, forward: Any) -> Any:
     return reads
 
 
-def _cuda_devices(device: torch.device) -> Tuple[int, ...]:
-    return (device.index or 0,) if device.type == "cuda" else ()
+@contextmanager
+def _seeded(device: torch.device, seed: Optional[int]) -> Iterator[None]:
+    """Seed the generator that samples on a device are drawn from; restore it at the end.
+
+    All threads of a process share it, so they take turns.
+
+    Args:
+        device: of the models.
+        seed: None if nothing is drawn.
+    """
+    if seed is None:
+        yield
+        return
+    generator = torch.default_generator
+    if device.type == "cuda":
+        number = torch.cuda.current_device() if device.index is None else device.index
+        generator = torch.cuda.default_generators[number]
+    with SAMPLING:
+        before = generator.get_state()
+        generator.manual_seed(seed)
+        try:
+            yield
+        finally:
+            generator.set_state(before)

@@ -239,6 +239,14 @@ def test_an_option_that_would_change_nothing_is_refused(option, files, command, 
     assert not (files / "out.npz").exists()
 
 
+@pytest.mark.parametrize("frequent", [0, 1])
+def test_a_report_of_lists_that_do_not_occur_is_refused(frequent, files, command, one_error_line):
+    done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--dev-source", "dev.s",
+                   "--dev-target", "dev.t", "--report-frequent", 3, frequent)  # fmt: skip
+    assert f"--report-frequent {frequent}: must be at least 2" in one_error_line(done)
+    assert not (files / "out.npz").exists()
+
+
 def test_a_dictionary_with_odd_lines_is_read_as_fairseq_reads_it(tmp_path):
     (tmp_path / "dict").write_text("a 3\nb c 2\n")
     assert DictionaryFile.read(tmp_path / "dict").symbols[4:] == ["a", "b c"]

@@ -46,6 +46,17 @@ def test_syllables_are_cut_at_the_positions_of_liangs_patterns_and_nowhere_else(
     assert table["well-known"] == ["well-", "known"]
 
 
+@pytest.mark.parametrize(
+    ("units", "option"), [("morphs", "--segmentations"), ("characters", "--also-words-of")]
+)
+def test_an_input_is_not_written_over(folder, units, option):
+    path, text = Path(f"{units}.en.txt"), "1 walk + ing\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=f"{path}: is also an input"):
+        build(units, option, str(path))
+    assert path.read_text(encoding="utf-8") == text
+
+
 @pytest.mark.parametrize("word", ["\u0130taliano", "\u0130TALIANO"])
 def test_a_letter_that_is_two_in_lower_case_moves_no_border(folder, word):
     # Dotted capital I: "i" and a dot above it in lower case.

@@ -41,13 +41,15 @@ def test_the_shorter_run_ends_the_comparison():
     assert equal_time.race(long, short) == (2.0, 2.0, (10.0, 9.0))
 
 
-def line(arm, seed, history, cpu="one", **figures):
-    return {"arm": arm, "seed": seed, "key": "k", "machine": {"cpu": cpu},
+def line(arm, seed, history, cpu="one", date="2026-11-25T19:00:00+00:00", **figures):
+    return {"arm": arm, "seed": seed, "key": "k", "machine": {"cpu": cpu}, "date": date,
             "figures": {"history": history, **figures}}  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", [{"cpu": "two"}, {"attempts": 2}])
-def test_runs_of_other_machines_and_interrupted_ones_are_not_compared(fault):
+@pytest.mark.parametrize(
+    "fault", [{"cpu": "two"}, {"attempts": 2}, {"date": "2026-11-26T07:00:00+00:00"}]
+)
+def test_runs_of_other_machines_and_days_and_interrupted_ones_are_not_compared(fault):
     first, other = epochs(m2=9.0), epochs(m1=10.0, m2=8.0)
     lines = [line("a", 1, first), line("a", 2, first), line("b", 1, other)]
     runs = Runs([*lines, line("b", 2, other, **fault)])

@@ -4,8 +4,9 @@ A run has, at any time, the lowest perplexity of the epochs that it has finished
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from recipes.lab.figures import training_curves
 from recipes.lab.pages.table import of_rows
@@ -18,8 +19,8 @@ COLUMNS = (
 NOTE = (
     "Validation perplexity at equal time of training, the lowest of the epochs finished by then."
     " Minutes are of training steps, without validation; the runs of a pair were not interleaved,"
-    " so they compare only roughly. Pairs of different machines, and interrupted runs, are left"
-    " out."
+    " so they compare only roughly. Pairs of different machines or days, and interrupted runs, are"
+    " left out."
 )
 
 
@@ -60,7 +61,8 @@ def best(epochs: Sequence[dict], seconds: float) -> float:
 def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
     """Two arms by seed.
 
-    Only where both ran on one kind of machine without an interruption, and their curves are known.
+    Only where both ran on one kind of machine within a day, without an interruption, and their
+    curves are known.
     """
     view = runs.alike([one, other])
     found = {}
@@ -69,9 +71,15 @@ def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
         first, second = (training_curves.of(entry) for entry in entries)
         alike = entries[0].get("machine") == entries[1].get("machine")
         once = all(entry["figures"].get("attempts", 1) == 1 for entry in entries)
-        if alike and once and first and second:
+        if alike and once and within_a_day(*entries) and first and second:
             found[seed] = race(first, second)
     return found
+
+
+def within_a_day(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two lines of the ledger are so close in time that the machine was as busy."""
+    dates = (datetime.fromisoformat(entry["date"]) for entry in (one, other))
+    return abs(next(dates) - next(dates)) < timedelta(hours=12)
 
 
 def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 
 RESAMPLES = 1000  # of the test set
 DEVIATIONS = 40  # of the seeds' mean, for each
@@ -24,10 +25,7 @@ SEED = 12345  # of the resamples; sacreBLEU's default
 CONFIDENCE = 95  # percent
 # For a verdict: before convergence, two seeds of one arm have differed by 13 BLEU.
 SEEDS_NEEDED = 3
-# Their two-sided quantiles: of Student's t by degrees of freedom, from 1, and of the normal
-# distribution.
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-NORMAL = 1.960
+NORMAL = 1.960  # two-sided quantile of the normal distribution
 
 
 class Estimate(NamedTuple):
@@ -118,7 +116,7 @@ def seed_weights(seeds: int) -> np.ndarray:
     else:
         half = np.random.RandomState(SEED).standard_normal((seeds, DRAWS // 2))
         half = np.linalg.solve(np.linalg.cholesky(half @ half.T / (DRAWS // 2)), half)
-        student = STUDENT[seeds - 2] if seeds - 2 < len(STUDENT) else NORMAL
+        student = round(float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 200, seeds - 1)), 3)
         scale = student / NORMAL / math.sqrt(seeds * (seeds - 1))
         signs = np.stack([half, -half], axis=2)  # side by side, in the same resample
         weights = signs.reshape(seeds, DRAWS) * scale

@@ -1,6 +1,7 @@
 """Language models from Python."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -158,3 +159,25 @@ def test_options_of_translation_are_refused_by_their_name(option, tmp_path):
 def test_nothing_to_add_is_refused(tmp_path):
     with pytest.raises(UserError, match="max_units=0: must be at least 1"):
         load(save_checkpoint(tmp_path, "subword_lm")).continue_("w1", max_units=0)
+
+
+def test_samples_of_two_models_in_two_threads_are_those_of_one(language_checkpoint):
+    models, seeds = [load(language_checkpoint) for _ in range(2)], range(1, 9)
+    alone = [models[0].continue_("w1", sampling=True, beam=1, seed=seed) for seed in seeds]
+    before = torch.get_rng_state()
+
+    def draw(model):
+        return [model.continue_("w1", sampling=True, beam=1, seed=seed) for seed in seeds]
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(draw, models))
+    assert found == [alone, alone]
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("options", [{}, {"sampling": True, "beam": 1, "seed": 9}])
+def test_no_generator_of_another_device_is_seeded(language_checkpoint, monkeypatch, options):
+    model = load(language_checkpoint)
+    for owner, name in ((torch, "manual_seed"), (torch.cuda, "manual_seed_all")):
+        monkeypatch.setattr(owner, name, lambda *_: pytest.fail("seeds all devices"))
+    assert model.continue_("w1", **options)
