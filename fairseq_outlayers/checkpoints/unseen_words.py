@@ -6,6 +6,7 @@ The structure-aware output layers compute a class from its row of the decoder's 
 """
 
 import io
+import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -146,13 +147,14 @@ def read_descriptions(path: str) -> Dict[str, List[str]]:
         UserError: if a line has another format.
     """
     descriptions: Dict[str, List[str]] = {}
-    for number, (word, *description) in enumerate(lines(path, separator="\t"), start=1):
+    for number, (first, *description) in enumerate(lines(path, separator="\t"), start=1):
+        word = first.strip()
         if len(description) != 1 or len(word.split()) != 1 or word in descriptions:
             raise UserError(
                 f"{path}:{number}: expected a new word (once per file), a tab and its description, "
                 f"found {word!r} and {len(description)} more columns"
             )
-        descriptions[word.strip()] = description[0].split()
+        descriptions[word] = description[0].split()
     return descriptions
 
 
@@ -164,8 +166,15 @@ def save(trained: Trained, path: str, folder: Path) -> None:
         path: the checkpoint that it was loaded from.
         folder: to write to; created if missing.
     Raises:
-        UserError: if one of the files exists, or ``path`` is damaged; nothing is overwritten.
+        UserError: if one of the files exists, ``path`` is damaged, or the checkpoint could not
+            store the folder; nothing is written.
     """
+    data = str(folder.resolve())
+    if os.pathsep in data:  # fairseq reads it as several folders
+        raise UserError(
+            f"--output {folder}: the checkpoint stores the folder {data}, and fairseq splits it at "
+            f"{os.pathsep!r}; name a folder without {os.pathsep!r} in its full path"
+        )
     names = {}
     for side, (dictionary, _) in _sides(trained).items():
         language = getattr(trained.task.cfg, f"{side}_lang", None)
@@ -175,7 +184,7 @@ def save(trained: Trained, path: str, folder: Path) -> None:
             raise UserError(f"--output {folder}: {name} already exists there; name a new folder")
     state = load_stored(path)
     options = task_options(state)
-    options["data"] = str(folder.resolve())
+    options["data"] = data
     for side in _sides(trained):
         language = getattr(trained.task.cfg, f"{side}_lang", None)
         if language:

@@ -65,6 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _paths_by_name(pairs: Sequence[str]) -> Dict[str, str]:
+    paths: Dict[str, str] = {}
+    for pair in pairs:
+        name, separator, path = pair.partition("=")
+        if not separator:
+            raise UserError(f"--translations {pair}: must be NAME=FILE")
+        if name in paths:
+            raise UserError(
+                f"--translations {name}={paths[name]} {pair}: the name {name} is given twice; "
+                "give each file another name"
+            )
+        paths[name] = path
+    return paths
+
+
 def run(options: argparse.Namespace) -> None:
     """Print the tables of a text and its translations."""
     from fairseq.data import Dictionary
@@ -73,15 +88,11 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.source_embeddings import internal_vocabulary_size
     from fairseq_outlayers.tables.external_table import ExternalTable
 
+    paths = _paths_by_name(options.translations)
     dictionary = Dictionary.load(options.dictionary)
     table = ExternalTable(options.external_embeddings, dictionary)
     source = list(lines(options.source))
-    translations = {}
-    for pair in options.translations:
-        name, separator, path = pair.partition("=")
-        if not separator:
-            raise UserError(f"--translations {pair}: must be NAME=FILE")
-        translations[name] = parallel_lines(options.source, path)
+    translations = {name: parallel_lines(options.source, path) for name, path in paths.items()}
     if not any(source):
         raise UserError(f"{options.source}: has no words; give the tokenized source text")
     size = internal_vocabulary_size(options, dictionary)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
-from fairseq_outlayers.commands.tables import short_names
+from fairseq_outlayers.commands.tables import model_names
 from fairseq_outlayers.errors import UserError, as_flag
 
 FIRST = 100  # sentence pairs that tell the languages
@@ -120,7 +120,8 @@ def run(options: argparse.Namespace) -> None:
     clock = Clock()
     pairs = read_pairs(options.source, options.reference)
     systems = []
-    for name, path in zip(_names(options), options.checkpoints, strict=True):
+    names = options.names or model_names(options.checkpoints)
+    for name, path in zip(names, options.checkpoints, strict=True):
         translator = _load(path, options)
         _check_languages(translator, pairs[:FIRST], options)
         clock.stage("loading")
@@ -148,6 +149,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError(f"{len(options.checkpoints)} checkpoints; a page compares at most two")
     if options.names is not None and len(options.names) != len(options.checkpoints):
         raise UserError(f"--names: {len(options.names)} for {len(options.checkpoints)} checkpoints")
+    if options.names is not None and len(set(options.names)) < len(options.names):
+        raise UserError(f"{as_flag('names', options.names)}: give each model another name")
     for name in ("neighbour_words", "number", "beam", "batch_size"):
         least = 0 if name == "neighbour_words" else 1
         if getattr(options, name) < least:
@@ -160,14 +163,6 @@ def _check(options: argparse.Namespace) -> None:
         BLEU(tokenize=name)
     except Exception as error:  # a package or a download is missing
         raise UserError(f"--bleu-tokenizer {name}: {' '.join(str(error).split())}") from error
-
-
-def _names(options: argparse.Namespace) -> List[str]:
-    """Distinct names of the models."""
-    from fairseq_outlayers.checkpoints.loading import run_name
-
-    names = options.names or [run_name(path) for path in options.checkpoints]
-    return names if len(set(names)) == len(names) else short_names(options.checkpoints)
 
 
 def _load(path: str, options: argparse.Namespace) -> Any:

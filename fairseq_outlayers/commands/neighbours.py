@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Dict
 
 from fairseq_outlayers.commands import plots
 from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
-from fairseq_outlayers.commands.tables import table
+from fairseq_outlayers.commands.tables import model_names, table
 from fairseq_outlayers.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ def run(options: argparse.Namespace) -> None:
     if options.number < 1:
         raise UserError(f"--number {options.number}: must be at least 1")
     report, drawn = {}, []
-    for path in options.checkpoints:
+    names = model_names(options.checkpoints)
+    for name, path in zip(names, options.checkpoints, strict=True):
         trained = loading.load(path, options.data)
         found = report[path] = neighbours(trained, options.words, options.number)
         if options.plot:
-            drawn += word_maps(trained, loading.run_name(path), found)
+            drawn += word_maps(trained, name, found)
         if not options.json:
             print(f"{path}: {type(trained.output_layer).__name__}\n\n{_table(found)}\n")
     if options.json:

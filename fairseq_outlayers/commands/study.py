@@ -3,11 +3,11 @@
 import argparse
 import importlib
 import json
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from fairseq_outlayers.commands import plots
 from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
-from fairseq_outlayers.commands.tables import markdown_table
+from fairseq_outlayers.commands.tables import markdown_table, model_names
 
 
 def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
@@ -26,8 +26,8 @@ def study_command(study: str, axes: Tuple[str, str], example: str) -> Command:
         measure = importlib.import_module(f"fairseq_outlayers.analysis.{study}").study
         rows: List[Dict[str, Any]] = []
         curves = []
-        for path in options.checkpoints:
-            model = {"model": loading.run_name(path)}
+        models = _model_cells(options.checkpoints)
+        for path, model in zip(options.checkpoints, models, strict=True):
             for facts, curve in measure(loading.load(path, options.data)):
                 rows.append(model | facts)
                 names = [value for value in rows[-1].values() if isinstance(value, str)]
@@ -45,6 +45,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     plots.add_arguments(parser)
+
+
+def _model_cells(checkpoints: Sequence[str]) -> List[Dict[str, Any]]:
+    """The first cells of each model's rows, by heading."""
+    from fairseq_outlayers.checkpoints.loading import run_name
+
+    runs, names = [run_name(path) for path in checkpoints], model_names(checkpoints)
+    if names == runs:
+        return [{"model": run} for run in runs]
+    # "model" stays the run's name: a recipe groups the seeds of an arm by it.
+    return [{"model": run, "checkpoint": name} for run, name in zip(runs, names, strict=True)]
 
 
 def _table(rows: List[Dict[str, Any]]) -> str:

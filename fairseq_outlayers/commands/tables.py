@@ -27,6 +27,16 @@ def markdown_table(rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
+def model_names(checkpoints: Sequence[str]) -> List[str]:
+    """Names of models: their runs, or short paths if two checkpoints are of runs of one name."""
+    from fairseq_outlayers.checkpoints.loading import run_name
+
+    names = {path: run_name(path) for path in checkpoints}
+    if len(set(names.values())) < len(names):
+        names = dict(zip(names, short_names(list(names)), strict=True))
+    return [names[path] for path in checkpoints]
+
+
 def short_names(paths: Sequence[str]) -> List[str]:
     """Paths without the leading and trailing parts that all of them share."""
     parts = [list(PurePath(path).parts) for path in paths]

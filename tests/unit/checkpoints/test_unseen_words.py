@@ -1,5 +1,6 @@
 """Words added to a model: what they score, what stays as it was, and what cannot be added."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -155,6 +156,21 @@ def test_a_missing_checkpoint_is_named_and_nothing_is_written(task, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("output", ["u{}9", "u{}9/inner", "link"])
+def test_a_folder_that_fairseq_would_split_is_refused_and_nothing_is_written(output, tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm", output_layer="tied")
+    (tmp_path / "link").symlink_to(tmp_path / f"u{os.pathsep}9")
+    trained, before = loading.load(path), sorted(tmp_path.rglob("*"))
+    folder = tmp_path / output.format(os.pathsep)
+    with pytest.raises(UserError) as raised:
+        save(trained, path, folder)
+    message = str(raised.value)
+    assert message.startswith(f"--output {folder}: the checkpoint stores the folder {tmp_path}/u")
+    assert message.endswith(f"name a folder without {os.pathsep!r} in its full path")
+    assert "\n" not in message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_classes_without_biases_get_none(task):
     trained = make_trained(task, no_class_bias=True)
     batch = make_batch(task, [(3, 3)])
@@ -303,12 +319,13 @@ def test_a_description_must_be_in_words_of_the_dictionary(description, message, 
 
 def test_descriptions_are_read_line_by_line(tmp_path):
     path = tmp_path / "new.tsv"
-    path.write_text("yak\tw1  w2\nemu\tw3\n", encoding="utf-8")
+    path.write_text("yak\tw1  w2\n emu \tw3\n", encoding="utf-8")
     assert read_descriptions(str(path)) == {"yak": ["w1", "w2"], "emu": ["w3"]}
 
 
 @pytest.mark.parametrize(
-    "line", ["emu", "emu w1", "emu\tw1\tw2", "\tw1", "two words\tw1", "yak\tw1", ""]
+    "line",
+    ["emu", "emu w1", "emu\tw1\tw2", "\tw1", " \tw1", "two words\tw1", "yak\tw1", "yak \tw2", ""],
 )
 def test_a_line_that_is_no_description_is_named(line, tmp_path):
     path = tmp_path / "new.tsv"

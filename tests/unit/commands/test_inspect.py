@@ -55,6 +55,7 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
     ("more", "message"),
     [
         (["--names", "one"], "--names: 1 for 2 checkpoints"),
+        (["--names", "one", "one"], "--names one one: give each model another name"),
         (["--number", "0"], "--number 0: must be at least 1"),
         (["--neighbour-words", "-1"], "--neighbour-words -1: must be at least 0"),
         (["--bleu-tokenizer", "ja-mecab"], "--bleu-tokenizer ja-mecab: Japanese .*pip install"),

@@ -42,6 +42,11 @@ def test_the_help_has_an_example_on_one_line(name, capsys):
         ("partitions bin --partition-size 5 --seed -1", "-1: must be a whole number, 0 or more"),
         ("partitions bin --partition-size 5 --seed 2", "--seed 2 has no effect without --resh"),
         ("external-words --examples -1", "-1: must be a whole number, 0 or more"),
+        (
+            "external-words --dictionary d --external-embeddings e --source s "
+            "--translations mix=h1 other=h1 mix=h2",
+            "--translations mix=h1 mix=h2: the name mix is given twice; give each file another",
+        ),
         ("checkpoint tests", "tests: a folder; give a checkpoint in it"),
     ],
 )
