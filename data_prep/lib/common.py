@@ -44,6 +44,9 @@ def run(main: Callable[[], None]) -> None:
         )
     except OSError as error:
         message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+    except MemoryError as error:
+        reason = str(error) or "an allocation failed"
+        message = f"out of memory: {reason}; give it less text at a time"
     except KeyboardInterrupt:
         sys.exit(130)
     print(f"{os.path.basename(sys.argv[0])}: error: {message}", file=sys.stderr)

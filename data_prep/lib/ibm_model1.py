@@ -36,7 +36,7 @@ class Corpus(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Every (source token, target token) of some sentence pairs, grouped by target token."""
+    """Every (source token, target token) of some target tokens, grouped by target token."""
 
     entries: np.ndarray  # index into the table, (P,)
     group_sizes: np.ndarray  # source tokens per target token, including the empty word
@@ -83,9 +83,10 @@ def _number_pairs(
 def _pairs(
     source: Corpus, target: Corpus, empty: int, num_targets: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For blocks of sentences: one key per word pair, and the group size of each target token.
+    """Blocks of target tokens: one key per word pair, and the group size of each target token.
 
-    A group is the source sentence of a target token, followed by the empty word.
+    A group is the source sentence of a target token, followed by the empty word. A block is of
+    whole sentence pairs, or, if a sentence pair has more than ``BLOCK_PAIRS``, of a part of it.
     """
     ends = np.cumsum(source.lengths)
     tokens = np.insert(source.ids, ends, empty)
@@ -99,12 +100,15 @@ def _pairs(
         last = max(first + 1, int(np.searchsorted(work, done + BLOCK_PAIRS, side="right")))
         sentences = np.repeat(np.arange(first, last), target.lengths[first:last])
         group_sizes = sizes[sentences]
-        if len(sentences):
-            group_starts = np.cumsum(group_sizes) - group_sizes
-            positions = np.arange(group_sizes.sum()) + np.repeat(
-                starts[sentences] - group_starts, group_sizes
+        words = target.ids[last_targets[last - 1] - len(sentences) : last_targets[last - 1]]
+        # Several sentence pairs fit into a block; a single one may not.
+        step = max(len(words) if last > first + 1 else int(BLOCK_PAIRS // sizes[first]), 1)
+        for begin in range(0, len(words), step):
+            part = slice(begin, begin + step)
+            group_starts = np.cumsum(group_sizes[part]) - group_sizes[part]
+            positions = np.arange(group_sizes[part].sum()) + np.repeat(
+                starts[sentences[part]] - group_starts, group_sizes[part]
             )
-            words = target.ids[last_targets[last - 1] - len(sentences) : last_targets[last - 1]]
-            keys = tokens[positions] * num_targets + np.repeat(words, group_sizes)
-            yield keys, group_sizes
+            keys = tokens[positions] * num_targets + np.repeat(words[part], group_sizes[part])
+            yield keys, group_sizes[part]
         first = last

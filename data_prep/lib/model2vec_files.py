@@ -3,12 +3,15 @@
 The tensor ``embeddings`` has a row for every token of the tokenizer or, with a tensor ``mapping``,
 ``mapping[token]`` is its row; a tensor ``weights`` has a factor per token. Tokens that are whole
 words are listed as words. With a WordPiece tokenizer, any other word gets the mean of its pieces'
-vectors, as in model2vec.
+vectors, as in model2vec: it is normalized, split at punctuation if the tokenizer does that, and
+parts without pieces are skipped.
 """
 
 import json
+import string
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ MOST_JSON = 1 << 28  # bytes; a tokenizer of half a million tokens has 40 MB
 NUMBERS = ("F64", "F32", "F16", "I8")
 REMEDY = "give a folder saved by model2vec"
 SPACE = "▁"  # in SentencePiece, begins a word
+Normalizer = Callable[[str], str]
 
 
 class Model2VecVectors:
@@ -132,8 +136,11 @@ class Tokens:
             self.special = {str(added["content"]) for added in special}
             self.prefix = str(model.get("continuing_subword_prefix") or "")
             self.suffix = str(model.get("end_of_word_suffix") or "")
-            self.lower = bool((content.get("normalizer") or {}).get("lowercase"))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            self.normalizers = _normalizers(content.get("normalizer") or {})
+            self.at_punctuation = _splits_at_punctuation(content.get("pre_tokenizer") or {})
+        except (
+            KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError
+        ) as error:  # fmt: skip
             raise UserError(
                 f"{path}: not a tokenizer, or damaged ({type(error).__name__}: {error}); {REMEDY}"
             ) from None
@@ -149,10 +156,18 @@ class Tokens:
         return None if token in self.special else READERS[self.kind](self, token)
 
     def pieces(self, word: str) -> list[int]:
-        """Tokens of a word, longest match first; empty if it cannot be tokenized."""
+        """Tokens of the normalized word; empty if none of its parts can be tokenized."""
         if self.kind != "WordPiece":
             return []
-        rest, found = word.lower() if self.lower else word, []
+        for normalize in self.normalizers:
+            word = normalize(word)
+        parts = _split_at_punctuation(word) if self.at_punctuation else [word]
+        return [token for part in parts for token in self._word_pieces(part)]
+
+    def _word_pieces(self, part: str) -> list[int]:
+        """Longest match first; empty if the part cannot be tokenized."""
+        rest = part
+        found: list[int] = []
         while rest:
             start = self.prefix if found else ""
             end = next((n for n in range(len(rest), 0, -1) if start + rest[:n] in self.ids), 0)
@@ -161,6 +176,68 @@ class Tokens:
             found.append(self.ids[start + rest[:end]])
             rest = rest[end:]
         return found
+
+
+def _normalizers(settings: Any) -> list[Normalizer]:
+    """The supported steps of ``normalizer`` in ``tokenizer.json``, in order."""
+    kind = settings.get("type")
+    if kind == "Sequence":
+        return [step for part in settings["normalizers"] for step in _normalizers(part)]
+    if kind in NORMALIZERS:
+        return [NORMALIZERS[kind]]
+    lower, strip = settings.get("lowercase"), None
+    if kind == "BertNormalizer":
+        strip = settings.get("strip_accents")
+        strip = lower if strip is None else strip
+    steps = ((strip, _without_accents), (lower, _lower))
+    return [step for wanted, step in steps if wanted]
+
+
+def _lower(word: str) -> str:
+    # Letter by letter, as in tokenizers: str.lower would use another sigma at the end.
+    return "".join(map(str.lower, word))
+
+
+def _decompose(word: str) -> str:
+    return unicodedata.normalize("NFD", word)
+
+
+def _without_marks(word: str) -> str:
+    """StripAccents: drops all combining marks, but does not decompose."""
+    return "".join(letter for letter in word if unicodedata.category(letter)[0] != "M")
+
+
+def _without_accents(word: str) -> str:
+    """BertNormalizer: decomposes and drops the nonspacing marks only."""
+    return "".join(letter for letter in _decompose(word) if unicodedata.category(letter) != "Mn")
+
+
+NORMALIZERS: dict[str, Normalizer] = {
+    "Lowercase": _lower,
+    "NFD": _decompose,
+    "StripAccents": _without_marks,
+}
+
+
+def _splits_at_punctuation(settings: Any) -> bool:
+    """Whether ``pre_tokenizer`` makes every punctuation mark a part of its own."""
+    kind = settings.get("type")
+    if kind == "Sequence":
+        return any(map(_splits_at_punctuation, settings["pretokenizers"]))
+    if kind == "Punctuation":
+        return settings.get("behavior", "Isolated") == "Isolated"
+    return kind == "BertPreTokenizer"
+
+
+def _split_at_punctuation(word: str) -> list[str]:
+    parts = [""]
+    for letter in word:
+        # ASCII symbols such as $ are punctuation for BERT, but not in Unicode.
+        if letter in string.punctuation or unicodedata.category(letter)[0] == "P":
+            parts += [letter, ""]
+        else:
+            parts[-1] += letter
+    return [part for part in parts if part]
 
 
 def _whole(tokens: Tokens, token: str) -> str | None:

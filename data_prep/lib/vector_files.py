@@ -118,14 +118,13 @@ class TextVectors(ListedVectors):
     def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
         """The lines, with a bound on their length."""
         longest = LONGEST_WORD + self.dimensions * LONGEST_NUMBER
-        with _damages_named(self.path):
-            while line := file.readline(longest):
-                if len(line) == longest:
-                    raise UserError(
-                        f"{self.path}: a line of more than {longest:,} bytes for "
-                        f"{self.dimensions} numbers; the file is damaged"
-                    )
-                yield line
+        while line := file.readline(longest):
+            if len(line) == longest:
+                raise UserError(
+                    f"{self.path}: a line of more than {longest:,} bytes for "
+                    f"{self.dimensions} numbers; the file is damaged"
+                )
+            yield line
 
     def _parsed(self, line: bytes, place: str) -> tuple[bytes, np.ndarray]:
         word, _, rest = line.partition(b" ")
@@ -152,7 +151,7 @@ class BinaryVectors(ListedVectors):
     """word2vec's binary format: a header line; then word, space, numbers."""
 
     def __init__(self, path: Path):
-        with open(path, "rb") as file:
+        with open_vectors(path) as file:
             header = header_of(file.readline(LONGEST_WORD), path)
         if header is None:
             raise UserError(
@@ -165,7 +164,7 @@ class BinaryVectors(ListedVectors):
 
     def entries(self) -> Iterator[tuple[str, bytes, np.ndarray]]:
         size = 4 * self.dimensions
-        with open(self.path, "rb") as file:
+        with open_vectors(self.path) as file:
             file.readline()
             buffer, start = b"", 0
             for number in range(1, self.count + 1):
@@ -180,29 +179,31 @@ class BinaryVectors(ListedVectors):
                 word = buffer[start:end].lstrip(b"\n")
                 yield place, word, np.frombuffer(buffer, "<f4", self.dimensions, end + 1)
                 start = end + 1 + size
-
-
-def open_vectors(path: Path) -> IO[bytes]:
-    """The file, decompressed if its name ends in .gz."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; check --vectors")
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
-
-
-def _first_line(path: Path) -> bytes:
-    with open_vectors(path) as file, _damages_named(path):
-        return file.readline(LONGEST_FIRST_LINE).removeprefix(BOM_UTF8)
+            # gzip compares its checksum at the end of the file, after the last word.
+            file.read(1 << 20)
 
 
 @contextmanager
-def _damages_named(path: Path) -> Iterator[None]:
-    """Turn errors of gzip and zlib into UserErrors with the file name."""
+def open_vectors(path: Path) -> Iterator[IO[bytes]]:
+    """The file, decompressed if its name ends in .gz.
+
+    Raises:
+        UserError: if there is no such file, or while reading, if it is no whole gzip file.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; check --vectors")
     try:
-        yield
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            yield file
     except EOFError:
         raise UserError(f"{path}: the compressed file is truncated") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path}: not a compressed file, or damaged ({error})") from None
+
+
+def _first_line(path: Path) -> bytes:
+    with open_vectors(path) as file:
+        return file.readline(LONGEST_FIRST_LINE).removeprefix(BOM_UTF8)
 
 
 def check_dimensions(dimensions: int, place: str) -> None:

@@ -6,7 +6,7 @@
     fasttext    fastText's binary model, read by gensim; composes vectors of unknown words
     model2vec   a folder with model.safetensors and tokenizer.json, or the path of the former
 
-The first three are read as a stream; text may be compressed (.gz).
+The first three are read as a stream and may be compressed (.gz).
 """
 
 import mmap
@@ -39,6 +39,10 @@ class FastTextVectors:
     """fastText's binary model, loaded into memory by gensim."""
 
     def __init__(self, path: Path):
+        if path.suffix == ".gz":
+            raise UserError(
+                f"{path}: fastText's binary format is read only uncompressed: gunzip it first"
+            )
         try:
             from gensim.models.fasttext import load_facebook_vectors  # slow to import
         except ImportError:
@@ -103,4 +107,4 @@ def detect_format(path: Path) -> str:
         return "fasttext"
     if header_of(first, path) is None:
         return "glove"
-    return "word2vec" if path.suffix == ".bin" else "vec"
+    return "word2vec" if path.name.removesuffix(".gz").endswith(".bin") else "vec"

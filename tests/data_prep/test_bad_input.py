@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -47,6 +48,24 @@ def inputs(tmp_path):
     (tmp_path / "codes").write_text("#version: 0.2\no n\nt h\n")
     (tmp_path / "out.en").write_text("old output\n")
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        # More than any address space.
+        ("numpy.empty(1 << 55)", "out of memory: Unable to allocate 256. PiB for an array"),
+        ("raise MemoryError", "out of memory: an allocation failed; give it less text"),
+    ],
+)
+def test_too_little_memory_is_one_line(statement, message):
+    script = f"import numpy\nfrom lib.common import run\ndef main():\n    {statement}\nrun(main)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=DATA_PREP, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert re.search(message, line)
 
 
 @pytest.mark.parametrize(

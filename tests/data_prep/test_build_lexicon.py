@@ -53,6 +53,49 @@ def test_ibm_model1_equals_em_in_loops(iterations, block_pairs, monkeypatch):
     assert entries(lexicon) == pytest.approx(naive_model1(iterations), rel=1e-12)
 
 
+def block_sizes(source, target):
+    return [len(keys) for keys, _ in module._pairs(source, target, len(source.words), 99)]
+
+
+def test_a_long_sentence_pair_is_cut_into_blocks_between_its_target_tokens(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_PAIRS", 1000)
+    line = " ".join(map(str, range(60)))
+    source, target = Corpus.read(["a", line, "b"]), Corpus.read(["c", line, "d e"])
+    # 61 pairs for each of 60 target tokens, so 16 tokens in a block.
+    assert block_sizes(source, target) == [2, 976, 976, 976, 12 * 61, 4]
+
+
+def test_a_source_sentence_longer_than_a_block_gives_one_target_token_at_a_time(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_PAIRS", 10)
+    line = " ".join(map(str, range(60)))
+    assert block_sizes(Corpus.read([line]), Corpus.read(["a b c"])) == [61, 61, 61]
+
+
+@pytest.mark.parametrize("block_pairs", [10, 20, 10**6])
+def test_sentence_pairs_that_fit_are_not_cut(block_pairs, monkeypatch):
+    # Sums depend on the blocks in the last bits; so ordinary text always has the same blocks.
+    monkeypatch.setattr(module, "BLOCK_PAIRS", block_pairs)
+    expected = [0]
+    for source, target in zip(SOURCE[:3], TARGET[:3], strict=True):
+        pairs = (len(source.split()) + 1) * len(target.split())
+        if expected[-1] + pairs > block_pairs:
+            expected.append(0)
+        expected[-1] += pairs
+    assert block_sizes(Corpus.read(SOURCE[:3]), Corpus.read(TARGET[:3])) == expected
+
+
+def test_the_table_of_a_long_sentence_pair_does_not_depend_on_the_blocks(monkeypatch):
+    generator = np.random.default_rng(1)
+    lines = [" ".join(map(str, generator.integers(0, 20, 80))) for _ in range(2)]
+    source, target = Corpus.read(lines[:1]), Corpus.read(lines[1:])
+    whole = ibm_model1(source, target, 4)
+    monkeypatch.setattr(module, "BLOCK_PAIRS", 500)
+    parts = ibm_model1(source, target, 4)
+    np.testing.assert_array_equal(parts.sources, whole.sources)
+    np.testing.assert_array_equal(parts.targets, whole.targets)
+    np.testing.assert_allclose(parts.probabilities, whole.probabilities, rtol=1e-12)
+
+
 def test_the_best_translations_come_first_and_no_more_than_asked_for():
     lexicon = Lexicon(
         ["a", "b"],

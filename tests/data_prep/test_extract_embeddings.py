@@ -111,6 +111,7 @@ def test_the_sidecar_describes_table_and_dictionary(texts, extract):
 OTHER_FORMS = {
     "other.txt": text_form(VECTORS, header=False).encode(),
     "other.bin": binary_form(VECTORS),
+    "other.bin.gz": gzip.compress(binary_form(VECTORS)),
     "other.vec.gz": gzip.compress(text_form(VECTORS).encode()),
 }
 
@@ -230,6 +231,41 @@ def test_a_truncated_binary_is_refused(texts, extract, one_error_line, left):
     data = binary_form(VECTORS).removesuffix(b"\n")
     (texts / "v.bin").write_bytes(data[:left])
     assert "of 6: the file ends within it" in one_error_line(extract("v.bin"))
+
+
+def damaged(data, position):
+    return data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :]
+
+
+WORD2VEC_GZ = gzip.compress(binary_form(VECTORS), mtime=0)
+DAMAGED_GZ = {
+    "not compressed": (binary_form(VECTORS), "v.bin.gz: not a compressed file, or damaged"),
+    "cut off in the header": (WORD2VEC_GZ[:12], "v.bin.gz: the compressed file is truncated"),
+    "cut off in the vectors": (WORD2VEC_GZ[:-20], "v.bin.gz: the compressed file is truncated"),
+    "cut off in the checksum": (WORD2VEC_GZ[:-6], "v.bin.gz: the compressed file is truncated"),
+    "a block of no type": (damaged(WORD2VEC_GZ, 10), "v.bin.gz: not a compressed file, or damaged"),
+    "another checksum": (damaged(WORD2VEC_GZ, -8), "v.bin.gz: not a compressed file, or damaged"),
+    "too few words": (
+        gzip.compress(binary_form(VECTORS)[:-20]),
+        "v.bin.gz: word 6 of 6: the file ends within it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED_GZ)
+@pytest.mark.parametrize("options", [(), ("--format", "word2vec")])
+def test_a_damaged_compressed_binary_is_one_line(texts, extract, one_error_line, case, options):
+    data, said = DAMAGED_GZ[case]
+    (texts / "v.bin.gz").write_bytes(data)
+    assert said in one_error_line(extract("v.bin.gz", *options))
+    assert not (texts / "out.npy").exists()
+
+
+def test_a_damaged_compressed_text_is_one_line_while_its_format_is_detected(
+    texts, extract, one_error_line
+):
+    (texts / "v.vec.gz").write_bytes(gzip.compress(text_form(VECTORS).encode())[:12])
+    assert "v.vec.gz: the compressed file is truncated" in one_error_line(extract("v.vec.gz"))
 
 
 def test_a_number_too_large_for_half_precision_is_refused(texts, command, one_error_line):

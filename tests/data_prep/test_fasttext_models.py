@@ -1,5 +1,6 @@
 """fastText's own models: what gensim would never return from is refused."""
 
+import gzip
 import struct
 
 import pytest
@@ -29,3 +30,14 @@ def test_a_model_that_ends_within_its_words_is_refused_at_once(data, message, tm
     path.write_bytes(data)
     with pytest.raises(UserError, match=message):
         FastTextVectors(path)
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "fasttext")])
+def test_a_compressed_model_is_refused_with_what_to_do(tmp_path, command, one_error_line, options):
+    (tmp_path / "model.bin.gz").write_bytes(gzip.compress(NEW + ARGUMENTS))
+    (tmp_path / "train").write_text("one\n")
+    line = one_error_line(
+        command("extract_embeddings", "--vectors", "model.bin.gz", "--train", "train",
+                "--output", "out", *options)
+    )  # fmt: skip
+    assert "model.bin.gz: fastText's binary format is read only uncompressed: gunzip it" in line

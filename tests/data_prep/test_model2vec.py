@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("safetensors", reason="the extra embed is not installed")
 from safetensors.numpy import save_file
 
+from lib.model2vec_files import Tokens
+
 from tests.data_prep.conftest import DATA_PREP
 
 ROWS = np.array(
@@ -160,6 +162,94 @@ def test_bytes_of_a_byte_level_token_are_utf_8(model, tmp_path, extract):
     np.testing.assert_array_equal(table(tmp_path)["für"], ROWS[2])
 
 
+BERT = {"type": "BertPreTokenizer"}
+SIGMA, FINAL_SIGMA = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER FINAL SIGMA}"
+WORDS = ["[UNK]", "well", "known", "-", "##-", "##known", "cafe", "$", "_", "—", "##s", "Cafe", "€",
+         "café", SIGMA, f"##{SIGMA}", f"##{FINAL_SIGMA}"]  # fmt: skip
+
+
+def pieces_of(word, folder, normalizer=None, pre_tokenizer=None):
+    """The tokens of a word, with a tokenizer of ``WORDS``."""
+    vocabulary = {token: number for number, token in enumerate(WORDS)}
+    model = {"type": "WordPiece", "continuing_subword_prefix": "##", "vocab": vocabulary}
+    content = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "model": model}
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    return [WORDS[number] for number in Tokens(folder / "tokenizer.json").pieces(word)]
+
+
+PUNCTUATION = [
+    BERT,
+    {"type": "Punctuation", "behavior": "Isolated"},
+    {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, BERT]},
+]
+
+
+@pytest.mark.parametrize("pre_tokenizer", PUNCTUATION)
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("well-known", ["well", "-", "known"]),
+        ("well_known$", ["well", "_", "known", "$"]),
+        ("well—knowns", ["well", "—", "known", "##s"]),
+        ("well-xyz", ["well", "-"]),  # model2vec drops [UNK]
+        ("(xyz)", []),
+        ("well€", []),  # a symbol, but not of ASCII: no punctuation
+    ],
+)
+def test_a_word_is_split_at_punctuation_before_its_pieces(tmp_path, pre_tokenizer, word, expected):
+    assert pieces_of(word, tmp_path, None, pre_tokenizer) == expected
+
+
+@pytest.mark.parametrize(
+    "pre_tokenizer",
+    [None, {"type": "Whitespace"}, {"type": "Sequence", "pretokenizers": []},
+     {"type": "Punctuation", "behavior": "Removed"}],
+)  # fmt: skip
+def test_a_word_is_not_split_if_the_tokenizer_does_not_isolate_punctuation(tmp_path, pre_tokenizer):
+    assert pieces_of("well-known", tmp_path, None, pre_tokenizer) == ["well", "##-", "##known"]
+
+
+def bert(lowercase, strip_accents):
+    return {"type": "BertNormalizer", "lowercase": lowercase, "strip_accents": strip_accents}
+
+
+def sequence(*kinds):
+    return {"type": "Sequence", "normalizers": [{"type": kind} for kind in kinds]}
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "word", "expected"),
+    [
+        (bert(True, None), "CAFÉ", ["cafe"]),
+        (bert(False, None), "Café", []),
+        (bert(True, False), "CAFÉ", ["café"]),
+        (bert(False, True), "Café", ["Cafe"]),
+        ({"type": "Lowercase"}, "CAFÉ", ["café"]),
+        (sequence("Lowercase"), "CAFÉS", ["café", "##s"]),
+        (sequence("NFD", "StripAccents"), "Café", ["Cafe"]),
+        (sequence("NFD", "StripAccents", "Lowercase"), "CAFÉ", ["cafe"]),
+        (sequence("StripAccents"), "café", ["café"]),  # one letter, as long as not decomposed
+        (sequence("Prepend"), "café", ["café"]),
+        ({"type": "Sequence", "normalizers": [sequence("Lowercase")]}, "CAFE", ["cafe"]),
+    ],
+)
+def test_a_word_is_normalized_before_its_pieces(tmp_path, normalizer, word, expected):
+    assert pieces_of(word, tmp_path, normalizer) == expected
+
+
+def test_a_capital_sigma_at_the_end_is_not_lowered_to_a_final_sigma(tmp_path):
+    assert pieces_of("ΣΣ", tmp_path, {"type": "Lowercase"}) == [SIGMA, f"##{SIGMA}"]
+
+
+def test_words_in_the_table_are_normalized_and_split(model, tmp_path, extract):
+    (tmp_path / "train").write_text("the Dög-cats\n", encoding="utf-8")
+    model({**WORDPIECE, "pre_tokenizer": BERT})
+    done = extract()
+    assert done.returncode == 0, done.stderr
+    mean = (ROWS[5] + ROWS[3] + ROWS[4]) / 3  # dog, cat, ##s; no token "-"
+    np.testing.assert_allclose(table(tmp_path)["Dög-cats"], mean, rtol=1e-6)
+
+
 def header(**tensors):
     text = json.dumps(tensors).encode()
     return struct.pack("<Q", len(text)) + text
@@ -215,6 +305,14 @@ JSON = {
     "billions of tokens": (
         {"model": {**VOCABULARY, "vocab": {"the": 10**15}}},
         "embeddings of 7 rows, but tokenizer.json asks for row 1,000,000,000,000,000",
+    ),
+    "a normalizer without parts": (
+        {**WORDPIECE, "normalizer": {"type": "Sequence"}},
+        "not a tokenizer, or damaged (KeyError: 'normalizers')",
+    ),
+    "a pre-tokenizer of text": (
+        {**WORDPIECE, "pre_tokenizer": "Punctuation"},
+        "not a tokenizer, or damaged (AttributeError",
     ),
     "no words": ({"model": {**VOCABULARY, "vocab": {}}}, "the file of vectors has no usable word"),
 }
