@@ -80,6 +80,8 @@ def in_words(direction: str) -> str:
 def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
     """A title with the best model, if it is the same for both length penalties.
 
+    Models with fewer seeds than others are left out: one of them may lead by chance.
+
     Args:
         rows: differences from the untied softmax.
         base: BLEU of the untied softmax.
@@ -87,16 +89,18 @@ def leaders(rows: Sequence[Row], direction: str, base: float | None) -> str:
     where = in_words(direction)
     if not rows or base is None:
         return f"{where}: output layers"
+    few = {row.label for row in rows if not row.decided}
+    rows = [row for row in rows if row.label not in few] or rows
     free, best = plain("nmt"), {}
     for penalty in dict.fromkeys(row.series for row in rows):
         leader = max((row for row in rows if row.series == penalty), key=lambda row: row.value)
         best[penalty] = leader.label if leader.value > 0 else free
-    first, *others = dict.fromkeys(best.values())
-    if others:
-        return f"{where}: who leads depends on the length penalty ({first}, or {others[0]})"
     known = [row for row in rows if not math.isnan(row.low)]
     if known and all(row.low <= 0 <= row.high for row in known):
         return f"{where}: no layer differs clearly from {free} ({base:.1f} BLEU)"
+    first, *others = dict.fromkeys(best.values())
+    if others:
+        return f"{where}: who leads depends on the length penalty ({first}, or {others[0]})"
     if first == free:
         return f"{where}: {free} leads at both length penalties ({base:.1f} BLEU)"
     gains = " and ".join(f"{row.value:+.1f}" for row in rows if row.label == first)

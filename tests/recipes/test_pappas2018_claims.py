@@ -374,3 +374,11 @@ def test_no_layer_leads_if_every_interval_contains_zero():
     assert "no layer differs clearly" in figures.leaders(near, "de-en", 40.2)
     far = [*near, Row("joint", 1.5, 0.6, 2.3, "length penalty 1")]
     assert "no layer differs clearly" not in figures.leaders(far, "de-en", 40.2)
+
+
+def test_a_layer_with_fewer_seeds_than_others_does_not_lead():
+    rows = [Row("tied", -0.4, -1.3, 0.5, "length penalty 1"),
+            Row("joint", 1.5, 0.6, 2.3, "length penalty 1", decided=False),
+            Row("joint", 1.5, series="length penalty 0")]  # fmt: skip
+    assert "no layer differs clearly" in figures.leaders(rows, "de-en", 40.2)
+    assert "joint leads" in figures.leaders(rows[1:], "de-en", 40.2)
