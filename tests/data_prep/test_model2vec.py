@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("safetensors", reason="the extra embed is not installed")
 from safetensors.numpy import save_file
 
-from lib.model2vec_files import Tokens
+from lib.model2vec_tokens import Tokens
 
 from tests.data_prep.conftest import DATA_PREP
 
