@@ -7,6 +7,7 @@ import math
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 import torch
+from fairseq import utils
 from torch import Tensor
 
 from fairseq_outlayers.decoding.lean_step import normalizes_plainly
@@ -58,7 +59,9 @@ class ScoredAtTargets:
         self._model.eval()
 
     def __call__(self, **net_input: Any) -> Any:
-        return self._model(**net_input, features_only=True)
+        states, *rest = self._model(**net_input, features_only=True)
+        # Of several models, fairseq adds the attention in place, which may be expanded.
+        return (states, *utils.apply_to_sample(torch.Tensor.contiguous, rest))
 
     def get_normalized_probs(self, output: Any, log_probs: bool, sample: Dict[str, Any]) -> Tensor:
         """``(B, T, V)``, in which all classes at a position have its target's, in one number."""

@@ -78,8 +78,8 @@ def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
 
 def within_a_day(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two lines of the ledger are so close in time that the machine was as busy."""
-    dates = (datetime.fromisoformat(entry["date"]) for entry in (one, other))
-    return abs(next(dates) - next(dates)) < timedelta(hours=12)
+    dates = [datetime.fromisoformat(entry["date"]) for entry in (one, other) if "date" in entry]
+    return len(dates) == 2 and abs(dates[0] - dates[1]) < timedelta(hours=12)
 
 
 def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
