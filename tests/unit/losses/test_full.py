@@ -219,10 +219,7 @@ def test_a_large_batch_in_low_precision_is_summed_in_float32(dtype, by):
 
 
 class LargestTensor(TorchDispatchMode):
-    """Notes the number of elements of the largest tensor that any operation returns.
-
-    An expanded tensor has those of its memory.
-    """
+    """Notes the number of elements of the largest tensor that any operation returns."""
 
     def __init__(self):
         super().__init__()
@@ -232,8 +229,7 @@ class LargestTensor(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         for tensor in torch.utils._pytree.tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
-                held = tensor.untyped_storage().nbytes() // tensor.element_size()
-                self.elements = max(self.elements, min(tensor.numel(), held))
+                self.elements = max(self.elements, tensor.numel())
         return result
 
 
