@@ -1,6 +1,7 @@
 """Input embeddings composed from subword units."""
 
-from typing import Any, Mapping, Optional, Tuple
+from functools import partial
+from typing import Any, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -11,6 +12,7 @@ from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
+from fairseq_outlayers.layers.stored_version import register_version
 
 WORDS_AT_A_TIME = 4096  # words per chunk at inference, which saves no activations
 
@@ -27,7 +29,6 @@ class ComposedWords(nn.Module):
     """
 
     ids: Tensor
-    units_version: Tensor
 
     def __init__(self, composition: Composition, units: WordUnits):
         super().__init__()
@@ -35,8 +36,8 @@ class ComposedWords(nn.Module):
         self.units = units
         self._prepared: Optional[Tuple[Tensor, Any]] = None
         self.register_buffer("ids", units.ids, persistent=False)
-        # fairseq's moving average skips integers with "version" in their names.
-        self.register_buffer("units_version", torch.tensor(units.fingerprint()))
+        version = torch.tensor(units.fingerprint())
+        register_version(self, "units_version", version, partial(_refuse, composition.kind))
 
     def forward(self, parts: Parts, words: Optional[Tensor] = None) -> Tensor:
         """Vectors of ``words``, ``(*words.shape, D)``, or of all, ``(V, D)``.
@@ -65,17 +66,12 @@ class ComposedWords(nn.Module):
             self._prepared = (self.ids, self.composition.prepare_all(self.ids))
         return self._prepared[1]
 
-    def _load_from_state_dict(
-        self, state_dict: Mapping[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        found = state_dict.get(f"{prefix}units_version")
-        if found is not None and int(found) != int(self.units_version):
-            raise UserError(
-                f"the checkpoint was trained with other {self.composition.kind}: copy the "
-                f"{self.composition.kind}.*.txt of the training to the data folder, beside the "
-                "dictionary"
-            )
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+def _refuse(kind: str, found: Tensor, own: Tensor) -> None:
+    raise UserError(
+        f"the checkpoint was trained with other {kind}: copy the {kind}.*.txt of the training to "
+        "the data folder, beside the dictionary"
+    )
 
 
 class ComposedEmbedding(CachedAtInference):

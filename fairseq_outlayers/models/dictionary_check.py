@@ -6,26 +6,21 @@ for example of other data, every id means another word, and translation is garba
 status 0.
 
 A model that calls :func:`register_dictionary` saves a fingerprint of the words with its weights and
-compares it when a checkpoint is loaded. It is an integer buffer whose name ends in ``_version``:
-
-- fairseq's moving average (fairseq/models/ema/ema.py) multiplies all buffers by a float, which
-  fails for integers, except those with "version" in their names;
-- ``half()`` and ``bfloat16()`` convert floats only;
-- averaging checkpoints adds and divides integers exactly, so equal fingerprints do not change and
-  different ones become one that matches no dictionary.
+compares it when a checkpoint is loaded (:mod:`fairseq_outlayers.layers.stored_version`).
 """
 
 import functools
 import logging
-from dataclasses import dataclass, replace
-from typing import Any, Dict
+from functools import partial
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from torch import nn
+from torch import Tensor, nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import CHECKSUM_BITS, fingerprint
+from fairseq_outlayers.layers.stored_version import register_version
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +39,13 @@ def register_dictionary(
         dictionary: complete; it must not grow between training and loading.
         language: such as "de", for ``dict.de.txt`` in error messages.
     """
-    comparison = _Comparison(side, language)
-    module.register_buffer(comparison.buffer, torch.tensor(fingerprint(dictionary)))
-    module.register_load_state_dict_pre_hook(comparison)
+    register_version(
+        module,
+        _buffer(side),
+        torch.tensor(fingerprint(dictionary)),
+        partial(_refuse, side, language),
+        on_missing=partial(_warn_once, side),
+    )
 
 
 def register_dictionaries(model: Any, task: Any) -> None:
@@ -72,45 +71,21 @@ def update_dictionary(module: nn.Module, side: str, dictionary: Dictionary) -> N
         side: "source" or "target".
         dictionary: the grown dictionary.
     """
-    getattr(module, _Comparison(side, "").buffer).fill_(fingerprint(dictionary))
+    getattr(module, _buffer(side)).fill_(fingerprint(dictionary))
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """The hook that compares the module's fingerprint with that of ``state_dict``."""
+def _buffer(side: str) -> str:
+    return f"{side}_dictionary_version"
 
-    side: str
-    language: str
-    warns: bool = True
 
-    @property
-    def buffer(self) -> str:
-        return f"{self.side}_dictionary_version"
-
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Comparison":
-        # The moving average is a copy of the model, loaded non-strictly after every update from a
-        # state without this buffer; torch does not pass strict to hooks.
-        return replace(self, warns=False)
-
-    def __call__(
-        self, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
-    ) -> None:
-        expected = getattr(module, self.buffer)
-        if prefix + self.buffer not in state_dict:
-            if self.warns:
-                _warn_once(self.side)
-            state_dict[prefix + self.buffer] = expected.clone()
-            return
-        found = int(state_dict[prefix + self.buffer])
-        if found != int(expected):
-            option = "--srcdict" if self.side == "source" else "--tgtdict"
-            raise UserError(
-                f"the checkpoint was trained with another {self.side} dictionary "
-                f"(dict.{self.language or '*'}.txt): {_sizes(found, int(expected))}. Pass the data "
-                "folder of the training, or binarize the data with its dictionary "
-                f"(fairseq-preprocess {option}); for a new training choose another --save-dir."
-                + (self.language and " Or are --source-lang and --target-lang exchanged?")
-            )
+def _refuse(side: str, language: str, found: Tensor, own: Tensor) -> None:
+    option = "--srcdict" if side == "source" else "--tgtdict"
+    raise UserError(
+        f"the checkpoint was trained with another {side} dictionary (dict.{language or '*'}.txt): "
+        f"{_sizes(int(found), int(own))}. Pass the data folder of the training, or binarize the "
+        f"data with its dictionary (fairseq-preprocess {option}); for a new training choose "
+        "another --save-dir." + (language and " Or are --source-lang and --target-lang exchanged?")
+    )
 
 
 def _sizes(found: int, expected: int) -> str:

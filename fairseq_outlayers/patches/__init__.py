@@ -30,6 +30,7 @@ from fairseq_outlayers.patches.conveniences import (
     replace_unk,
     resumed_schedule,
     scored_words,
+    trained_task,
     unused_validation_sets,
     writable_folder,
 )
@@ -118,6 +119,7 @@ CONVENIENCES = (
     scored_words,
     checkpoint_structure,
     checkpoint_content,
+    trained_task,
     resumed_schedule,
     changed_options,
     named_checkpoint,

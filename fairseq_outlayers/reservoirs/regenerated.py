@@ -1,13 +1,12 @@
 """Frozen weights that are regenerated from a seed instead of saved in checkpoints.
 
 A module's frozen weights are non-persistent buffers. The checkpoint contains a :class:`Version`:
-seed and checksum, compared on loading. It is an integer buffer with "version" in its name, because
-fairseq's moving average skips such names and half precision does not convert integers.
+seed and checksum, compared on loading (:mod:`fairseq_outlayers.layers.stored_version`).
 """
 
 import zlib
 from functools import partial
-from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Iterable, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.stored_version import register_version
 from fairseq_outlayers.reservoirs.random_stream import uniform
 
 VERSION = "regenerated_version"
@@ -97,8 +97,8 @@ def freeze(module: nn.Module, name: str, seed: int, bound: Optional[float] = Non
         delattr(owner, leaf)
         owner.register_buffer(leaf, value, persistent=False)
         tensors.append(value)
-    module.register_buffer(VERSION, version_of(seed, tensors).as_tensor())
-    module.register_load_state_dict_pre_hook(partial(_check_loaded, name))
+    version = version_of(seed, tensors).as_tensor()
+    register_version(module, VERSION, version, partial(_refuse, name))
 
 
 def _initial(owner: nn.Module, leaf: str, parameter: Tensor) -> Optional[Tensor]:
@@ -114,11 +114,5 @@ def _glorot(parameter: Tensor) -> float:
     return (6 / (rows + columns)) ** 0.5
 
 
-def _check_loaded(
-    name: str, module: nn.Module, state_dict: Dict[str, Any], prefix: str, *rest: Any
-) -> None:
-    """Check the version before a frozen module is loaded."""
-    # If missing, strict loading fails by itself; the moving average has none.
-    if prefix + VERSION in state_dict:
-        found = Version.from_tensor(state_dict[prefix + VERSION])
-        check(name, found, Version.from_tensor(module.get_buffer(VERSION)))
+def _refuse(name: str, found: Tensor, own: Tensor) -> None:
+    check(name, Version.from_tensor(found), Version.from_tensor(own))

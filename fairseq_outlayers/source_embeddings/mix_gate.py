@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
+from fairseq_outlayers.layers.stored_version import accept, register_version
 from fairseq_outlayers.source_embeddings.external_map import (
     ExternalMap,
     ExternalSourceEmbedding,
@@ -17,8 +18,6 @@ from fairseq_outlayers.source_embeddings.external_map import (
 )
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixConfig
-
-VERSION = "counts_version"
 
 
 class InnerLayer(nn.Linear):
@@ -57,9 +56,9 @@ class Gate(nn.Module):
             log_counts = counts.to(torch.get_default_dtype()).log1p()
             self.register_buffer("log_counts", log_counts, persistent=False)
             self.frequency = nn.Parameter(torch.zeros(size))
-            # Half precision and moving averages skip integers named "version".
-            self.register_buffer(VERSION, torch.tensor(zlib.crc32(counts.numpy().tobytes())))
-            self.register_load_state_dict_pre_hook(_compare_counts)
+            checksum = torch.tensor(zlib.crc32(counts.numpy().tobytes()))
+            # Older checkpoints have none.
+            register_version(self, "counts_version", checksum, _refuse, on_missing=accept)
 
     def forward(self, ids: Tensor, internal: Tensor, other: Tensor) -> Tensor:
         """``(B, S), (B, S, size), (B, S, other_size) -> (B, S, size)``."""
@@ -143,18 +142,11 @@ class MixGateEmbedding(ExternalSourceEmbedding):
         return mixed.masked_fill(ids.eq(self.external.padding_idx).unsqueeze(-1), 0)
 
 
-def _compare_counts(gate: nn.Module, state: Dict[str, Any], prefix: str, *_: Any) -> None:
-    """Refuse a checkpoint whose gate was trained with other counts.
-
-    Missing in older checkpoints and in the state of fairseq's moving average.
-    """
-    own = getattr(gate, VERSION)
-    if int(state.setdefault(prefix + VERSION, own.clone())) != int(own):
-        raise UserError(
-            "--gate-frequency reads the counts of the source dictionary, which are not those of "
-            "the training (the words are): pass the data folder of the training, or copy its "
-            "dictionary"
-        )
+def _refuse(found: Tensor, own: Tensor) -> None:
+    raise UserError(
+        "--gate-frequency reads the counts of the source dictionary, which are not those of the "
+        "training (the words are): pass the data folder of the training, or copy its dictionary"
+    )
 
 
 def _counts(dictionary: Any, size: int) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table import open_table, override
+from fairseq_outlayers.layers.stored_version import accept, register_version
 
 VERSION = "external_table_version"
 ROWS_AT_ONCE = 256
@@ -73,23 +74,19 @@ class ExternalTable:
 
     def register(self, module: nn.Module) -> None:
         """Save the table's checksum with ``module``; refuse a checkpoint with another one."""
-        # Half precision and moving averages skip integers named "version".
-        module.register_buffer(VERSION, torch.tensor(self.version))
-        module.register_load_state_dict_pre_hook(self._compare_versions)
+        version = torch.tensor(self.version)
+        register_version(module, VERSION, version, self._refuse, on_missing=accept)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "ExternalTable":
         return self
 
-    def _compare_versions(self, module: Any, state: Dict[str, Any], prefix: str, *_: Any) -> None:
-        # Missing in the state of fairseq's moving average.
-        found = int(state.setdefault(prefix + VERSION, torch.tensor(self.version)))
-        if found != self.version:
-            raise UserError(
-                f"{self.path}: is not the table of the training ({found >> 32:,} rows with CRC-32 "
-                f"{found & 0xFFFFFFFF:08x} in training; {self.version >> 32:,} rows with "
-                f"{self.version & 0xFFFFFFFF:08x} now): pass the other one by "
-                f"{override(self.option)}"
-            )
+    def _refuse(self, found: Tensor, own: Tensor) -> None:
+        trained = int(found)
+        raise UserError(
+            f"{self.path}: is not the table of the training ({trained >> 32:,} rows with CRC-32 "
+            f"{trained & 0xFFFFFFFF:08x} in training; {self.version >> 32:,} rows with "
+            f"{self.version & 0xFFFFFFFF:08x} now): pass the other one by {override(self.option)}"
+        )
 
 
 def _release(rows: np.ndarray) -> None:

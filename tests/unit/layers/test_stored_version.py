@@ -1,0 +1,92 @@
+"""An integer saved with a module's weights decides which states it loads."""
+
+import copy
+import pickle
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.stored_version import accept, register_version
+
+reported = []
+
+
+def refuse(what, found, own):
+    raise UserError(f"{what}: {found.tolist()} in training, {own.tolist()} now")
+
+
+def report():
+    reported.append("missing")
+
+
+@pytest.fixture(autouse=True)
+def nothing_reported():
+    reported.clear()
+
+
+def layer(version, on_missing=None):
+    module = nn.Linear(2, 2)
+    refusal = partial(refuse, "table")
+    register_version(module, "table_version", torch.tensor(version), refusal, on_missing)
+    return module
+
+
+def without(state):
+    return {name: tensor for name, tensor in state.items() if name != "table_version"}
+
+
+def test_a_state_of_the_same_version_is_loaded_and_another_one_refused():
+    layer(7).load_state_dict(layer(7).state_dict())
+    with pytest.raises(UserError, match=r"table: 8 in training, 7 now"):
+        layer(7).load_state_dict(layer(8).state_dict())
+
+
+def test_versions_of_several_integers_are_compared_in_full_and_by_length():
+    layer([7, 1]).load_state_dict(layer([7, 1]).state_dict())
+    for other in ([7, 2], [7], [7, 1, 1]):
+        with pytest.raises(UserError, match="table"):
+            layer([7, 1]).load_state_dict(layer(other).state_dict())
+
+
+def test_a_part_is_compared_within_its_model():
+    model, other = nn.Sequential(layer(7)), nn.Sequential(layer(8))
+    assert "0.table_version" in model.state_dict()
+    with pytest.raises(UserError, match="table"):
+        model.load_state_dict(other.state_dict())
+
+
+def test_half_precision_keeps_it():
+    module = layer(2**53 + 1).half()
+    assert module.table_version.item() == 2**53 + 1
+    layer(2**53 + 1).load_state_dict(module.state_dict())
+
+
+def test_a_state_without_it_fails_as_for_any_weight_unless_older_ones_are_accepted():
+    state = without(layer(7).state_dict())
+    with pytest.raises(RuntimeError, match="table_version"):
+        layer(7).load_state_dict(dict(state))
+    for on_missing, reports in ((accept, []), (report, ["missing"])):
+        module = layer(7, on_missing)
+        module.load_state_dict(dict(state))
+        assert module.table_version == 7
+        assert reported == reports
+
+
+def test_a_copy_as_the_moving_average_reports_nothing():
+    average = copy.deepcopy(layer(7, report))
+    average.load_state_dict(without(layer(7).state_dict()), strict=False)
+    assert not reported
+    with pytest.raises(UserError):
+        average.load_state_dict(layer(8).state_dict())
+    strict = copy.deepcopy(layer(7))
+    with pytest.raises(RuntimeError, match="table_version"):
+        strict.load_state_dict(without(layer(7).state_dict()))
+
+
+def test_a_pickled_module_still_compares():
+    loaded = pickle.loads(pickle.dumps(layer(7)))
+    with pytest.raises(UserError):
+        loaded.load_state_dict(layer(8).state_dict())
