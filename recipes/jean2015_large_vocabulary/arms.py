@@ -17,7 +17,7 @@ MULTI30K = {
     "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
     "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
     "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005",
-    "TAU": "2000",
+    "TAU": "2000", "SAMPLES": "4500",
     "TAUS": "500 8000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k2000.kp10",
 }  # fmt: skip
@@ -52,6 +52,7 @@ class Jean2015(Recipe):
         "SOURCE_LARGE": ("", "LARGE for source words"),
         "TAU": ("", "words per partition, except for lv_tauN"),
         "TAUS": ("", "values of N for lv_tauN"),
+        "SAMPLES": ("", "samples with about TAU distinct words, for sampled_log_uniform_tauN"),
         "EMBED": ("", "size of embeddings"),
         "HIDDEN": ("", "size of hidden states"),
         "MAXOUT": ("", "size of the maxout layer"),
@@ -96,8 +97,8 @@ class Jean2015(Recipe):
                     "SETTING=paper: set PARALLEL to a folder with tokenized, cased "
                     f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
                 )
-            size = 50000 if s.TARGET == "de" else 30000
-            s.defaults(SHORTLIST=size, TAU=size, **PAPER)
+            size, samples = (50000, 157000) if s.TARGET == "de" else (30000, 82000)
+            s.defaults(SHORTLIST=size, TAU=size, SAMPLES=samples, **PAPER)
             s.defaults(SOURCE_SHORTLIST=s.SHORTLIST, SOURCE_LARGE=s.LARGE)
         s.defaults(**MULTI30K)
         s.defaults(LAZY_LR=s.LR)
@@ -105,7 +106,8 @@ class Jean2015(Recipe):
         other_taus = (f"{lv}_tau{tau}" for lv in ("lv", "lv_corrected") for tau in self.taus)
         corrected = ("lv_corrected", "lv_corrected_reshuffle", "sampled_log_uniform")
         self.models = ("shortlist", "lv", *corrected, "full", "lv_reshuffle", *other_taus,
-                       "lv_authors", "sampled", "sampled_uncorrected")  # fmt: skip
+                       "lv_authors", "sampled", "sampled_uncorrected",
+                       f"sampled_log_uniform_tau{s.SAMPLES}")  # fmt: skip
         members = ("lv", "lv_reshuffle", f"lv_tau{self.taus[-1]}", "lv_authors")
         s.defaults(ENSEMBLE_OF=" ".join(f"{model}.frozen" for model in members))
         self.members = s.words("ENSEMBLE_OF")
@@ -254,7 +256,7 @@ class Jean2015(Recipe):
         except KeyError:
             raise UserError(
                 f"no model '{name}'; known are {' '.join(self.models)} (each with .frozen), "
-                "lv_tauN, ensembleN"
+                "lv_tauN, sampled_log_uniform_tauN, ensembleN"
             ) from None
         train = models.training(model, self.settings)
         if model.frozen:

@@ -1,8 +1,8 @@
 """The models of Jean et al. (2015): their descriptions and options for fairseq-train.
 
 A model is named in `MODELS`, optionally with ``.frozen``: tuned further with embeddings and class
-vectors fixed. lv_corrected_X is lv_X with scores corrected by the words' shares of the text, and
-lv_tauN has partitions of N words.
+vectors fixed. lv_corrected_X is lv_X with scores corrected by the words' shares of the text.
+lv_tauN has partitions of N words, sampled_log_uniform_tauN N samples.
 """
 
 import re
@@ -16,7 +16,7 @@ OPTIMIZERS = {
 }
 PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
 SAMPLED = "--criterion sampled_softmax --sampler unigram --num-sampled {tau}"
-# Description and criterion of each model; {tau} is TAU, or N of lv_tauN.
+# Description and criterion of each model; {tau} is TAU, or N of X_tauN.
 MODELS = {
     "shortlist": ("the {shortlist} most frequent target words, all of them in every step",
                   "--criterion full_softmax"),
@@ -42,7 +42,7 @@ class Model(NamedTuple):
     Attributes:
         name: without ``.frozen``.
         kind: a key of `MODELS`.
-        tau: N of lv_tauN; otherwise empty.
+        tau: N of X_tauN; otherwise empty.
     """
 
     name: str
@@ -62,9 +62,9 @@ def parse(name: str) -> Model:
     frozen = plain != name
     corrected = re.fullmatch(r"lv_corrected(.*)", plain)
     kind = f"lv{corrected[1]}" if corrected else plain
-    own_tau = re.fullmatch(r"lv_tau(\d+)", kind)
+    own_tau = re.fullmatch(r"(lv|sampled_log_uniform)_tau(\d+)", kind)
     if own_tau:
-        return Model(plain, "lv", own_tau[1], bool(corrected), frozen)
+        return Model(plain, own_tau[1], own_tau[2], bool(corrected), frozen)
     if kind not in MODELS:
         raise KeyError(name)
     return Model(plain, kind, "", bool(corrected), frozen)

@@ -56,6 +56,7 @@ def test_the_models_come_by_priority(recipe):
         "lv_authors",
         "sampled",
         "sampled_uncorrected",
+        "sampled_log_uniform_tau4500",
         "shortlist.frozen",
         "lv.frozen",
         "lv_reshuffle.frozen",
@@ -91,6 +92,10 @@ def test_the_models_come_by_priority(recipe):
                 "num_sampled": 2000,
                 "optimizer": "lazy_adam",
             },
+        ),
+        (
+            "sampled_log_uniform_tau4500",
+            {"sampler": "log_uniform", "num_sampled": 4500, "optimizer": "lazy_adam"},
         ),
         (
             "sampled",
