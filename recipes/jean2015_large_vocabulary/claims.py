@@ -86,6 +86,8 @@ IN_PERPLEXITY = (
     ("lv_corrected_reshuffle", "lv_corrected"),
     ("lv_corrected_reshuffle", "full"),
     ("sampled_log_uniform", "full"),
+    ("sampled_log_uniform_tau4500", "full"),
+    ("sampled_log_uniform_tau4500", "lv_corrected_reshuffle"),
 )
 
 
@@ -283,7 +285,8 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     main = [MAIN, *against_base[:1]]
     pairs = [MAIN, *against_base, ("full", base), ("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
     pairs += [("lv_corrected_reshuffle", "lv_corrected")]
-    pairs += [(model, "full") for model in ("lv_corrected_reshuffle", "sampled_log_uniform")]
+    sampled = ("sampled_log_uniform", "sampled_log_uniform_tau4500")
+    pairs += [(model, "full") for model in ("lv_corrected_reshuffle", *sampled)]
     for one, other in pairs:
         if one in runs and other in runs:
             words = figures.plain(one), figures.plain(other)
@@ -301,7 +304,8 @@ def advice(compared: Sequence[Compared]) -> list[str]:
     for row in (row for row in compared if row.verdict in ("better", "worse")):
         names, found = (row.method, row.against), row.found
         if row.verdict == "worse":
-            names, found = names[::-1], found.opposite
+            names = names[::-1]
+            found = found.opposite if row.measure == "BLEU" else found.seen_from_the_other
         numbers = found.interval(".1f")
         above = f"{numbers} BLEU above {names[1]}" if row.measure == "BLEU" else (
             f"{numbers}% less validation perplexity than {names[1]}"

@@ -21,7 +21,7 @@ MODELS = {
     "lv_corrected_reshuffle": "corrected, reshuffled partitions",
     "lv_authors": "the authors' partitions",
     "full": "full softmax",
-    "sampled_log_uniform": "sampled softmax (2,000, log-uniform)",
+    "sampled_log_uniform": "sampled softmax (log-uniform)",
     "sampled": "sampled softmax (by frequency)",
     "sampled_uncorrected": "sampled softmax, uncorrected",
 }
@@ -33,10 +33,11 @@ def capitalized(words: str) -> str:
 
 
 def plain_model(model: str) -> str:
-    """A model's name in words, with the size of its partitions if that is not the recipe's."""
+    """A model's name in words, with its number of words or samples if that is not the recipe's."""
     found = re.fullmatch(r"(.*)_tau(\d+)", model)
     words = MODELS.get(found[1] if found else model, model)
-    return words + (f" of {int(found[2]):,} words" if found else "")
+    what = "samples" if model.startswith("sampled") else "words"
+    return words + (f" of {int(found[2]):,} {what}" if found else "")
 
 
 def plain(name: str) -> str:

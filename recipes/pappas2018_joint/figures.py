@@ -130,16 +130,22 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
                     rows.append(Row.of(words, found, f"over {label}"))
     if not rows:
         return Chart("", [])
-    best = max(rows, key=lambda row: row.value)
-    where, gain = in_words(direction), f"{best.value:+.1f} {best.series} on words {best.label}"
-    if any(row.low > 0 and row.decided for row in rows):
-        title = f"{where}: {plain(joint.split('.')[2])} gains most METEOR, {gain}"
-    else:
-        title = f"{where}: no gain in METEOR is proven; the largest is {gain}"
+    title = f"{in_words(direction)}: {largest_gain(plain(joint.split('.')[2]), rows)}"
     shown = [joint, *(other for other in others if other in arms.runs)]
     view = arms.runs.alike(shown) or arms.runs
     return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],
                  chart_parts.note(view, shown))  # fmt: skip
+
+
+def largest_gain(method: str, rows: Sequence[Row]) -> str:
+    """The largest of the proven gains in METEOR, or of all if none is, in words."""
+    proven = [row for row in rows if row.low > 0 and row.decided]
+    best = max(proven or rows, key=lambda row: row.value)
+    gain = f"{best.value:+.1f} [{best.low:+.1f}, {best.high:+.1f}]"
+    gain += f" {best.series} on words {best.label}"
+    if proven:
+        return f"{method} gains METEOR, at most {gain}"
+    return f"no gain in METEOR is proven; the largest is {gain}"
 
 
 def bleu_by_joint_dim(arms: "Arms") -> Chart:

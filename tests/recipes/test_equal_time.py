@@ -47,9 +47,9 @@ def line(arm, seed, history, cpu="one", date="2026-11-25T19:00:00+00:00", **figu
 
 
 @pytest.mark.parametrize(
-    "fault", [{"cpu": "two"}, {"attempts": 2}, {"date": "2026-11-26T07:00:00+00:00"}]
+    "fault", [{"cpu": "two"}, {"attempts": 2}, {"date": "2026-11-25T19:16:00+00:00"}]
 )
-def test_runs_of_other_machines_and_days_and_interrupted_ones_are_not_compared(fault):
+def test_runs_of_other_machines_and_hours_and_interrupted_ones_are_not_compared(fault):
     first, other = epochs(m2=9.0), epochs(m1=10.0, m2=8.0)
     lines = [line("a", 1, first), line("a", 2, first), line("b", 1, other)]
     runs = Runs([*lines, line("b", 2, other, **fault)])
@@ -57,3 +57,24 @@ def test_runs_of_other_machines_and_days_and_interrupted_ones_are_not_compared(f
     table = equal_time.section(runs, [("a", "b"), ("a", "missing")])
     assert table[-1] == "| a | b | 1 | 1.0 | 2.0 | 9.00 | 8.00 | +12.5% |"
     assert equal_time.section(runs, [("a", "missing")]) == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "took", "compares"),
+    [
+        ("19:14", 0, True),
+        ("18:46", 0, True),
+        ("19:16", 0, False),
+        ("18:43", 0, False),
+        # Began before, or ten minutes after, the other had ended at 19:00.
+        ("20:00", 70, True),
+        ("20:00", 50, True),
+        ("20:00", 44, False),
+    ],
+)
+def test_runs_at_one_time_or_in_succession_are_compared(ended, took, compares):
+    first, other = epochs(m2=9.0), epochs(m1=10.0, m2=8.0)
+    date = f"2026-11-25T{ended}:00+00:00"
+    later = line("b", 1, other, date=date, train_wall_seconds=60 * took)
+    runs = Runs([line("a", 1, first, train_wall_seconds=60), later])
+    assert bool(equal_time.races(runs, "a", "b")) is compares

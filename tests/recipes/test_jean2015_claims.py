@@ -278,6 +278,15 @@ def test_the_advice_names_what_is_better(gain, words):
     assert line.startswith(words)
 
 
+def test_what_the_other_saves_is_in_percent_of_the_other():
+    """The method needs 25% more, between 0 and 100% more."""
+    found = Estimate(-25.0, -100.0, 0.0, 3)
+    row = Compared("samples", "full softmax", "% perplexity", found, judged=FAILS, falls=True)
+    (line,) = claims.advice([row])
+    expected = "20.0 [0.0, 50.0]% less validation perplexity than samples"
+    assert line == f"Full softmax: {expected}."
+
+
 def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     path = tmp_path / "ledger.jsonl"

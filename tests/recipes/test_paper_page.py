@@ -70,9 +70,9 @@ def test_the_page_says_how_many_runs_ended_by_the_limit():
         command = f"fairseq-train d --max-epoch 15 {patience}"
         return {"command": command, "figures": {"epochs": epochs}}
 
-    assert paper_page.at_limit([run(15), run(15)]) == ", all of them ended by the limit of epochs"
+    assert paper_page.at_limit([run(15), run(15)]) == ", all runs ended by the limit of epochs"
     decoding = {"command": "", "figures": {}}
-    words = ", 1 of 2 of them ended by the limit of epochs"
+    words = ", 1 of 2 runs ended by the limit of epochs"
     assert paper_page.at_limit([run(15), run(9), decoding]) == words
     assert not paper_page.at_limit([run(9)])
     assert not paper_page.at_limit([run(15, "")])  # all epochs were meant to be trained

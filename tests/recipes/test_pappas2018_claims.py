@@ -382,3 +382,20 @@ def test_a_layer_with_fewer_seeds_than_others_does_not_lead():
             Row("joint", 1.5, series="length penalty 0")]  # fmt: skip
     assert "no layer differs clearly" in figures.leaders(rows, "de-en", 40.2)
     assert "joint leads" in figures.leaders(rows[1:], "de-en", 40.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "decided", "words"),
+    [
+        (0.2, True, "joint gains METEOR, at most +0.5 [+0.2, +0.8] over tied on words often"),
+        (-0.2, True, "no gain in METEOR is proven; the largest is +1.3 [-2.3, +4.9] over tied"),
+        (0.2, False, "no gain in METEOR is proven; the largest is +1.3 [-2.3, +4.9] over tied"),
+    ],
+)
+def test_a_title_names_a_proven_gain_and_not_the_largest(low, decided, words):
+    rows = [
+        Row("rarely", 1.3, -2.3, 4.9, "over tied"),
+        Row("often", 0.5, low, 0.8, "over tied", decided),
+        Row("always", 0.1, -0.1, 0.3, "over tied"),
+    ]
+    assert figures.largest_gain("joint", rows).startswith(words)

@@ -19,9 +19,10 @@ COLUMNS = (
 NOTE = (
     "Validation perplexity at equal time of training, the lowest of the epochs finished by then."
     " Minutes are of training steps, without validation; the runs of a pair were not interleaved,"
-    " so they compare only roughly. Pairs of different machines or days, and interrupted runs, are"
-    " left out."
+    " so they compare only roughly. Pairs of different machines, pairs with more than 15 minutes"
+    " between them, and interrupted runs are left out."
 )
+BREAK = timedelta(minutes=15)  # between two runs that compare
 
 
 class Race(NamedTuple):
@@ -61,8 +62,8 @@ def best(epochs: Sequence[dict], seconds: float) -> float:
 def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
     """Two arms by seed.
 
-    Only where both ran on one kind of machine within a day, without an interruption, and their
-    curves are known.
+    Only where both ran on one kind of machine, at one time or in succession, without an
+    interruption, and their curves are known.
     """
     view = runs.alike([one, other])
     found = {}
@@ -71,15 +72,22 @@ def races(runs: Runs, one: str, other: str) -> dict[int, Race]:
         first, second = (training_curves.of(entry) for entry in entries)
         alike = entries[0].get("machine") == entries[1].get("machine")
         once = all(entry["figures"].get("attempts", 1) == 1 for entry in entries)
-        if alike and once and within_a_day(*entries) and first and second:
+        if alike and once and in_succession(*entries) and first and second:
             found[seed] = race(first, second)
     return found
 
 
-def within_a_day(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def in_succession(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two lines of the ledger are so close in time that the machine was as busy."""
-    dates = [datetime.fromisoformat(entry["date"]) for entry in (one, other) if "date" in entry]
-    return len(dates) == 2 and abs(dates[0] - dates[1]) < timedelta(hours=12)
+    if "date" not in one or "date" not in other:
+        return False
+    first, second = sorted((one, other), key=_end)
+    begun = _end(second) - timedelta(seconds=second["figures"].get("train_wall_seconds", 0))
+    return begun - _end(first) <= BREAK
+
+
+def _end(entry: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(entry["date"])
 
 
 def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:

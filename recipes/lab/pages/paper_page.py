@@ -91,7 +91,9 @@ def commands(recipe: "Recipe", entries: Sequence[dict]) -> list[str]:
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
     page = f"../../recipes/{recipe.name}/README.md"
     return [
-        "", "## Commands", "", "```bash", f"{given}recipes/{recipe.name}/run.sh",
+        "", "## Commands", "", "```bash",
+        f"{given}recipes/{recipe.name}/run.sh   # every arm: up to days; ARMS selects some",
+        f"python -m recipes.lab arms {recipe.name}     # their names and options",
         f"python -m recipes.lab report {recipe.name}   # this part, tables and figures",
         "```", "", f"Arms, steps and settings: [recipes/{recipe.name}]({page}).",
     ]  # fmt: skip
@@ -157,7 +159,7 @@ def at_limit(entries: Sequence[dict]) -> str:
     if not ended or not any(schedules.has_patience(e) for e in trained):
         return ""
     who = "all" if ended == len(trained) else f"{ended} of {len(trained)}"
-    return f", {who} of them ended by the limit of epochs"
+    return f", {who} runs ended by the limit of epochs"
 
 
 def since(entries: Sequence[dict]) -> list[str]:
