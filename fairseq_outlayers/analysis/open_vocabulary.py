@@ -108,13 +108,19 @@ def rarest_bias(dictionary: Any, bias: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def negative_log_likelihoods(decoder: Any, tokens: Tensor, words: OpenVocabulary) -> Tensor:
+def negative_log_likelihoods(
+    decoder: Any, tokens: Tensor, words: OpenVocabulary, after_bos: bool = False
+) -> Tensor:
     """NLL of every token given the preceding ones, in nats, ``(N,)``.
 
     Args:
         tokens: ids in the open vocabulary, ``(N,)``.
+        after_bos: whether the text starts with ``<s> </s>`` instead of ``</s>``.
     """
     output, state, losses = decoder.output_projection, None, []
+    if after_bos:
+        first = tokens.new_tensor([decoder.dictionary.bos()])
+        _, state = decoder.lstm(F.embedding(first, words.input_vectors)[None], state)
     before = torch.cat([tokens.new_tensor([decoder.dictionary.eos()]), tokens[:-1]])
     for source, target in zip(before.split(WINDOW), tokens.split(WINDOW), strict=True):
         hidden, state = decoder.lstm(F.embedding(source, words.input_vectors)[None], state)
@@ -132,12 +138,13 @@ class Perplexity(NamedTuple):
     value: Optional[float]
 
 
-def perplexities(decoder: Any, text: Sequence[str]) -> List[Perplexity]:
+def perplexities(decoder: Any, text: Sequence[str], after_bos: bool = False) -> List[Perplexity]:
     """The perplexity of each group's words and of the whole text.
 
     Args:
         decoder: of a language model that composes its class embeddings.
         text: its words, with an end-of-sentence symbol after each sentence.
+        after_bos: whether the model was trained with ``--add-bos-token``.
     Raises:
         UserError: if the model does not compose them.
     """
@@ -145,7 +152,7 @@ def perplexities(decoder: Any, text: Sequence[str]) -> List[Perplexity]:
     unseen = [word for word in dict.fromkeys(text) if word not in dictionary]
     words = open_vocabulary(decoder, unseen)
     tokens = torch.tensor([words.ids.get(word, dictionary.index(word)) for word in text])
-    losses = negative_log_likelihoods(decoder, tokens, words).double()
+    losses = negative_log_likelihoods(decoder, tokens, words, after_bos).double()
     composed, unknown = tokens >= len(dictionary), tokens == dictionary.unk()
     members = dict(zip(GROUPS, (~composed & ~unknown, composed, unknown), strict=True))
     members["all"] = torch.ones_like(unknown)

@@ -10,11 +10,12 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
+from fairseq_outlayers.decoding.search_options import reset_search
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
-from fairseq_outlayers.tasks.stored_options import data_folder, set_languages
+from fairseq_outlayers.tasks.stored_options import data_folder, set_languages, task_options
 
 
 class Trained(NamedTuple):
@@ -78,6 +79,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
             "the model was trained on"
         )
     set_languages(state)
+    reset_search(task_options(state))
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     kinds: Dict[str, Any] = {
         "embed_tokens": (nn.Embedding, ComposedEmbedding),

@@ -32,13 +32,14 @@ def run(options: argparse.Namespace) -> None:
 
     if options.to == "ctranslate2":
         exported = export_ctranslate2(options.checkpoint, options.output, options.data)
-        loader = "ctranslate2.Translator"
+        is_translation = exported.program == "fairseq-generate"
+        loader = f"ctranslate2.{'Translator' if is_translation else 'Generator'}"
         made = options.output
     else:
         made = options.output / "model.pt"
         with new_folder(options.output) as folder:
             exported = export_checkpoint(options.checkpoint, folder / made.name, options.data)
-        loader = f"{exported.program} {exported.data} --path {made}"
+        loader = " ".join([exported.program, exported.data, "--path", str(made), *exported.options])
         if exported.needs_plugin:
             loader += " --user-dir $(python -m fairseq_outlayers)"
         elif exported.program == "fairseq-generate":

@@ -26,13 +26,14 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.analysis.open_vocabulary import perplexities
     from fairseq_outlayers.checkpoints import loading
 
-    decoder = loading.load(options.checkpoint, options.data).model.decoder
+    model, task = loading.load(options.checkpoint, options.data)
+    decoder, after_bos = model.decoder, bool(getattr(task.args, "add_bos_token", False))
     end = decoder.dictionary.eos_word
     text = [word for line in lines(options.text) for word in [*line, end]]
     if not text:
         raise UserError(f"{options.text}: an empty text has no perplexity")
     rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]
-    for words, types, tokens, value in perplexities(decoder, text):
+    for words, types, tokens, value in perplexities(decoder, text, after_bos):
         rows.append((words, types, tokens, "-" if value is None else f"{value:,.2f}"))
     print(markdown_table(rows))
 

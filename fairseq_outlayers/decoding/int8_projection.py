@@ -55,10 +55,18 @@ class Int8Projection(nn.Module):
 
 
 class Int8Projections:
-    """Quantized projections of models, renewed when parameters change."""
+    """Quantized projections of models, renewed when parameters change.
+
+    Most of fairseq's optimizers change them through ``.data``, which PyTorch does not count: call
+    :meth:`clear` after training.
+    """
 
     def __init__(self) -> None:
         self.rounded: Dict[int, Tuple[Versions, Int8Projection]] = {}
+
+    def clear(self) -> None:
+        """Discard all projections."""
+        self.rounded.clear()
 
     def of(self, model: Any) -> AbstractContextManager[Any]:
         """A context in which a model scores all classes approximately.

@@ -3,19 +3,22 @@
 import argparse
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 import torch
 from fairseq import checkpoint_utils
 from fairseq.models import build_model
+from fairseq.tasks.language_modeling import LanguageModelingConfig
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from fairseq_outlayers.errors import UserError, require_absent, require_checkpoint
+from fairseq_outlayers.decoding.search_options import reset_search
+from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.tasks.stored_options import OF_TEXTS, set_languages, task_options
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -32,6 +35,7 @@ class Exported(NamedTuple):
         difference: maximal change of log-probabilities on random input.
         data: folder of the dictionaries.
         program: of fairseq, which evaluates the model.
+        options: of the program, which takes the task from its command line.
     """
 
     arch: str
@@ -39,6 +43,7 @@ class Exported(NamedTuple):
     difference: float
     data: str
     program: str = "fairseq-generate"
+    options: Tuple[str, ...] = ()
 
 
 def export_checkpoint(
@@ -59,6 +64,8 @@ def export_checkpoint(
     require_checkpoint(path)
     require_absent(output)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
+    set_languages(state)
+    reset_search(task_options(state))
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     model.eval()
     if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
@@ -84,8 +91,21 @@ def export_checkpoint(
     checkpoint = _checkpoint(config, task, options, kept, state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
     checkpoint_utils.torch_persistent_save(checkpoint, str(output))
-    program = "fairseq-generate" if hasattr(model, "encoder") else "fairseq-eval-lm"
-    return Exported(options["_name"], not is_stock, difference, str(config.task.data), program)
+    found = Exported(options["_name"], not is_stock, difference, str(config.task.data))
+    if hasattr(model, "encoder"):
+        return found
+    return found._replace(program="fairseq-eval-lm", options=_of_language_modeling(config.task))
+
+
+def _of_language_modeling(task: Any) -> Tuple[str, ...]:
+    """Options of ``fairseq-eval-lm`` that make it read a text as in training."""
+    defaults = LanguageModelingConfig()
+    named = [as_flag("task", task._name)] if task._name != "language_modeling" else []
+    for name in ("sample_break_mode", "tokens_per_sample", *OF_TEXTS):
+        value = task.get(name, getattr(defaults, name))
+        if str(value) != str(getattr(defaults, name)):
+            named.append(as_flag(name, value))
+    return tuple(named)
 
 
 def _arch(config: Any) -> str:

@@ -24,6 +24,7 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
+from fairseq_outlayers.decoding.search_options import reset_search
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
@@ -39,7 +40,7 @@ from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.moved_tables import find_moved_tables
-from fairseq_outlayers.tasks.stored_options import set_languages
+from fairseq_outlayers.tasks.stored_options import check_texts, set_languages
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
@@ -217,9 +218,9 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
                 if not is_dataclass(value) and not str(value).startswith("${"):
                     config.task[option.name] = value
         config.task._name = "translation_outlayers"
-        config.task.eval_bleu = False  # of validation: it would need a generator of its own
-        for name in known:
-            config.task[name] = options.get(name, getattr(defaults, name))
+        reset_search(config.task)
+        for name, value in options.items():
+            config.task[name] = value
 
 
 def _load_models(
@@ -238,6 +239,8 @@ def _load_models(
                 f"{path}: --task {name}, but {paths[0]} has --task {config.task._name}: the "
                 "models of an ensemble must have the same task"
             )
+        if not _is_translation(path, name):
+            check_texts(path, other.task, config.task)
         check_equal_dictionaries(path, other, task)  # in its own data folder
         state["cfg"], state["args"] = other, None
         if data:

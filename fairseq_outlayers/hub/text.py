@@ -183,6 +183,11 @@ def _moses(config: Any, task: Any, name: Optional[str], side: str) -> Dict[str, 
     read, written = (getattr(task.cfg, f"{one}_lang", None) for one in (side, "target"))
     known = {"source_lang": read, "target_lang": written}
     known = {option: language for option, language in known.items() if language}
+    if not known and side == "source":
+        logger.warning(
+            "tokenizer=moses: a language model stores no language, so texts are tokenized by the "
+            "rules of English; tokenize those of another language yourself"
+        )
     return {**known, "moses_no_escape": True, "moses_no_dash_splits": True}
 
 

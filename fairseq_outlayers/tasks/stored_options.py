@@ -7,14 +7,38 @@ from typing import Any, Dict, List, Optional
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import infer_language_pair
 
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.formats.dictionary import fingerprint
 
 FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_version")
+
+# Options of language modeling that change what precedes a position, or what is predicted there.
+OF_TEXTS = ("add_bos_token", "self_target", "future_target", "past_target")
 
 
 def task_options(state: Dict[str, Any]) -> Any:
     """The task's options in a checkpoint, as a mutable mapping."""
     return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])
+
+
+def check_texts(path: str, trained: Any, given: Any) -> None:
+    """Compare how texts are scored with how they were in the training of a language model.
+
+    Args:
+        path: of the checkpoint.
+        trained: options of its task, as a mapping.
+        given: options of the task that scores texts, by attribute.
+    Raises:
+        UserError: if texts start otherwise, or other words are predicted.
+    """
+    for name in OF_TEXTS:
+        before, now = bool(trained.get(name, False)), bool(getattr(given, name, False))
+        if before != now:
+            how, remedy = ("with", "add it") if before else ("without", "leave it out")
+            raise UserError(
+                f"{path}: was trained {how} {as_flag(name)}: other texts than it knows would be "
+                f"scored; {remedy}"
+            )
 
 
 def data_folder(state: Dict[str, Any]) -> Path:

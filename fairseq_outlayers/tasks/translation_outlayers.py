@@ -120,6 +120,12 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             extra["print_alignment"] = args.print_alignment
         return stock(models, args, generator, extra, prefix_allowed_tokens_fn)
 
+    def begin_valid_epoch(self, epoch: int, model: Any) -> None:
+        super().begin_valid_epoch(epoch, model)
+        search = getattr(self, "sequence_generator", None)  # of --eval-bleu
+        if isinstance(search, CandidateGenerator) and search.int8_projections is not None:
+            search.int8_projections.clear()
+
     def _needs_ours(self, models: Any, args: Any) -> bool:
         """Whether a search over all words is ours, not fairseq's."""
         return (

@@ -12,13 +12,9 @@ from fairseq import checkpoint_utils
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.language_modeling import LanguageModelingTask
 
-from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
-
-# Options of the task that change what precedes a position, or what is predicted there.
-OPTIONS = ("add_bos_token", "self_target", "future_target", "past_target")
 
 
 class _Evaluating:
@@ -46,30 +42,15 @@ def _compared(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
     state = stock(path, *args, **kwargs)
     if _Evaluating.task is not None:
         # Imported here, because patches are applied before other parts are imported.
-        from fairseq_outlayers.tasks.stored_options import task_options
+        from fairseq_outlayers.tasks.stored_options import check_texts, task_options
 
-        compare(path, dict(task_options(state)), _Evaluating.task)
+        trained = dict(task_options(state))
+        check_texts(path, trained, _Evaluating.task.args)
+        _warn_of_another(path, trained, _Evaluating.task)
     return state
 
 
-def compare(path: str, trained: Any, task: LanguageModelingTask) -> None:
-    """Compare a task with the options of the one in a checkpoint.
-
-    Args:
-        path: of the checkpoint.
-        trained: its task's options by name.
-        task: given by the command.
-    Raises:
-        UserError: if texts start or targets lie elsewhere.
-    """
-    for name in OPTIONS:
-        before, now = bool(trained.get(name, False)), bool(getattr(task.args, name, False))
-        if before != now:
-            how, remedy = ("with", "add it") if before else ("without", "leave it out")
-            raise UserError(
-                f"{path}: was trained {how} {as_flag(name)}: other texts than it knows would be "
-                f"scored; {remedy}"
-            )
+def _warn_of_another(path: str, trained: Any, task: LanguageModelingTask) -> None:
     stored = trained.get("_name") or trained.get("task")
     known = TASK_REGISTRY.get(stored)
     if known not in (None, type(task)):

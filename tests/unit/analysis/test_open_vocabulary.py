@@ -59,6 +59,11 @@ def test_new_words_are_scored_as_by_a_model_with_a_larger_dictionary(tmp_path, c
     logits, _ = larger(torch.cat([torch.tensor([2]), tokens[:-1]])[None])
     expected = -logits[0].log_softmax(-1)[torch.arange(len(tokens)), tokens]
     torch.testing.assert_close(negative_log_likelihoods(model.decoder, tokens, words), expected)
+    # A text of a training with --add-bos-token.
+    logits, _ = larger(torch.cat([torch.tensor([0, 2]), tokens[:-1]])[None])
+    expected = -logits[0, 1:].log_softmax(-1)[torch.arange(len(tokens)), tokens]
+    found = negative_log_likelihoods(model.decoder, tokens, words, after_bos=True)
+    torch.testing.assert_close(found, expected)
 
 
 def test_a_word_with_a_unit_that_the_model_does_not_know_stays_unknown(tmp_path):

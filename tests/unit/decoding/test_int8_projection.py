@@ -104,6 +104,23 @@ def test_parameters_that_have_changed_are_rounded_again(task):
         torch.testing.assert_close(second.bias, first.bias + 1)
 
 
+def test_validation_in_training_rounds_the_parameters_of_now(make_task, monkeypatch):
+    """fairseq's Adam changes them through .data, which PyTorch does not count."""
+    task = make_task(int8_projection=True)
+    (model,), batch = models_of(task, 1, "luong_lstm"), make_batch(task, LENGTHS)
+    options = SimpleNamespace(beam=3, max_len_b=6)
+    task.sequence_generator = task.build_generator([model], options)
+    task.inference_step(task.sequence_generator, [model], batch)
+    for parameter in model.parameters():
+        parameter.data.mul_(-1.5)
+    task.begin_valid_epoch(1, model)
+    found = task.inference_step(task.sequence_generator, [model], batch)
+    expected = task.inference_step(task.build_generator([model], options), [model], batch)
+    for one, other in zip(found, expected, strict=True):
+        assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
+        assert one[0]["score"] == other[0]["score"]
+
+
 @pytest.mark.parametrize("options", [{"candidate_frequent": 9}])
 def test_candidate_lists_beside_it_are_refused(options, make_task):
     task = make_task(int8_projection=True, **options)

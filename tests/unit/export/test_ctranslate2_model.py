@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fairseq_outlayers import load
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.export.ctranslate2_model import export_ctranslate2
 from tests.unit.export.test_stock_checkpoint import AFFINE, with_biases
@@ -73,3 +74,14 @@ def test_other_models_are_refused(tmp_path):
     with pytest.raises(UserError, match="--to ctranslate2 supports only Transformers"):
         export_ctranslate2(path, tmp_path / "exported")
     assert not (tmp_path / "exported").exists()
+
+
+@pytest.mark.parametrize(
+    ("arch", "loader"),
+    [("transformer_outlayers", "Translator"), ("transformer_lm_outlayers", "Generator")],
+)
+def test_the_command_names_the_class_that_loads_the_model(arch, loader, tmp_path, capsys):
+    path, folder = save_checkpoint(tmp_path, arch, output_layer="linear"), tmp_path / "exported"
+    main(["export", path, "--to", "ctranslate2", "--output", str(folder)])
+    assert capsys.readouterr().out.endswith(f"load it with: ctranslate2.{loader}\n")
+    getattr(ctranslate2, loader)(str(folder))

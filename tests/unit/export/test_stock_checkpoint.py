@@ -171,13 +171,32 @@ def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
         ("transformer_outlayers", "fairseq-generate", " --required-batch-size-multiple 1"),
         ("luong_lstm", "fairseq-generate", " --user-dir $(python -m fairseq_outlayers)"),
         ("transformer_lm_outlayers", "fairseq-eval-lm", ""),
+        ("transformer_lm_outlayers", "fairseq-eval-lm", " --add-bos-token"),
+        (
+            "subword_lm",
+            "fairseq-eval-lm",
+            " --task subword_language_modeling --tokens-per-sample 35"
+            " --user-dir $(python -m fairseq_outlayers)",
+        ),
     ],
 )
 def test_the_command_says_what_evaluates_the_model(arch, program, more, tmp_path, capsys):
-    path = save_checkpoint(tmp_path, arch)
+    of_task = {"add_bos_token": True} if "bos" in more else {}
+    path = save_checkpoint(tmp_path, arch, of_task=of_task)
     main(["export", path, "--to", "fairseq", "--output", str(tmp_path / "out")])
     said = f"load it with: {program} {tmp_path} --path {tmp_path / 'out' / 'model.pt'}{more}\n"
     assert capsys.readouterr().out.endswith(said)
+
+
+def test_a_folder_of_dictionaries_tells_the_languages(tmp_path):
+    """fairseq stores only languages that were given."""
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    state = torch.load(path, weights_only=False)
+    state["cfg"]["task"].update(source_lang=None, target_lang=None)
+    torch.save(state, path)
+    export_checkpoint(path, tmp_path / "out" / "model.pt")
+    stored = torch.load(tmp_path / "out" / "model.pt", weights_only=False)["cfg"]["task"]
+    assert (stored["source_lang"], stored["target_lang"]) == ("src", "tgt")
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):

@@ -88,6 +88,19 @@ def test_a_model_of_a_part_of_the_words_is_refused(tmp_path):
         load(path)
 
 
+def test_models_whose_texts_start_otherwise_are_no_ensemble(tmp_path):
+    (tmp_path / "bos").mkdir()
+    paths = [
+        save_checkpoint(tmp_path, "transformer_lm_outlayers"),
+        save_checkpoint(tmp_path / "bos", "transformer_lm_outlayers", of_task=WITH_BOS),
+    ]
+    with pytest.raises(UserError, match=r"bos/.*: was trained with --add-bos-token"):
+        load(paths)
+    with pytest.raises(UserError, match=r"was trained without --add-bos-token"):
+        load(paths[::-1])
+    load([paths[1], paths[1]]).score("w1 w2")
+
+
 def test_scores_do_not_depend_on_the_batch(language_checkpoint):
     model = load(language_checkpoint)
     for text, together in zip(TEXTS, model.score(TEXTS), strict=True):

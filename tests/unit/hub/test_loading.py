@@ -89,6 +89,21 @@ def test_models_of_different_tasks_are_no_ensemble(tmp_path, checkpoint):
             load(paths)
 
 
+def test_options_by_which_the_training_validated_are_not_those_of_the_model(tmp_path, checkpoint):
+    """Of --eval-bleu: its files may be gone, and its text is of other sentences."""
+    state = torch.load(checkpoint, weights_only=False)
+    state["cfg"]["task"].update(
+        _name="translation_outlayers", eval_bleu=True, eval_bleu_args='{"beam": 2}',
+        candidates="gone.npz", candidate_frequent=9, unk_replacement="dictionary",
+        unk_dictionary="gone.txt", source_text="gone.de", min_len_a=2.0, int8_projection=True,
+    )  # fmt: skip
+    torch.save(state, tmp_path / "validated.pt")
+    found = load(tmp_path / "validated.pt").translate("w1 w2")
+    assert found.text == load(checkpoint).translate("w1 w2").text
+    task = loading.load(str(tmp_path / "validated.pt")).task
+    assert (task.cfg.candidates, task.unk_replacement) == (None, None)
+
+
 def test_a_folder_without_the_languages_is_named(tmp_path, checkpoint):
     other = tmp_path / "other"
     other.mkdir()

@@ -1,5 +1,6 @@
 """Plain text becomes the units of the training text, on both sides."""
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,17 @@ def test_a_named_moses_tokenizes_like_the_preparation_of_the_data():
     back = text_of(None, "moses", "en", "fr")
     assert back.encode(ENGLISH) == 'it \'s a " ten-foot " wall'
     assert back.encode_target(FRENCH) == "l' homme qu' il a vu"
+
+
+def test_a_language_model_says_whose_rules_it_takes(caplog):
+    """It stores no language."""
+    config = OmegaConf.create({"tokenizer": None, "bpe": None})
+    task = SimpleNamespace(cfg=None, target_dictionary=make_dictionary(9))
+    with caplog.at_level(logging.WARNING):
+        text = TextProcessor.build(config, task, tokenizer="moses")
+    assert text.encode(ENGLISH) == 'it \'s a " ten-foot " wall'
+    (record,) = caplog.records
+    assert "rules of English" in record.message
 
 
 TYPOGRAPHIC = "„Hallo“ – sagte er\u00a0… «gut» don’t\tx\u2028y"  # noqa: RUF001
