@@ -126,7 +126,8 @@ def _offsets(
     target = torch.zeros(len(target_rows), dtype=dtype, device=context.device)
     if class_bias is not None:
         sampled = sampled + class_bias[: len(sampled)]
-        target = target + class_bias[target_rows]
+        # Widened first, so that the gradients of a frequent class are summed in float32.
+        target = target + class_bias.to(dtype)[target_rows]
     return sampled, target
 
 

@@ -40,7 +40,8 @@ def smoothing_term(
     total_bias = states.new_zeros(())
     if class_bias is not None:
         total_bias = class_bias.sum(dtype=states.dtype)
-        target_logit = target_logit + class_bias[targets]
+        # Widened first, so that the gradients of a frequent class are summed in float32.
+        target_logit = target_logit + class_bias.to(states.dtype)[targets]
     num_smoothed = class_embeddings.size(0)
     if ignore_index is not None:
         num_smoothed -= 1

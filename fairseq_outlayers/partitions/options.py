@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass.configs import DatasetConfig
 
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
@@ -122,6 +123,7 @@ REFUSED = {
     "last partition: leave it out",
 }
 
+DEFAULT_MULTIPLE = DatasetConfig.required_batch_size_multiple
 
 # Why they do not support tables whose rows are exchanged.
 OPTIMIZERS_REFUSED = {
@@ -142,6 +144,12 @@ def check_options(cfg: Any) -> None:
     for (group, name), advice in REFUSED.items():
         if getattr(getattr(cfg, group), name):
             raise UserError(f"--partition-size: {advice}")
+    multiple = cfg.dataset.required_batch_size_multiple
+    if multiple not in (1, DEFAULT_MULTIPLE):
+        raise UserError(
+            f"--required-batch-size-multiple {multiple} has no effect with --partition-size, whose "
+            "batches have any size: leave it out"
+        )
     if str(cfg.task.table_device) == "cpu" and cfg.task.eval_bleu:
         raise UserError(
             "--eval-bleu needs the tables on the model's device, but --table-device cpu keeps them "

@@ -46,10 +46,9 @@ class EchoStateLayer(FrozenLayer):
     ) -> Tuple[Tensor, State]:
         inputs = inputs.to(type_of_products(inputs))
         start = self.start(inputs)[0] if state is None else state[0].to(inputs.dtype)
-        matrices = self.reservoir.recurrent, self.reservoir.input
-        scales = self.radius.value, self.gamma.value
-        given = (tensor.to(inputs.dtype) for tensor in (*scales, *matrices))
-        states = _EchoStates.apply(inputs, start, *given, self.leak_rate, reverse)
+        reservoir, scales = self.reservoir, (self.radius.value, self.gamma.value)
+        matrices = (each.to(inputs.dtype) for each in (reservoir.recurrent, reservoir.input))
+        states = _EchoStates.apply(inputs, start, *scales, *matrices, self.leak_rate, reverse)
         if reverse and padding is not None:
             # Padding is read last, so real positions do not depend on these states.
             states = states.masked_fill(padding, 0.0)
@@ -57,7 +56,11 @@ class EchoStateLayer(FrozenLayer):
 
 
 class _EchoStates(torch.autograd.Function):
-    """All states of a sequence; saves inputs and states, and computes no matrix gradients."""
+    """All states of a sequence; saves inputs and states, and computes no matrix gradients.
+
+    The scales keep their type under autocast: the sums that are their gradients may be larger than
+    float16 can hold.
+    """
 
     @staticmethod
     def forward(
@@ -71,8 +74,8 @@ class _EchoStates(torch.autograd.Function):
         leak: float,
         reverse: bool,
     ) -> Tensor:
-        states = _driven(inputs, from_input, gamma)
-        to_drive = (recurrent * radius).t()
+        states = _driven(inputs, from_input, gamma.to(inputs.dtype))
+        to_drive = (recurrent * radius.to(inputs.dtype)).t()
         hidden = start
         for position in positions_in_order(len(inputs), reverse):
             # The drive becomes the state in place.
@@ -85,7 +88,8 @@ class _EchoStates(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tuple[Optional[Tensor], ...]:
-        inputs, start, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
+        inputs, start, *scales, recurrent, from_input, states = ctx.saved_tensors
+        radius, gamma = (scale.to(states.dtype) for scale in scales)
         leak = ctx.leak
         if leak == 1.0:
             of_drive = torch.empty_like(states)
@@ -110,9 +114,11 @@ class _EchoStates(torch.autograd.Function):
             if leak != 1.0:
                 of_hidden.add_(of_new, alpha=1.0 - leak)
         through = of_drive @ from_input
-        of_gamma = (through * inputs).sum(dtype=wide).to(gamma).reshape(gamma.shape)
-        of_radius = of_radius.to(radius)
-        return through.mul_(gamma), of_hidden, of_radius, of_gamma, None, None, None, None
+        of_gamma = (through * inputs).sum(dtype=wide).reshape(gamma.shape)
+        of_scales = (
+            sums.to(scale) for sums, scale in zip((of_radius, of_gamma), scales, strict=True)
+        )
+        return through.mul_(gamma), of_hidden, *of_scales, None, None, None, None
 
 
 def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:

@@ -53,10 +53,10 @@ class FrozenLSTM(FrozenLayer):
             return super().forward(inputs, state, padding, reverse)
         inputs = inputs.to(type_of_products(inputs))
         start = self.start(inputs) if state is None else state
-        matrices = self.reservoir.recurrent, self.reservoir.input
-        scales = self.radius.value, self.gamma.value
-        given = (tensor.to(inputs.dtype) for tensor in (*start, *scales, *matrices))
-        states, cell = _LSTMStates.apply(inputs, *given, reverse)
+        reservoir, scales = self.reservoir, (self.radius.value, self.gamma.value)
+        matrices = (each.to(inputs.dtype) for each in (reservoir.recurrent, reservoir.input))
+        start = tuple(each.to(inputs.dtype) for each in start)
+        states, cell = _LSTMStates.apply(inputs, *start, *scales, *matrices, reverse)
         if reverse and padding is not None:
             # Padding is read last, so real positions do not depend on these states.
             states = states.masked_fill(padding, 0.0)
@@ -67,7 +67,8 @@ class _LSTMStates(torch.autograd.Function):
     """All states of a sequence; saves inputs and states, and computes no matrix gradients.
 
     PyTorch's kernel saves all gates and cells for its backward pass. Here they are recomputed;
-    because the states are known, the gates of all steps are one product.
+    because the states are known, the gates of all steps are one product. The scales keep their
+    type under autocast: the sums that are their gradients may be larger than float16 can hold.
     """
 
     @staticmethod
@@ -82,7 +83,8 @@ class _LSTMStates(torch.autograd.Function):
         from_input: Tensor,
         reverse: bool,
     ) -> Tuple[Tensor, Tensor]:
-        weights = [fold(gamma, from_input), fold(radius, recurrent)]
+        scales = (scale.to(inputs.dtype) for scale in (gamma, radius))
+        weights = list(map(fold, scales, (from_input, recurrent)))
         start = [hidden.unsqueeze(0), cell.unsqueeze(0)]
         read = inputs.flip(0) if reverse else inputs
         with without_tf32():
@@ -97,7 +99,8 @@ class _LSTMStates(torch.autograd.Function):
     @once_differentiable
     @without_tf32()
     def backward(ctx: Any, of_states: Tensor, of_cell: Tensor) -> Tuple[Optional[Tensor], ...]:
-        inputs, hidden, cell, radius, gamma, recurrent, from_input, states = ctx.saved_tensors
+        inputs, hidden, cell, *scales, recurrent, from_input, states = ctx.saved_tensors
+        radius, gamma = (scale.to(states.dtype) for scale in scales)
         start, matrix = hidden.unsqueeze(0), fold(radius, recurrent)
         before = torch.cat([states[1:], start] if ctx.reverse else [start, states[:-1]])
         parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
@@ -114,7 +117,9 @@ class _LSTMStates(torch.autograd.Function):
             of_hidden = of_gates @ matrix
             parts[1][position] = of_gates  # overwrites a part that is no longer needed
         of_inputs = parts[1] @ fold(gamma, from_input)
-        of_scales = of_radius.to(radius), of_gamma.to(gamma)
+        of_scales = (
+            sums.to(scale) for sums, scale in zip((of_radius, of_gamma), scales, strict=True)
+        )
         return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
 
 

@@ -3,6 +3,7 @@
 import logging
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -46,6 +47,12 @@ class ProposalFileSampler(ProposalSampler):
         if not config.proposal_file:
             raise UserError(
                 "--sampler proposal needs --proposal-file, with a word and its weight on each line"
+            )
+        if not Path(config.proposal_file).is_file():
+            raise UserError(
+                f"--proposal-file {config.proposal_file}: no such file; check the path. For "
+                "fairseq-validate, which takes it from the checkpoint, add --criterion "
+                "sampled_softmax --sampler proposal --num-sampled 1 --proposal-file FILE"
             )
         weights = _weights_of_classes(config.proposal_file, dictionary)
         if config.proposal_smoothing == 0.0:

@@ -82,7 +82,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
 
         Raises:
             FileNotFoundError: if there is no such split.
-            UserError: if it is empty.
+            UserError: if it is empty, or has padding as a word.
         """
         paths = utils.split_paths(self.args.data)
         path = os.path.join(paths[(epoch - 1) % len(paths)], split)
@@ -94,6 +94,12 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         if len(sentences) == 0:
             raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
         tokens = torch.cat([sentences[number] for number in range(len(sentences))])
+        if (padding := int((tokens == self.dictionary.pad()).sum())) > 0:
+            raise UserError(
+                f"{path}: has the word {self.dictionary[self.dictionary.pad()]} {padding} times, "
+                "fairseq's padding, which is not a word to predict: replace it in the text, and "
+                "binarize that"
+            )
         self.datasets[split] = TokenStream(tokens, self.dictionary.eos(), self.dictionary.pad())
 
     def get_batch_iterator(

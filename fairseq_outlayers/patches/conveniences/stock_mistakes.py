@@ -49,6 +49,10 @@ REMEDIES: Dict[str, str] = {
         "the checkpoint lacks parameters of its own {1}, so it is damaged or of another version: "
         "{2}"
     ),
+    r"Interpolation key 'task\.\w+' not found": (
+        "the model of --arch is a language model, but the --task is not: choose another --arch, or "
+        "--task language_modeling"
+    ),
     r"object has no attribute 'supported_targets'": (
         "the model (of --arch, or in the checkpoint) is a translation model, but the --task needs "
         "a language model: choose another model or --task"

@@ -268,6 +268,17 @@ def test_smoothed_loss_and_gradients_equal_fairseqs(scored, smoothing, with_bias
         torch.testing.assert_close(gradient, reference, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_smoothing_of_a_frequent_class_bias_does_not_stand_still(dtype):
+    targets, found = torch.zeros(4000, dtype=torch.long), []
+    for kind in (dtype, torch.float64):
+        bias = torch.zeros(8, dtype=kind, requires_grad=True)
+        context, embeddings = torch.zeros(4000, 2, dtype=kind), torch.ones(8, 2, dtype=kind)
+        term = smoothing_term(context, targets, embeddings, bias, 0.5).sum()
+        found.append(torch.autograd.grad(term, bias)[0].double())
+    torch.testing.assert_close(*found, rtol=2 * torch.finfo(dtype).eps, atol=0)
+
+
 def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored):
     context, targets, embeddings, bias = scored
     ignore_index, smoothing = 1, 0.3

@@ -239,6 +239,21 @@ def test_low_precision_is_close_to_the_exact_value_and_summed_in_float32(dtype, 
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_gradient_of_a_frequent_class_bias_does_not_stand_still(dtype, smoothing):
+    """A sum of ones does so at 256 in bfloat16, and at 2,048 in float16."""
+    rows = torch.tensor([0] * 3000 + [1] * 1000)
+    found = []
+    for kind in (dtype, torch.float64):
+        bias = torch.zeros(8, dtype=kind, requires_grad=True)
+        context, embeddings = torch.zeros(4000, 2, dtype=kind), torch.ones(8, 2, dtype=kind)
+        expected = torch.zeros(6)
+        loss, _ = sampled_nll(context, rows, embeddings, bias, expected, smoothing=smoothing)
+        found.append(torch.autograd.grad(loss, bias)[0].double())
+    torch.testing.assert_close(*found, rtol=2 * torch.finfo(dtype).eps, atol=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("by", ["inputs", "autocast"])
 def test_gradients_in_low_precision_come_near_those_in_float64(dtype, by):
     generator = torch.Generator().manual_seed(1)

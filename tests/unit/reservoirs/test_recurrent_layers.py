@@ -255,6 +255,24 @@ def test_autocast_runs_forward_and_back_in_its_type(make):
 
 
 @pytest.mark.parametrize("make", [echo_state, frozen_lstm])
+def test_gradients_of_scales_may_be_larger_than_float16_can_hold_under_autocast(make):
+    """As with a loss scale; they are the largest sums of the model."""
+    layer, inputs, found = make().float(), torch.ones(20, 400, INPUT), []
+    with torch.no_grad():
+        layer.gamma.value.fill_(0.3)
+    for low in (False, True):
+        layer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16, enabled=low):
+            states, _ = layer(inputs)
+        upstream = 256 * torch.sign(states.detach())
+        (states * upstream).float().sum().backward()
+        found.append([parameter.grad.clone() for parameter in layer.parameters()])
+    for exact, value in zip(*found, strict=True):
+        torch.testing.assert_close(value, exact, rtol=0.02, atol=0)
+    assert max(value.abs().max() for value in found[1]) > torch.finfo(torch.float16).max
+
+
+@pytest.mark.parametrize("make", [echo_state, frozen_lstm])
 def test_without_anything_to_train_no_graph_is_built(make):
     layer = make().requires_grad_(False)
     states, last = layer(batch()[0])

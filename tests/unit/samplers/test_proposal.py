@@ -101,7 +101,7 @@ def test_a_word_listed_twice_is_named(path):
 
 
 def test_a_file_that_cannot_be_read_is_named(path):
-    with pytest.raises(UserError, match=r"proposal\.txt: no such file"):
+    with pytest.raises(UserError, match=r"--proposal-file .*proposal\.txt: no such file"):
         build(path)
     path.write_bytes(b"w0 1\n\xff\xfe 2\n")
     with pytest.raises(UserError, match=r"proposal\.txt:2: not UTF-8"):

@@ -76,6 +76,15 @@ def test_an_empty_text_is_refused(task, monkeypatch):
         task.load_dataset("valid")
 
 
+def test_padding_as_a_word_is_refused(task, monkeypatch):
+    """It is no target, but fairseq counts it as one."""
+    sentences = [task.dictionary.encode_line("w1 <pad> w2 <pad>", add_if_not_exist=False)]
+    task.args.data, task.args.dataset_impl = "data", None
+    monkeypatch.setattr(data_utils, "load_indexed_dataset", lambda *args, **options: sentences)
+    with pytest.raises(UserError, match=r"data/valid: has the word <pad> 2 times"):
+        task.load_dataset("valid")
+
+
 def test_a_model_that_carries_no_state_is_refused(task, monkeypatch):
     plain = SimpleNamespace(decoder=SimpleNamespace(forward=lambda words: words))
     monkeypatch.setattr(LanguageModelingTask, "build_model", lambda *args, **options: plain)

@@ -264,6 +264,11 @@ def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
     assert capsys.readouterr().err == "error: no.pt: no such checkpoint: check the path\n"
 
 
+def test_a_language_model_with_a_translation_task_is_named():
+    said = "Interpolation key 'task.tokens_per_sample' not found\n    full_key: model.tokens"
+    assert plain_message(Exception(said)).startswith("the model of --arch is a language model")
+
+
 def test_every_remedy_has_the_groups_that_it_names():
     for said, instead in REMEDIES.items():
         named = {int(number) for number in re.findall(r"\{(\d)\}", instead)}
