@@ -65,7 +65,8 @@ class FastTextVectors:
             yield checked_block([f"{self.path}: word {word!r}" for word in block], block, rows)
 
     def compose(self, word: str) -> np.ndarray | None:
-        return self.vectors.get_vector(word)
+        # Without n-grams (-maxn 0), only the words of the file have vectors.
+        return self.vectors.get_vector(word) if self.vectors.bucket else None
 
 
 def _check_words(path: Path) -> None:

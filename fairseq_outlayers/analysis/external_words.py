@@ -87,10 +87,12 @@ class OneSided(NamedTuple):
 
 
 def one_sided(sentences: Sequence[List[str]], words: SourceWords) -> Iterator[OneSided]:
-    """Sentences for table 5, each with its first such word."""
+    """Sentences for table 5, each with the first such word of either side."""
     for number, sentence in enumerate(sentences):
+        first: Dict[str, str] = {}
         for word in sentence:
             missing = words.missing(word)
             if len(missing) == 1:
-                yield OneSided(number, word, missing[0])
-                break
+                first.setdefault(missing[0], word)
+        for side, word in first.items():
+            yield OneSided(number, word, side)

@@ -72,7 +72,8 @@ def read(ledger: Path) -> list[dict]:
     if not ledger.exists():
         return []
     entries = []
-    for number, line in enumerate(ledger.read_text(encoding="utf-8").splitlines(), start=1):
+    text = ledger.read_text(encoding="utf-8").removesuffix("\n")
+    for number, line in enumerate(text.split("\n") if text else (), start=1):
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:

@@ -33,7 +33,9 @@ def begun_repeats(entries: Sequence[dict]) -> set[tuple[str, str]]:
             counted[arm] = key
         else:
             begun.add((arm, key))
-    since = min((lines[arm, counted[arm]][-1] for arm, _ in begun), default=len(entries))
+    # A repeat that another setting has replaced is none that others wait for.
+    open_repeats = [s for s in begun if lines[s][0] > lines[s[0], counted[s[0]]][0]]
+    since = min((lines[arm, counted[arm]][-1] for arm, _ in open_repeats), default=len(entries))
     first: dict[str, str] = {}
     for arm, key in lines:
         if first.setdefault(arm, key) != key and lines[arm, key][0] > since:

@@ -61,6 +61,17 @@ def test_a_fasttext_model_makes_vectors_of_unknown_words(text, monkeypatch, caps
     assert "from subwords           1 tokens (100.00%)" in capsys.readouterr().out
 
 
+def test_a_fasttext_model_without_ngrams_has_no_vectors_of_unknown_words():
+    """As of supervised training, where gensim raises a KeyError."""
+    fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs the extra embed")
+    from lib.vector_formats import FastTextVectors
+
+    vectors = FastTextVectors.__new__(FastTextVectors)
+    vectors.vectors = fasttext.FastTextKeyedVectors(4, 3, 6, 0)
+    vectors.vectors.add_vectors(["cat"], np.ones((1, 4), np.float32))
+    assert vectors.compose("dog") is None
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -249,6 +249,14 @@ def test_an_earlier_repeat_is_not_held_back_by_a_later_one(entry):
     assert (runs.entry("a")["key"], runs.entry("b")["key"]) == ("new", "old")
 
 
+def test_an_abandoned_repeat_holds_no_later_one_back(entry):
+    first = [entry(arm, 0.9, seed=n, key="old") for arm in "ab" for n in (1, 2, 3)]
+    abandoned = [entry("a", 0.5, key="tried")]
+    now = [entry(arm, 0.2, seed=n, key="new") for arm in "ab" for n in (1, 2, 3)]
+    runs = Runs(without_begun_repeats([*first, *abandoned, *now]))
+    assert [runs.entry(arm)["key"] for arm in "ab"] == ["new", "new"]
+
+
 def test_a_decoding_of_a_model_that_does_not_count_does_not_count(entry):
     model = [entry("a", 0.9, seed=n, key="old") for n in (1, 2, 3)]
     begun = entry("a", 0.2, key="new")

@@ -106,6 +106,15 @@ def test_a_missing_last_line_feed_joins_no_lines(tmp_path):
     assert [line["arm"] for line in ledger.read(path)] == ["by hand", "tied"]
 
 
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(json.dumps(entry(arm="a\u2028b\x85c"), ensure_ascii=False) + "\n", "utf-8")
+    ledger.append(path, entry())
+    assert [line["arm"] for line in ledger.read(path)] == ["a\u2028b\x85c", "tied"]
+    path.write_text("")
+    assert ledger.read(path) == []
+
+
 @pytest.mark.parametrize("broken", ['{"arm": "ti', "[1, 2]"])
 def test_a_broken_line_is_named(tmp_path, broken):
     path = tmp_path / "ledger.jsonl"

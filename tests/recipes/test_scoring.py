@@ -28,6 +28,14 @@ def generate_output(tmp_path, numbered, name="generate.out"):
     return path
 
 
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    """data_prep counts so, and drops the carriage return before one."""
+    (tmp_path / "text").write_bytes("a\rb\u2028c\r\nd\n".encode())
+    assert scoring.read_lines(tmp_path / "text") == ["a\rb\u2028c", "d"]
+    (tmp_path / "text").write_bytes(b"")
+    assert scoring.read_lines(tmp_path / "text") == []
+
+
 def test_hypotheses_come_back_in_corpus_order(tmp_path):
     order = [10, 2, 0, 1, 9, 3, 8, 4, 7, 5, 6]
     path = generate_output(tmp_path, [(number, f"text {number}") for number in order])

@@ -42,9 +42,8 @@ def write(recipe: "Recipe", names: Sequence[str] | None = None) -> list[Path]:
     folder = FOLDER / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / "model.pt"
-    copied = copy_side_files(entry, folder)
-    halved = save_small(checkpoint_of(entry), model)
-    files = [model, *copied]
+    halved = save_small(checkpoint_of(entry), model)  # first, because it may refuse
+    files = [model, *copy_side_files(entry, folder)]
     card = folder / "README.md"
     scoring.write_lines(card, card_of(recipe, entry, why, model, halved))
     return [*files, card]

@@ -25,8 +25,10 @@ class Incomplete(ValueError):
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file, split at line feeds only (not at U+2028 etc.)."""
-    text = path.read_text(encoding="utf-8")
-    return text.removesuffix("\n").split("\n") if text else []
+    # Not read_text, which also splits at a carriage return within a line.
+    text = path.read_bytes().decode("utf-8")
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:

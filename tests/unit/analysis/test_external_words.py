@@ -67,6 +67,15 @@ def test_examples_have_a_word_that_one_side_alone_knows(words, sentences):
     assert found == [(0, "w1", "external"), (1, "w2", "internal"), (4, "w1", "external")]
 
 
+def test_a_sentence_with_a_word_of_either_side_is_an_example_of_both(words):
+    sentences = [line.split() for line in ("w1 w2 w1 w2", "x w2 w1")]
+    found = [(one.number, one.word, one.unknown_to) for one in one_sided(sentences, words)]
+    assert found == [
+        (0, "w1", "external"), (0, "w2", "internal"),
+        (1, "w2", "internal"), (1, "w1", "external"),
+    ]  # fmt: skip
+
+
 def test_the_command_prints_tables_and_examples_side_by_side(tmp_path, table_path, capsys):
     (tmp_path / "test.en").write_text("\n".join(SENTENCES) + "\n")
     (tmp_path / "mix").write_text("A <unk>\nA B B\nC\nD\nE\n")
