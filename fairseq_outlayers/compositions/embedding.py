@@ -12,7 +12,7 @@ from fairseq_outlayers.compositions.base import Composition, Parts
 from fairseq_outlayers.compositions.units import WordUnits
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.cached_at_inference import CachedAtInference
-from fairseq_outlayers.layers.stored_version import register_version
+from fairseq_outlayers.tables.stored_version import register_version
 
 WORDS_AT_A_TIME = 4096  # words per chunk at inference, which saves no activations
 

@@ -6,7 +6,7 @@ for example of other data, every id means another word, and translation is garba
 status 0.
 
 A model that calls :func:`register_dictionary` saves a fingerprint of the words with its weights and
-compares it when a checkpoint is loaded (:mod:`fairseq_outlayers.layers.stored_version`).
+compares it when a checkpoint is loaded (:mod:`fairseq_outlayers.tables.stored_version`).
 """
 
 import functools
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import CHECKSUM_BITS, fingerprint
-from fairseq_outlayers.layers.stored_version import register_version
+from fairseq_outlayers.tables.stored_version import register_version
 
 logger = logging.getLogger(__name__)
 

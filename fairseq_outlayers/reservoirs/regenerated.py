@@ -1,7 +1,7 @@
 """Frozen weights that are regenerated from a seed instead of saved in checkpoints.
 
 A module's frozen weights are non-persistent buffers. The checkpoint contains a :class:`Version`:
-seed and checksum, compared on loading (:mod:`fairseq_outlayers.layers.stored_version`).
+seed and checksum, compared on loading (:mod:`fairseq_outlayers.tables.stored_version`).
 """
 
 import zlib
@@ -14,8 +14,8 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.stored_version import register_version
 from fairseq_outlayers.reservoirs.random_stream import uniform
+from fairseq_outlayers.tables.stored_version import register_version
 
 VERSION = "regenerated_version"
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
-from fairseq_outlayers.layers.stored_version import accept, register_version
 from fairseq_outlayers.source_embeddings.external_map import (
     ExternalMap,
     ExternalSourceEmbedding,
@@ -18,6 +17,7 @@ from fairseq_outlayers.source_embeddings.external_map import (
 )
 from fairseq_outlayers.source_embeddings.internal import InternalSourceEmbedding
 from fairseq_outlayers.source_embeddings.mix_sum import MixConfig
+from fairseq_outlayers.tables.stored_version import accept, register_version
 
 
 class InnerLayer(nn.Linear):

@@ -1,1 +1,1 @@
-"""Tables with a row for every word: looking rows up, and the rows in use."""
+"""Tables with a row for every word: looking rows up, the rows in use, what they belong to."""

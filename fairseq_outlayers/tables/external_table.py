@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table import open_table, override
-from fairseq_outlayers.layers.stored_version import accept, register_version
+from fairseq_outlayers.tables.stored_version import accept, register_version
 
 VERSION = "external_table_version"
 ROWS_AT_ONCE = 256

@@ -69,7 +69,7 @@ def refused(task, models, **arguments):
         (
             {"match_source_len": True, "min_len": 6},
             "--min-len 6 has no effect with --match-source-len: translations are as long as their "
-            "source; leave one of them out",
+            "source with its </s>; leave one of them out",
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_minimum_share_with_the_length_of_the_source_is_refused(make_task):
     task = make_task(min_len_a=2.0)
     assert refused(task, models_of(task), match_source_len=True) == (
         "--min-len-a 2.0 has no effect with --match-source-len: translations are as long as their "
-        "source; leave one of them out"
+        "source with its </s>; leave one of them out"
     )
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.layers.stored_version import accept, register_version
+from fairseq_outlayers.tables.stored_version import accept, register_version
 
 reported = []
 
