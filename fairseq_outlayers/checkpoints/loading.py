@@ -10,12 +10,12 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
-from fairseq_outlayers.decoding.search_options import reset_search
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 from fairseq_outlayers.tasks.stored_options import data_folder, set_languages, task_options
+from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 
 class Trained(NamedTuple):

@@ -57,21 +57,6 @@ def of_the_search() -> List[str]:
     return [*named, "ensemble_average", "min_len_a", "int8_projection"]
 
 
-def reset_search(options: Any) -> None:
-    """Reset what a task searches and validates by, which is not a matter of the trained model.
-
-    Args:
-        options: of a task in a checkpoint, as a mapping; those that are missing remain so.
-    """
-    defaults = {**vars(CandidateConfig()), **vars(UnkReplacementConfig())}
-    defaults |= {"ensemble_average": "probabilities", "min_len_a": 0.0, "int8_projection": False}
-    for name in of_the_search():
-        if name in options:
-            options[name] = defaults[name]
-    if "eval_bleu" in options:
-        options["eval_bleu"] = False  # it would need a generator of its own
-
-
 def _check_lengths(args: Any, min_share: float) -> None:
     max_share, max_more = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
     min_len = getattr(args, "min_len", 1)

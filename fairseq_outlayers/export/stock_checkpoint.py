@@ -13,12 +13,12 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from fairseq_outlayers.decoding.search_options import reset_search
 from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tasks.stored_options import OF_TEXTS, set_languages, task_options
+from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"

@@ -24,7 +24,6 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
-from fairseq_outlayers.decoding.search_options import reset_search
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
@@ -41,7 +40,7 @@ from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.moved_tables import find_moved_tables
 from fairseq_outlayers.tasks.stored_options import check_texts, set_languages
-from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
+from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig, reset_search
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
 Model = TypeVar("Model", bound=TrainedModels)

@@ -115,9 +115,7 @@ class _EchoStates(torch.autograd.Function):
                 of_hidden.add_(of_new, alpha=1.0 - leak)
         through = of_drive @ from_input
         of_gamma = (through * inputs).sum(dtype=wide).reshape(gamma.shape)
-        of_scales = (
-            sums.to(scale) for sums, scale in zip((of_radius, of_gamma), scales, strict=True)
-        )
+        of_scales = of_radius.to(scales[0]), of_gamma.to(scales[1])
         return through.mul_(gamma), of_hidden, *of_scales, None, None, None, None
 
 

@@ -117,9 +117,7 @@ class _LSTMStates(torch.autograd.Function):
             of_hidden = of_gates @ matrix
             parts[1][position] = of_gates  # overwrites a part that is no longer needed
         of_inputs = parts[1] @ fold(gamma, from_input)
-        of_scales = (
-            sums.to(scale) for sums, scale in zip((of_radius, of_gamma), scales, strict=True)
-        )
+        of_scales = of_radius.to(scales[0]), of_gamma.to(scales[1])
         return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
 
 

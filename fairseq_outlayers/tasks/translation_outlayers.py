@@ -13,7 +13,11 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_lists
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
-from fairseq_outlayers.decoding.search_options import check_search, refuse_with_references
+from fairseq_outlayers.decoding.search_options import (
+    check_search,
+    of_the_search,
+    refuse_with_references,
+)
 from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacementConfig,
     build_replacement,
@@ -186,6 +190,19 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if constraints is not None and self.unk_replacement is not None:
             constraints = self.unk_replacement.known_targets(constraints)
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
+
+
+def reset_search(options: Any) -> None:
+    """Reset what a task searches and validates by, which is not a matter of the trained model.
+
+    Args:
+        options: of a task in a checkpoint, as a mapping; those that are missing remain so.
+    """
+    defaults = TranslationOutlayersConfig()
+    # Validation by BLEU would need a generator of its own.
+    for name in (*of_the_search(), "eval_bleu"):
+        if name in options:
+            options[name] = getattr(defaults, name)
 
 
 def _in_training(option: str, value: Any = True) -> str:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from recipes.lab.scores import scoring
 from recipes.lab.settings import ROOT, UserError
 
 ARM, TUNING = KINDS = ("arm", "tuning")
@@ -72,8 +73,7 @@ def read(ledger: Path) -> list[dict]:
     if not ledger.exists():
         return []
     entries = []
-    text = ledger.read_text(encoding="utf-8").removesuffix("\n")
-    for number, line in enumerate(text.split("\n") if text else (), start=1):
+    for number, line in enumerate(scoring.read_lines(ledger), start=1):
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
