@@ -19,6 +19,7 @@ CHOSEN = {
 }
 RATE = "0.003"
 GRID = ("0.001", "0.002", "0.003", "0.005", "0.008")
+METHOD, DIMENSIONS = "skipgram", "300"  # of vectors, by default
 # Description and architecture of each setting.
 MIXES = {
     "baseline": ("{size} pairs, embeddings of the model's own alone", "nematus_gru"),
@@ -63,8 +64,8 @@ class DiGangi2017(Recipe):
         "VECTORS": ("", "captions: trained on captions of the same pictures; ptb: on newspaper "
                         "text; file: read from VECTORS_FILE"),
         "VECTORS_FILE": ("", ".vec, GloVe or .bin, with VECTORS=file"),
-        "METHOD": ("skipgram", "method of train_embeddings.py"),
-        "VECTOR_DIM": ("300", "dimensions of trained vectors"),
+        "METHOD": (METHOD, "method of train_embeddings.py"),
+        "VECTOR_DIM": (DIMENSIONS, "dimensions of trained vectors"),
         "NORMALIZE": ("", "1: scale external vectors to length 1 (0 in the paper's settings)"),
         "CENTER": ("", "1: subtract their mean first (0 in the paper's settings)"),
         "TARGET_SEGMENTATION": ("", "words, or bpe (target side only)"),
@@ -131,13 +132,25 @@ class DiGangi2017(Recipe):
         """The folder of the text."""
         return f"{self.work}/text.{self.settings.TARGET_SEGMENTATION}.{size}"
 
+    def of_vectors(self, vectors: str) -> str:
+        """A name for vectors of a kind, with how they were made if that is not the default.
+
+        It is part of paths in training commands, which tell the arms of different vectors apart.
+        """
+        s = self.settings
+        if vectors == "file":
+            return f"file.{Path(s.VECTORS_FILE).stem}"
+        default = (s.METHOD, s.VECTOR_DIM) == (METHOD, DIMENSIONS)
+        return vectors if default else f"{vectors}.{s.METHOD}{s.VECTOR_DIM}"
+
     def table_of(self, size: str, vectors: str) -> str:
         """The path of the table of external vectors, without extension."""
-        return f"{self.work}/table.{size}.{vectors}"
+        return f"{self.work}/table.{size}.{self.of_vectors(vectors)}"
 
     def bin_of(self, size: str, vectors: str) -> str:
         """The folder of the binarized data."""
-        return f"{self.work}/bin.{self.settings.TARGET_SEGMENTATION}.{size}.{vectors}"
+        segmentation = self.settings.TARGET_SEGMENTATION
+        return f"{self.work}/bin.{segmentation}.{size}.{self.of_vectors(vectors)}"
 
     def internal_vocabulary(self, size: str, vectors: str) -> str:
         """Number of symbols with embeddings in the model, including four special ones."""

@@ -4,8 +4,10 @@ BLEU is of cased tokens, as in the paper. The inequalities were written before a
 for the tenth: by then one seed of two of its three models had been seen.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from recipes.jean2015_large_vocabulary import figures, rare_words, table
@@ -89,8 +91,6 @@ IN_PERPLEXITY = (
     ("lv_corrected_reshuffle", "lv_corrected"),
     ("lv_corrected_reshuffle", "full"),
     ("sampled_log_uniform", "full"),
-    ("sampled_log_uniform_tau4500", "full"),
-    ("sampled_log_uniform_tau4500", "lv_corrected_reshuffle"),
 )
 
 
@@ -288,14 +288,16 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     main = [MAIN, *against_base[:1]]
     pairs = [MAIN, *against_base, ("full", base), ("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
     pairs += [("lv_corrected_reshuffle", "lv_corrected")]
-    sampled = ("sampled_log_uniform", "sampled_log_uniform_tau4500")
+    more_samples = [arm for arm in runs.arms if re.fullmatch(r"sampled_log_uniform_tau\d+", arm)]
+    sampled = ("sampled_log_uniform", *more_samples)
     pairs += [(model, "full") for model in ("lv_corrected_reshuffle", *sampled)]
     for one, other in pairs:
         if one in runs and other in runs:
             words = figures.plain(one), figures.plain(other)
             if found := Compared.in_bleu(runs, one, other, words):
                 yield replace(found, is_main=(one, other) in main)
-    for one, other in IN_PERPLEXITY:
+    against = ("full", "lv_corrected_reshuffle")
+    for one, other in (*IN_PERPLEXITY, *product(more_samples, against)):
         words = figures.plain(one), figures.plain(other)
         if found := Compared.in_validation_perplexity(runs, one, other, words):
             yield found

@@ -38,6 +38,21 @@ def test_files_that_training_reads_beside_its_data_are_in_the_line(checkout):
     assert entry["files"] == {"table.npy": ledger.fingerprint([Path("table.npy")])}
 
 
+def test_an_arm_in_the_ledger_says_which_of_these_files_changed(checkout, capsys):
+    Path("table.npy").write_bytes(b"vectors")
+    options = ("--external-embeddings", "table.npy")
+    run(more=options)
+    capsys.readouterr()
+    for content, changed in ((b"vectors", False), (b"other vectors", True)):
+        Path("table.npy").write_bytes(content)
+        assert run(more=options)
+        assert ("trained with another table.npy than today's" in capsys.readouterr().out) == changed
+    Path("table.npy").unlink()
+    assert run(more=options)
+    assert "another" not in capsys.readouterr().out
+    assert calls() == ["train", "generate"]
+
+
 def test_a_stock_arm_runs_without_this_package_and_is_another_setting(checkout):
     assert run(stock=True)
     assert run()

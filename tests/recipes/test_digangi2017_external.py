@@ -190,3 +190,18 @@ def test_arms_of_a_size_are_shown_of_one_schedule(path):
     assert arms.at("1000").bleu_values("baseline.1000") == [30.0]
     assert [row.series for row in figures.gains(arms).panels[0].rows] == ["own + external vectors"]
     assert "no difference" in figures.gains(arms).title  # one seed
+
+
+def test_arms_of_other_vectors_are_trained_by_another_command():
+    settings = [
+        {}, {"METHOD": "cbow"}, {"VECTOR_DIM": "100"}, {"VECTORS": "ptb"},
+        {"VECTORS": "file", "VECTORS_FILE": "a/glove.txt"},
+        {"VECTORS": "file", "VECTORS_FILE": "a/other.vec"},
+    ]  # fmt: skip
+    commands, folders = [], []
+    for chosen in settings:
+        recipe = load("digangi2017_external", chosen)
+        name = f"mix_sum.1000.{chosen.get('VECTORS', 'captions')}"
+        commands.append(recipe.arm(name).train)
+        folders.append(recipe.arm(name).data)
+    assert len(set(commands)) == len(set(folders)) == len(settings)

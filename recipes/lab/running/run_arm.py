@@ -217,7 +217,7 @@ class Run:
             "seed": self.seed,
             "key": self.key,
             "setting": self.setting,
-            **self._files(),
+            **({"files": files} if (files := self._files()) else {}),
             "command": relative(self.train_command),
             **{name: relative(command) for name, command in self.scoring_commands.items()},
             "commit": commit,
@@ -228,11 +228,18 @@ class Run:
             "figures": figures,
         }
 
-    def _files(self) -> dict[str, dict[str, str]]:
+    def _files(self) -> dict[str, str]:
         """Hashes of files that training options name, such as tables of vectors."""
         named = [Path(word) for word in self.arm.train if Path(word).is_file()]
-        found = {str(path): ledger.fingerprint([path]) for path in named}
-        return {"files": found} if found else {}
+        return {str(path): ledger.fingerprint([path]) for path in named}
+
+    def files_changed_since(self, entry: dict) -> list[str]:
+        """Those of these files that are not what a line of the same setting was trained with.
+
+        Trained vectors differ between machines, so they are no part of the setting.
+        """
+        then, now = entry.get("files", {}), self._files()
+        return [path for path in then if now.get(path, then[path]) != then[path]]
 
     def _epochs(self) -> int | None:
         last = dict(pairwise(self.arm.train)).get("--max-epoch")
@@ -249,6 +256,8 @@ def execute(run: Run, force: bool = False) -> bool:
     if known and not force and not run.is_unfinished():
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
+        for file in run.files_changed_since(known):
+            print(f"  trained with another {file} than today's; repeat it with FORCE=1")
         return True
     find_fairseq_commands()
     commit = ledger.commit()  # before training, during which the tree may change
