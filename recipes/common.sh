@@ -8,6 +8,7 @@
 #   step MESSAGE                          announce a step
 #   made FILE...                          report the files of a step
 #   newer FILE THAN...                    whether FILE exists and is newer than all others
+#   into FILE COMMAND ...                 write the output of a command that succeeds to FILE
 #   download / tokenize / segment_bpe     run data_prep if needed
 #   binarize / binarize_text              run fairseq-preprocess if needed
 #
@@ -88,6 +89,16 @@ newer() {
   for other in "$@"; do
     [[ $file -nt $other ]] || return 1
   done
+}
+
+# A file of results is replaced only by the whole output.
+into() {
+  "${@:2}" >"$1.partial" || {
+    local status=$?
+    rm -f "$1.partial"
+    return "$status"
+  }
+  mv "$1.partial" "$1"
 }
 
 # download NAME DIR

@@ -6,7 +6,9 @@ from typing import Optional
 # The group is the suffix of a shard.
 NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
 LAST = "checkpoint_last.pt"
-AVERAGE = "outlayers_average"  # in the extra_state of an average: the number of its checkpoints
+# In the extra_state of checkpoints that no training has saved; of averages, the number of their
+# checkpoints.
+AVERAGE, EXPORT = "outlayers_average", "outlayers_export"
 
 
 def shard_of(name: str) -> Optional[str]:

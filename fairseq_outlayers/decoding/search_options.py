@@ -3,33 +3,25 @@
 import math
 from typing import Any, List
 
-from fairseq.models import FairseqEncoderDecoderModel
-
 from fairseq_outlayers.decoding.candidate_options import CandidateConfig
 from fairseq_outlayers.decoding.length_limits import limits_cross
 from fairseq_outlayers.decoding.search_strategy import check_strategy
 from fairseq_outlayers.decoding.unk_replacement import UnkReplacementConfig
-from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
+from fairseq_outlayers.errors import as_flag, changes_nothing
 
 
-def check_search(args: Any, config: Any, num_words: int, lm_model: Any = None) -> None:
+def check_search(args: Any, config: Any, num_words: int) -> None:
     """Refuse search options that contradict each other, or that fairseq would ignore.
 
     Args:
         args: fairseq's options of generation; those that it lacks are at their defaults.
         config: the task's options.
         num_words: of the target dictionary.
-        lm_model: of ``--lm-path``.
     Raises:
         UserError: about the first mistake.
     """
     check_strategy(args, num_words, as_flag)
     _check_lengths(args, config.min_len_a)
-    if isinstance(lm_model, FairseqEncoderDecoderModel):
-        raise UserError(
-            f"--lm-path {getattr(args, 'lm_path', None)}: a translation model "
-            f"({type(lm_model).__name__}): give a language model over the target words"
-        )
 
 
 def refuse_with_references(config: Any, defaults: Any, prefix: Any) -> None:

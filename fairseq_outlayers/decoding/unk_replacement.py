@@ -182,6 +182,34 @@ class UnkReplacement:
             )
             self.warned = True
 
+    def check_text(self, sizes: Any) -> None:
+        """Compare the number of words of each line of ``--source-text`` with the binarized text.
+
+        Args:
+            sizes: of the sentences, ``(N,)``, in order, with ``</s>``.
+        Raises:
+            UserError: about the first line that differs.
+        """
+        if self.text is not None:
+            for line, size in enumerate(sizes):
+                self._words_of(line, int(size) - 1)
+
+    def _words_of(self, line: int, size: int) -> List[str]:
+        """The words of a line of ``--source-text``, counted from 0.
+
+        Args:
+            size: of the binarized sentence, without ``</s>``.
+        """
+        assert self.text is not None
+        words = self.text[line] if line < len(self.text) else []
+        words = words[:size] if self.truncates else words
+        if len(words) != size:
+            raise UserError(
+                f"--source-text {self.path}:{line + 1}: {len(words)} words, but the binarized "
+                f"sentence has {size}: {GIVE_THE_TEXT}"
+            )
+        return words
+
     def _words(self, sample: Dict[str, Any], number: int, tokens: Tensor) -> List[str]:
         """The words of a source sentence, from ``--source-text`` if given.
 
@@ -191,13 +219,7 @@ class UnkReplacement:
         if self.text is None or "id" not in sample:
             return [self.source[token] for token in tokens.tolist()]
         line = int(sample["id"][number])
-        words = self.text[line] if line < len(self.text) else []
-        words = words[: len(tokens)] if self.truncates else words
-        if len(words) != len(tokens):
-            raise UserError(
-                f"--source-text {self.path}:{line + 1}: {len(words)} words, but the binarized "
-                f"sentence has {len(tokens)}: {GIVE_THE_TEXT}"
-            )
+        words = self._words_of(line, len(tokens))
         for word, token in zip(words, tokens.tolist(), strict=True):
             if self.source.index(word) != token:
                 raise UserError(

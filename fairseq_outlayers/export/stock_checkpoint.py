@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.names import EXPORT
 from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
@@ -253,6 +254,6 @@ def _checkpoint(
         "cfg": whole,
         "model": weights,
         "optimizer_history": history,
-        "extra_state": {},
+        "extra_state": {EXPORT: True},
         "task_state": {},
     }

@@ -18,6 +18,8 @@ from fairseq_outlayers.patches.conveniences import (
     checkpoint_content,
     checkpoint_structure,
     clear_errors,
+    fused_language_model,
+    joined_sets,
     known_words,
     marked_input,
     named_checkpoint,
@@ -130,6 +132,8 @@ CONVENIENCES = (
     readable_dictionary,
     released_batches,
     unused_validation_sets,
+    joined_sets,
+    fused_language_model,
     writable_folder,
 )
 

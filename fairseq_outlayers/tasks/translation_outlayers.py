@@ -75,6 +75,16 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             search.check_frequent()
         return model
 
+    def load_dataset(self, split: str, *args: Any, **kwargs: Any) -> None:
+        """Load a split; ``--source-text`` of another one is refused before training or decoding.
+
+        Raises:
+            UserError: if the source text of ``--eval-bleu`` is not that of a validation set.
+        """
+        super().load_dataset(split, *args, **kwargs)
+        if self.unk_replacement is not None and split != self.cfg.train_subset:
+            self.unk_replacement.check_text(self.dataset(split).src_sizes)
+
     def build_generator(
         self,
         models: List[Any],
@@ -97,7 +107,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             self.unk_replacement.remove_replacements()
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        check_search(args, self.cfg, len(self.target_dictionary), extra.get("lm_model"))
+        check_search(args, self.cfg, len(self.target_dictionary))
         if self.candidate_lists is None:  # read once
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary

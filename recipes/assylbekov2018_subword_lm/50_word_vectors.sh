@@ -14,8 +14,8 @@ find_checkpoints() {
 look() {
   local output=$RESULTS/$1.$LOOK_INTO
   shift
-  "$PYTHON" -m fairseq_outlayers "$@" --json >"$output.json"
-  "$PYTHON" -m fairseq_outlayers "$@" >"$output.txt"
+  into "$output.json" "$PYTHON" -m fairseq_outlayers "$@" --json
+  into "$output.txt" "$PYTHON" -m fairseq_outlayers "$@"
   made "$output.txt" "$output.json"
 }
 

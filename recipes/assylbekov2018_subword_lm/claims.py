@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recipes.assylbekov2018_subword_lm import figures, gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
+from recipes.assylbekov2018_subword_lm.figures import BASE
 from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim, Part, exact, smaller_resampled
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
@@ -165,7 +166,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         shown = [table] if table.startswith("|") else ["```", table, "```"]
         more += [f"## {path.stem}", "", *shown, ""]
     near = figures.neighbours(figures.read(results, "neighbours.*.json"))
-    compared = list(against_words(runs))
+    compared = list(comparisons_shown(runs))
     return Findings(
         "The claims of Assylbekov & Takhanov (2018)",
         claims_of(runs, found, results),
@@ -174,7 +175,8 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         more=[*more, *(["## Nearest words", "", *near] if near else [])],
         charts={
             "perplexities_of_captions": figures.perplexities(runs, "de5k"),
-            "perplexities": figures.perplexities(runs),
+            "perplexities_of_treebank": figures.perplexities(runs, "ptb42k"),
+            "perplexities": figures.perplexities(runs, "ptb"),
             gain.PLOT: figures.gains(found),
             "transform_gates": figures.gates(figures.read(results, "transform_gates.*.json")),
             "principal_components": figures.components(
@@ -190,21 +192,30 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
     )
 
 
-def against_words(runs: Runs) -> Iterator[Compared]:
-    """Models compared with Word+RE on the same text, by perplexity."""
-    texts = (f"{data}.morphsum_re_rw" for data in ("de5k", "en5k", "fr5k", "ptb42k"))
-    on_ptb = (f"ptb.{model}" for model in ("morphsum_re_rw", "morphsum_E1", "sylconcat_re_rw"))
-    models = ("morphsum_re", "word_original", "sylconcat_rw", "sylconcat_re_rw", "charcnn_original")
-    on_captions = (f"de5k.{model}" for model in models)
-    arms = (*texts, *on_captions, *on_ptb)
-    for arm in arms:
-        data, _, model = arm.partition(".")
-        found = figures.ratio(runs, arm, f"{data}.word_re")
+def pairs_shown() -> Iterator[tuple[str, str, str]]:
+    """Data, a model, and what it is compared with."""
+    for data in ("de5k", "en5k", "fr5k", "ptb42k"):
+        yield data, "morphsum_re_rw", BASE
+    for model in ("morphsum_re", "word_original", "sylconcat_rw", "sylconcat_re_rw",
+                  "charcnn_original"):  # fmt: skip
+        yield "de5k", model, BASE
+    for model in ("morphsum_re", "morphsum_re_rw"):
+        yield "de5k", model, "morphsum_original"
+    for model in ("word_original", "morphsum_original", "sylconcat_re_rw", "charcnn_original"):
+        yield "ptb42k", model, BASE
+    yield "ptb42k", "morphsum_re_rw", "morphsum_original"
+
+
+def comparisons_shown(runs: Runs) -> Iterator[Compared]:
+    """Models compared on the same text, by perplexity."""
+    for data, model, base in pairs_shown():
+        arms = [f"{data}.{model}", f"{data}.{base}"]
+        found = figures.ratio(runs, *arms)
         if found:
             ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
             saved = Estimate(*ends, found.seeds)
-            values, _ = runs.perplexities([arm, f"{data}.word_re"])
-            names = f"{figures.language(data)}: {figures.plain(model)}", "Word (RE)"
+            values, _ = runs.perplexities(arms)
+            names = f"{figures.language(data)}: {figures.plain(model)}", figures.plain(base)
             yield Compared.in_percent(names, "perplexity", saved, (values[0][0], values[1][0]))
 
 

@@ -20,6 +20,7 @@ LAYERS = {"E": "units", "P": "projection", "C": "convolutions", "1": "highway 1"
           "2": "highway 2"}  # fmt: skip
 BASE = "word_re"
 COMPONENTS = "components for 80%"
+TWICE = 100  # % more perplexity
 START = 0.12  # of the gates, by a bias of -2
 NOTE = (
     "In parentheses: what the output reuses of the input. RE: the units' vectors; RW: the layers"
@@ -46,8 +47,11 @@ def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> R
     return row if found.low < found.high else Row(label, row.value, series=series)
 
 
-def perplexities(runs: Runs, data: str = "ptb") -> Chart:
-    """Every model of a data set compared with Word+RE, best first, with the newest schedule."""
+def perplexities(runs: Runs, data: str) -> Chart:
+    """Every model of a data set compared with Word+RE, best first, with the newest schedule.
+
+    Models with more than twice its perplexity, which would flatten the others, are named below.
+    """
     base, rows, sizes = f"{data}.{BASE}", [], {}
     arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
     runs = runs.mostly_alike([base, *arms])
@@ -58,6 +62,8 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
             rows.append(row_of(label, change))
             sizes[label] = runs.figure(arm, "parameters")
     rows.sort(key=lambda row: row.value)
+    far = [f"{row.label} {row.value:+.0f}%" for row in rows if row.value > TWICE]
+    rows = [row for row in rows if row.value <= TWICE]
     if not rows:
         return Chart("", [])
     best, size = rows[0], runs.figure(base, "parameters")
@@ -67,6 +73,7 @@ def perplexities(runs: Runs, data: str = "ptb") -> Chart:
     x = f"change of test perplexity from Word (RE)'s {runs.figure(base, 'test_ppl'):.1f}, %"
     seeds = chart_parts.seeds_of(runs, [base, *arms])
     below = f"{NOTE} {seeds}; bars, if any: 95% intervals; smaller is better."
+    below += f" Not shown: {', '.join(far)}." if far else ""
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 
 

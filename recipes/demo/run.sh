@@ -26,6 +26,11 @@ demo_step() {
   STEP=$((STEP + 1))
   printf '\n[%d/%d] %d:%02d  %s\n' "$STEP" "$LAST_STEP" $((SECONDS / 60)) $((SECONDS % 60)) "$*"
 }
+# failed LOG: end with the last lines of a log.
+failed() {
+  tail -n 3 "$1" >&2
+  die "step $STEP failed: see $1"
+}
 step() { :; } # suppresses the announcements of common.sh
 
 prepare_toy() {
@@ -65,7 +70,7 @@ lines_of checkpoints lab files checkpoints/checkpoint_best.pt linear joint
 "$PYTHON" -m fairseq_outlayers inspect "${checkpoints[@]}" --names linear joint \
   --source "$TEXT/test.$SOURCE" --reference "$TEXT/test.$TARGET" --output "$WORK/page.html" \
   --candidates "$WORK/candidates.npz" --candidate-frequent 300 --unk-replacement copy \
-  2>"$WORK/page.log"
-lab report >"$WORK/report.log" 2>&1
+  2>"$WORK/page.log" || failed "$WORK/page.log"
+lab report >"$WORK/report.log" 2>&1 || failed "$WORK/report.log"
 made "$WORK/report.html (the three runs, with commands)"
 took

@@ -43,7 +43,7 @@ vectors_of() {
 
 # make_text SIZE: the first pairs of the training text; segments the target side if required.
 make_text() {
-  local size=$1 text split
+  local size=$1 text split pairs
   text=$(ask text_of "$size")
   if newer "$text/done" "$TOKENIZED/train.$SOURCE" "$TOKENIZED/train.$TARGET"; then return; fi
   rm -rf "$text"
@@ -55,6 +55,8 @@ make_text() {
     for language in "$SOURCE" "$TARGET"; do
       head -n "$size" "$TOKENIZED/train.$language" >"$text/train.$language"
     done
+    pairs=$(wc -l <"$text/train.$SOURCE")
+    ((pairs == size)) || die "SIZES: $size pairs, but $TOKENIZED/train.$SOURCE has $pairs"
   fi
   if [[ $TARGET_SEGMENTATION == bpe ]]; then
     "$PYTHON" data_prep/segment.py learn --merges "$BPE_MERGES" --output "$text/codes" \

@@ -16,11 +16,11 @@ for size in $SIZES; do
     arm=${pair%%=*}
     translations+=("${arm%%.*}=${pair#*=}")
   done
-  "$PYTHON" -m fairseq_outlayers external-words \
+  into "$RESULTS/unknown_words.$size.md" "$PYTHON" -m fairseq_outlayers external-words \
     --dictionary "$(ask bin_of "$size" "$vectors")/dict.$SOURCE.txt" \
     --internal-vocabulary "$(ask internal_vocabulary "$size" "$vectors")" \
     --external-embeddings "$table.npy" --source "$TOKENIZED/test.$SOURCE" \
-    --translations "${translations[@]}" >"$RESULTS/unknown_words.$size.md"
+    --translations "${translations[@]}"
   made "$RESULTS/unknown_words.$size.md"
 done
 

@@ -91,7 +91,8 @@ class DiGangi2017(Recipe):
         s = self.settings
         s.defaults(**PRESETS[s.choice("SETTING", tuple(PRESETS))])
         s.defaults(BPE_MERGES=4000)
-        s.choice("TARGET_SEGMENTATION", ("words", "bpe"))
+        words = s.choice("TARGET_SEGMENTATION", ("words", "bpe")) == "words"
+        self.segmentation = "words" if words else f"bpe{s.BPE_MERGES}"
         if s.SETTING != "multi30k" and not s.PARALLEL:
             raise UserError(
                 f"SETTING={s.SETTING}: set PARALLEL to a folder with tokenized "
@@ -130,7 +131,7 @@ class DiGangi2017(Recipe):
 
     def text_of(self, size: str) -> str:
         """The folder of the text."""
-        return f"{self.work}/text.{self.settings.TARGET_SEGMENTATION}.{size}"
+        return f"{self.work}/text.{self.segmentation}.{size}"
 
     def of_vectors(self, vectors: str) -> str:
         """A name for vectors of a kind, with how they were made if that is not the default.
@@ -139,7 +140,7 @@ class DiGangi2017(Recipe):
         """
         s = self.settings
         if vectors == "file":
-            return f"file.{Path(s.VECTORS_FILE).stem}"
+            return f"file.{Path(s.VECTORS_FILE).name}"
         default = (s.METHOD, s.VECTOR_DIM) == (METHOD, DIMENSIONS)
         return vectors if default else f"{vectors}.{s.METHOD}{s.VECTOR_DIM}"
 
@@ -149,8 +150,7 @@ class DiGangi2017(Recipe):
 
     def bin_of(self, size: str, vectors: str) -> str:
         """The folder of the binarized data."""
-        segmentation = self.settings.TARGET_SEGMENTATION
-        return f"{self.work}/bin.{segmentation}.{size}.{self.of_vectors(vectors)}"
+        return f"{self.work}/bin.{self.segmentation}.{size}.{self.of_vectors(vectors)}"
 
     def internal_vocabulary(self, size: str, vectors: str) -> str:
         """Number of symbols with embeddings in the model, including four special ones."""

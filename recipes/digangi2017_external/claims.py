@@ -181,8 +181,9 @@ def against_baseline(arms: Arms) -> Iterator[Compared]:
 
 def advice(compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
-    lines = [f"{row.method}: {row.numbers}." for row in compared if row.verdict == "better"]
-    lines += [f"No external vectors there: {row.method}: {row.numbers}."
+    lines = [f"{row.method} rather than {row.against}: {row.numbers}."
+             for row in compared if row.verdict == "better"]  # fmt: skip
+    lines += [f"{row.against} rather than {row.method}: {row.numbers}."
               for row in compared if row.verdict == "worse"]  # fmt: skip
     if not any(row.measure == "BLEU" and row.verdict in ("better", "worse") for row in compared):
         lines.append("In BLEU nothing is decided so far.")
@@ -209,7 +210,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         claims_of(arms, recipe.ledger.parent),
         notes=[NOTE],
         tables=["## BLEU by number of sentence pairs", "", *table(cells)],
-        charts={"gains": figures.gains(arms)},
+        charts={"perplexities": figures.perplexities(compared), "gains": figures.gains(arms)},
         name="Di Gangi & Federico 2017",
         paper=PAPER,
         terms=TERMS,

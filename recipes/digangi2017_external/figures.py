@@ -1,11 +1,12 @@
 """Figures: gains over the baseline, by number of sentence pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Row, Rows
+from recipes.lab.pages.summary import Compared
 
 if TYPE_CHECKING:
     from recipes.digangi2017_external.claims import Arms
@@ -59,3 +60,21 @@ def gains(arms: "Arms") -> Chart:
         title += " comparisons"
     x = "difference in BLEU from the model's own vectors"
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], chart_parts.note_of(shown))
+
+
+def perplexities(compared: Sequence[Compared]) -> Chart:
+    """Validation perplexity saved, by size and setting, where an interval over seeds is known."""
+    known = [row for row in compared if row.falls and row.found.enough_seeds]
+    if not known:
+        return Chart("", [])
+    rows = []
+    for row in known:
+        setting, _, pairs = row.method.rpartition(", ")
+        rows.append(Row.of(pairs, row.found, setting))
+    lower, higher = ([row.verdict for row in known].count(v) for v in ("better", "worse"))
+    title = f"Validation perplexity: lower with external vectors in {lower} of {len(rows)}"
+    title += f" comparisons, higher in {higher}; others are undecided"
+    seeds = sorted({row.found.seeds for row in known})
+    below = f"95% intervals over {' or '.join(map(str, seeds))} seeds; larger is better."
+    x = "% less validation perplexity than the model's own vectors"
+    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)

@@ -47,9 +47,12 @@ fi
 made "$LEXICON"
 
 step "candidate lists"
-if ! newer "$CANDIDATES" "$LEXICON" "$ALL_WORDS/dict.$TARGET.txt"; then
+most=$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)
+if ! newer "$CANDIDATES" "$LEXICON" "$ALL_WORDS/dict.$TARGET.txt" ||
+  [[ $(cat "$CANDIDATES.per_word" 2>/dev/null) != "$most" ]]; then
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$CANDIDATES" \
     --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
-    --per-word "$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)"
+    --per-word "$most"
+  printf '%s\n' "$most" >"$CANDIDATES.per_word"
 fi
 made "$CANDIDATES"

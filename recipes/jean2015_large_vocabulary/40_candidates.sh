@@ -9,15 +9,17 @@ mkdir -p "$RESULTS"
 # coverage NAME SOURCE-TEXT TARGET-TEXT: writes a table by K and K'.
 coverage() {
   step "$1"
+  into "$RESULTS/$1.md" covered "${@:2}"
+  rm -f "$WORK/unused.npz"
+  made "$RESULTS/$1.md"
+}
+covered() {
   # shellcheck disable=SC2046 # lists
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$WORK/unused.npz" \
     --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" \
     --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
-    --dev-source "$2" --dev-target "$3" --report-frequent $(sorted "$FREQUENT") \
-    --report-per-word $(sorted "$PER_WORD") | sed -n '/target tokens/,/^wrote/ { /^wrote/!p }' \
-    >"$RESULTS/$1.md"
-  rm -f "$WORK/unused.npz"
-  made "$RESULTS/$1.md"
+    --dev-source "$1" --dev-target "$2" --report-frequent $(sorted "$FREQUENT") \
+    --report-per-word $(sorted "$PER_WORD") | sed -n '/target tokens/,/^wrote/ { /^wrote/!p }'
 }
 sorted() { tr ' ' '\n' <<<"$1" | sort -n | uniq; }
 

@@ -58,8 +58,10 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
 
     if options.names is None:
         options.names = recipe.arms()
-    # Invalid names are reported before anything is trained.
+    # Invalid names and missing data are reported before anything is trained.
     later = {name for name in options.names if recipe.arm(name).goes_on_from}
+    for name in options.names:
+        require_data(recipe.arm(name).data)
     kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.FORCE == "1"
     place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
     pairs = [(name, seed) for seed in recipe.seeds for name in options.names]
@@ -82,6 +84,12 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     return 0
 
 
+def require_data(folder: str) -> None:
+    """Refuse to start without binarized data."""
+    if not Path(folder).is_dir():
+        raise UserError(f"no {folder}: run 00_prepare.sh first")
+
+
 def within_budget(recipe: Recipe, name: str) -> bool:
     """Whether the time budget allows another arm."""
     budget, gone = recipe.settings.TIME_BUDGET, time.monotonic() - STARTED
@@ -99,8 +107,7 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
     if recipe.measured(output):
         return 0
     data, groups = recipe.speed_groups()
-    if not Path(data).is_dir():
-        raise UserError(f"no {data}: run 00_prepare.sh first")
+    require_data(data)
     updates, rounds = (recipe.settings.whole(f"SPEED_{what}") for what in ("UPDATES", "ROUNDS"))
     measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates, recipe.stock)
     rows = speed.take_turns(list(groups), rounds, measure)

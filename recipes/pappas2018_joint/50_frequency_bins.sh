@@ -17,7 +17,7 @@ for direction in $DIRECTIONS; do
     --reference "${references[0]}" --training-text "$(ask training_text "$direction")"
     --language "${direction#*-}")
   output=$RESULTS/frequency_bins.$direction
-  "${bins[@]}" >"$output.txt"
-  "${bins[@]}" --json >"$output.json"
+  into "$output.txt" "${bins[@]}"
+  into "$output.json" "${bins[@]}" --json
   made "$output.txt" "$output.json"
 done

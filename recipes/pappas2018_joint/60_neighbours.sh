@@ -13,7 +13,6 @@ if ((${#checkpoints[@]} == 0)); then
 fi
 pair=$(ask pair_of "$FIRST_DIRECTION")
 # shellcheck disable=SC2086 # a list
-"$PYTHON" -m fairseq_outlayers neighbours "${checkpoints[@]}" \
-  --data "$(ask binary_folder "$pair" "$VOCABULARY")" --words $NEIGHBOURS_OF \
-  >"$RESULTS/neighbours.txt"
+into "$RESULTS/neighbours.txt" "$PYTHON" -m fairseq_outlayers neighbours "${checkpoints[@]}" \
+  --data "$(ask binary_folder "$pair" "$VOCABULARY")" --words $NEIGHBOURS_OF
 made "$RESULTS/neighbours.txt"

@@ -91,6 +91,7 @@ class Arms:
         names = [self.name(f"joint{dim}", direction) for dim in self.dims]
         view = self.runs.mostly_alike(names)
         decided = [n for n in names if len(view.seeds([n])) >= SEEDS_NEEDED]
+        view = view.with_seeds_of(decided or names)
         found = {n: view.figure(n, VALIDATION) for n in decided or names if n in view}
         return {name: ppl for name, ppl in found.items() if ppl is not None}
 
@@ -223,7 +224,7 @@ def larger_vocabularies(arms: Arms) -> Claim:
         for vocabulary in (largest, smallest):
             models = ("nmt", "tied", arms.small, arms.large)
             names = [arms.name(model, direction, vocabulary) for model in models]
-            view = arms.runs.mostly_alike(names)
+            view = arms.runs.mostly_alike(names).with_seeds_of(names)
             best.append(min(names, key=lambda name: view.figure(name, VALIDATION) or math.inf))
         return {best[0]: 1, best[1]: -1}
 

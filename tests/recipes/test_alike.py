@@ -88,16 +88,6 @@ def test_arms_without_a_common_schedule_are_not_compared(fill, command, generate
     assert claims.smaller("a < b", *runs.paired(["a", "b"], "bleu_tokenised")).verdict == NOT_RUN
 
 
-def test_arms_with_other_references_are_not_compared(fill):
-    entries, _ = fill(("a", SHORT, LIMIT, 0.5), ("b", SHORT, LIMIT, 0.0))
-    for b, comparable in (("one", True), ("another", False)):
-        of = {"a": "one", "b": b}
-        lines = [e | {"setting": e["setting"] | {"references": of[e["arm"]]}} for e in entries]
-        runs = Runs(lines, "tokenised")
-        assert (runs.difference({"a": 1, "b": -1}) is not None) == comparable
-        assert bool(runs.paired(["a", "b"], "bleu_tokenised")[0]) == comparable
-
-
 def test_a_recipe_says_what_must_be_alike(fill):
     _, runs = fill(("a", SHORT, LIMIT, 0.5), ("b", LONG, LIMIT, 0.0), schedule=("--max-tokens",))
     assert runs.difference({"a": 1, "b": -1}).value < 0

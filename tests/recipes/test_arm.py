@@ -15,6 +15,9 @@ from recipes.lab.running import process
 from recipes.lab.running.run_arm import Place, Run, execute
 from tests.recipes.conftest import ROOT, calls, run
 
+TEST = TranslationTest("--beam 5", "test.de")
+PLACE = Place(Path("ledger.jsonl"), Path("runs"))
+
 
 def test_an_arm_leaves_one_complete_line(checkout):
     assert run(seed=7, words="in words")
@@ -121,6 +124,20 @@ def test_a_forced_arm_that_fails_at_its_start_loses_no_checkpoint(checkout):
             (best.parent / f"checkpoint_{saved}.pt").unlink()
     (kept,) = Path("runs").rglob("checkpoints.old/checkpoint_best.pt")
     assert kept.read_text() == "the first"
+
+
+def test_arms_that_go_on_from_other_seeds_have_one_setting(checkout):
+    """The path of the checkpoint has the seed; arms that go on from another setting differ."""
+    keys = {}
+    for seed, epochs in ((1, 3), (2, 3), (1, 4)):
+        before = Arm("tied", "", "data", TEST, ("--max-epoch", str(epochs)))
+        checkpoint = Run(before, seed, PLACE).checkpoints / "checkpoint_best.pt"
+        train = ("--max-epoch", "2", "--finetune-from-model", str(checkpoint))
+        arm = Arm("tied.frozen", "", "data", TEST, train, goes_on_from="tied")
+        run_of = Run(arm, seed, PLACE)
+        assert str(checkpoint) in run_of.train_command
+        keys[seed, epochs] = run_of.key
+    assert keys[1, 3] == keys[2, 3] != keys[1, 4]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def keys(tmp_path, monkeypatch):
     # Contents stand for themselves, by the names of their files.
     monkeypatch.setattr(ledger, "fingerprint", lambda paths: " ".join(map(str, paths)))
     for number, size in enumerate(("1000", "5000", "10000", "29000", "all")):
-        for vectors in ("captions", "ptb", "file"):
-            words = range(40 + 10 * number + len(vectors))
+        for vectors in ("captions", "ptb", "file.glove.txt", "file.news.vec"):
+            words = range(40 + 10 * number + len(vectors.partition(".")[0]))
             table = Path(f"work/digangi2017_external/table.{size}.{vectors}.dict.txt")
             table.parent.mkdir(parents=True, exist_ok=True)
             table.write_text("".join(f"w{k} {max(1, 20 - k // 2)}\n" for k in words))

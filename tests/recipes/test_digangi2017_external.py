@@ -196,7 +196,7 @@ def test_arms_of_other_vectors_are_trained_by_another_command():
     settings = [
         {}, {"METHOD": "cbow"}, {"VECTOR_DIM": "100"}, {"VECTORS": "ptb"},
         {"VECTORS": "file", "VECTORS_FILE": "a/glove.txt"},
-        {"VECTORS": "file", "VECTORS_FILE": "a/other.vec"},
+        {"VECTORS": "file", "VECTORS_FILE": "a/glove.vec"},
     ]  # fmt: skip
     commands, folders = [], []
     for chosen in settings:
@@ -205,3 +205,26 @@ def test_arms_of_other_vectors_are_trained_by_another_command():
         commands.append(recipe.arm(name).train)
         folders.append(recipe.arm(name).data)
     assert len(set(commands)) == len(set(folders)) == len(settings)
+
+
+def test_text_of_other_merges_has_a_folder_of_its_own():
+    merges = [load("digangi2017_external", {"TARGET_SEGMENTATION": "bpe", "BPE_MERGES": number})
+              for number in ("4000", "8000")]  # fmt: skip
+    for folders in ({r.text_of("1000") for r in merges}, {r.bin_of("1000", "ptb") for r in merges}):
+        assert len(folders) == 2
+
+
+def test_the_chart_of_perplexities_has_the_comparisons_of_enough_seeds(path):
+    for number, (size, seeds) in enumerate((("1000", 3), ("5000", 1))):
+        for seed in range(1, seeds + 1):
+            for name, ppl in ((f"baseline.{size}", 10 + seed), (f"mix_sum.{size}.captions", 9.0)):
+                ppl += seed if name.startswith("mix") else 0
+                add(path, name, seed, 10.0 + number, best_valid_ppl=ppl)
+    compared = list(claims.against_baseline(Arms.of(Runs(ledger.read(path), claims.FORM))))
+    chart = figures.perplexities(compared)
+    ((row,),) = [panel.rows for panel in chart.panels]
+    assert (row.label, row.series) == ("1000 pairs", "own + external vectors")
+    assert row.value == pytest.approx(100 / 12)
+    assert chart.title.startswith("Validation perplexity: lower with external vectors in 1 of 1")
+    assert "over 3 seeds" in chart.note
+    assert not figures.perplexities(compared[-1:]).panels

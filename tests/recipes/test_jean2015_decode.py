@@ -1,12 +1,15 @@
 """A decoding is a row of its own, made once from models that were trained before."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from recipes.jean2015_large_vocabulary import claims, decodings
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, Decoding, TranslationTest, load
+from recipes.lab.running import run_arm
 from recipes.lab.running.run_arm import MissingRun, Place, Run, execute
 from recipes.lab.runs import Runs
 from tests.recipes.conftest import calls
@@ -65,6 +68,22 @@ def test_a_decoding_in_the_ledger_is_skipped_unless_something_changed(trained):
     assert train(epochs=4)  # the model is another one now
     run("lists", generate="--beam 3")
     assert calls()[6:] == ["train", "generate", "generate", "generate"]
+
+
+def test_a_decoding_is_repeated_if_its_model_was(trained, monkeypatch):
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    monkeypatch.setattr(run_arm, "datetime", SimpleNamespace(now=lambda zone: now[0]))
+    run()
+    assert calls() == ["generate"] * 2
+    for tied, repeated in ((False, False), (True, True)):
+        now[0] += timedelta(days=1)
+        train("tied" if tied else "linear", force=True)
+        Path("calls").unlink()
+        now[0] += timedelta(days=1)
+        for _ in range(2):  # once
+            run()
+        assert (calls() == ["generate"] * 2) == repeated
+        Path("calls").touch()
 
 
 def test_the_checkpoint_is_that_of_the_same_seed(trained):

@@ -28,6 +28,7 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.setattr(run_arm, "execute", execute)
     monkeypatch.setattr(lab, "STARTED", lab.time.monotonic())
     monkeypatch.setattr(ledger, "fingerprint", lambda paths: "x")
+    (tmp_path / "work/bin.bpe4000").mkdir(parents=True)
     monkeypatch.setenv("OUTLAYERS_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("OUTLAYERS_RESULTS", str(tmp_path / "results"))
     for name in ("ARMS", "SEEDS", "FORCE", "TIME_BUDGET", "KIND"):
@@ -41,6 +42,13 @@ def test_every_arm_runs_with_every_seed_whatever_fails(recipe, monkeypatch, caps
     assert lab.main(["run", "baseline_multi30k", *names]) == 1
     assert recipe == [(name, seed, "arm", False) for seed in (1, 2) for name in names]
     assert "failed: luong_tied luong_tied" in capsys.readouterr().err
+
+
+def test_nothing_is_trained_without_prepared_data(recipe, tmp_path, capsys):
+    (tmp_path / "work/bin.bpe4000").rmdir()
+    assert lab.main(["run", "baseline_multi30k", "luong_linear"]) == 1
+    assert not recipe
+    assert "work/bin.bpe4000: run 00_prepare.sh first" in capsys.readouterr().err
 
 
 def test_arms_force_and_kind_come_from_the_environment(recipe, monkeypatch):
@@ -129,7 +137,6 @@ def test_speed_is_measured_of_the_arms_named_and_once(recipe, monkeypatch, tmp_p
     monkeypatch.setenv("SPEED_ROUNDS", "1")
     assert lab.main(["speed", "baseline_multi30k"]) == 1
     assert "run 00_prepare.sh first" in capsys.readouterr().err
-    (tmp_path / "work/bin.bpe4000").mkdir(parents=True)
     assert lab.main(["speed", "baseline_multi30k"]) == 0
     assert asked == [(["stock_lstm", "luong_linear", "luong_tied"], 1)]
     assert lab.main(["speed", "baseline_multi30k"]) == 0

@@ -141,7 +141,7 @@ def test_tuning_runs_are_counted_apart_from_arms():
     tuning = [{**entry, "kind": "tuning", "arm": f"tune-{k}"} for k, entry in enumerate(ENTRIES)]
     lines = paper_page.since([*ENTRIES, *tuning])
     assert lines[:-1] == paper_page.since(ENTRIES)
-    assert lines[-1] == "3 tuning runs, by validation perplexity alone (report.md)."
+    assert lines[-1] == "3 tuning runs, by validation perplexity alone: [tuning.md](tuning.md)."
 
 
 def test_what_was_written_by_hand_stays_and_what_was_generated_is_made_anew(recipe):

@@ -114,6 +114,19 @@ def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_p
     assert bash(f"cd {tmp_path}; newer made first second").returncode == 1
 
 
+def test_a_file_of_results_is_replaced_by_whole_output_alone(tmp_path):
+    file = tmp_path / "table.md"
+    failed = bash(f"into {file} sh -c 'echo half; exit 3'; echo still here")
+    assert (failed.stdout, failed.returncode) == ("", 3)
+    assert not list(tmp_path.iterdir())
+    for text in ("first", "second"):
+        assert bash(f"into {file} echo {text}").returncode == 0
+        assert file.read_text() == f"{text}\n"
+    assert bash(f"into {file} sh -c 'echo half; exit 3'").returncode == 3
+    assert file.read_text() == "second\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
 @pytest.mark.parametrize(("printed", "number"), [
     ("", 0), ("one", 1), ("a b\n\n*\n", 3),
 ])  # fmt: skip

@@ -332,12 +332,12 @@ def test_the_chart_of_perplexities_has_one_schedule():
 
     short = [line("word_re", 10, 200.0, 100), line("sylconcat_re", 10, 150.0, 90)]
     long = [line("word_re", 15, 100.0, 50), line("morphsum_re", 15, 90.0, 10)]
-    chart = figures.perplexities(Runs([*short, *long]))
+    chart = figures.perplexities(Runs([*short, *long]), "ptb")
     (panel,) = chart.panels
     assert [(row.label, round(row.value)) for row in panel.rows] == [("MorphSum (RE)", -10)]
     assert chart.title.endswith("with 20% of its parameters")
     assert "Word (RE)'s 100.0, %" in panel.x
-    chart = figures.perplexities(Runs([*short, long[0]]))
+    chart = figures.perplexities(Runs([*short, long[0]]), "ptb")
     assert [round(row.value) for row in chart.panels[0].rows] == [-25]
     assert "Word (RE)'s 200.0, %" in chart.panels[0].x
 

@@ -93,8 +93,14 @@ def test_the_table_of_a_small_case_is_the_one_worked_out_by_hand(results, capsys
 def test_seeds_that_were_not_run_are_named(results):
     add(results, "base", 1, 10.0)
     add(results, "base", 3, 10.0)
-    rows = Runs.by_setting(ledger.read(results))
-    assert table.not_run(rows, ["base", "ours"], [1, 2, 3, 4]) == ["base (seed 2, 4)", "ours"]
+    entries, arms = ledger.read(results), ["base", "ours"]
+    assert table.not_run(entries, arms, [1, 2, 3, 4]) == ["base (seed 2, 4)", "ours"]
+
+
+def test_seeds_of_a_setting_that_was_replaced_were_not_run(results):
+    add(results, "base", 1, 10.0, setting="--lr 1")
+    add(results, "base", 2, 10.0, setting="--lr 2")
+    assert table.not_run(ledger.read(results), ["base"], [1, 2]) == ["base (seed 1)"]
 
 
 def test_a_rerun_replaces_its_older_line(results):
@@ -220,10 +226,14 @@ def test_tuning_runs_have_a_table_of_their_own(results):
         setting = f"--arch a --lr {rate}"
         add(results, "tune", 1, 99.0, setting=setting, kind="tuning", best_valid_ppl=ppl)
     write(results, arms=["base"])
-    text = (results.parent / "report.md").read_text()
     assert [row["arm"] for row in read(results)["rows"]] == ["base"]
+    (file,) = table.write_tuning(ledger.read(results), results.parent)
+    text = file.read_text()
+    assert file.name == "tuning.md"
     assert "| tune |  | --lr 2 | 20.5 | - | 1 | c0ffee |" in text
+    assert "base" not in text
     assert "99.0" not in text  # not a result
+    assert not table.write_tuning(ledger.read(results)[:1], results.parent)
 
 
 def test_the_files_hold_signatures_commands_and_every_seed(results):

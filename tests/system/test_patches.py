@@ -145,3 +145,30 @@ def test_generate_refuses_another_dictionary_of_the_same_size(other_data, traini
 def test_resuming_refuses_another_dictionary_of_the_same_size(other_data, training):
     result = train(other_data, training[0])
     assert_refused(result, "another target dictionary", "both have", "Pass the data folder")
+
+
+def test_constraints_of_interactive_input_are_read_after_its_tabs(data, training):
+    options = f"--user-dir {PLUGIN} --cpu --beam 4 --max-len-b 9 --constraints --path".split()
+    path = training[0] / "checkpoint_best.pt"
+    result = run("interactive", data, *options, path, stdin="xx1\u00a0xx2\tyy3\tyy5\n")
+    assert result.returncode == 0, result.stderr
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert ["S-0", "xx1 xx2"] in lines
+    assert [line[1] for line in lines if line[0] == "C-0"] == ["yy3", "yy5"]
+    (found,) = (line[-1].split() for line in lines if line[0] == "H-0")
+    assert {"yy3", "yy5"} <= set(found)
+
+
+@pytest.mark.parametrize("option", [[], ["--upsample-primary", "2"]])
+def test_validation_sets_and_parts_of_the_training_text_are_joined(data, option, tmp_path):
+    folder = tmp_path / "bin"
+    shutil.copytree(data, folder)
+    for split in ("train", "valid"):
+        for path in data.glob(f"{split}.*"):
+            shutil.copy(path, folder / path.name.replace(split, f"{split}1"))
+    more = ["--combine-val", "--max-epoch", "1", "--batch-size", "8", *option]
+    result = train(folder, tmp_path / "checkpoints", *more)
+    assert result.returncode == 0, result.stderr
+    state = load(tmp_path / "checkpoints" / "checkpoint_last.pt")
+    copies = int(option[1]) if option else 1
+    assert state["optimizer_history"][-1]["num_updates"] == (copies + 1) * 120 // 8

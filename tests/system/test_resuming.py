@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.checkpoints.averaging import average
+from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
@@ -288,16 +289,23 @@ def test_a_moving_average_that_begins_later_starts_at_the_loaded_weights(how, mo
             torch.testing.assert_close(found["ema_fp32_params"][name], expected)
 
 
-def test_an_average_of_checkpoints_is_not_continued_but_fine_tuned(data, tmp_path):
+@pytest.mark.parametrize(
+    ("made", "says"), [("average", "an average of checkpoints"), ("export", "an exported model")]
+)
+def test_averages_and_exports_are_not_continued_but_fine_tuned(made, says, data, tmp_path):
     command = ["train", data, *COMMON, *LSTM, "--save-interval-updates", 1, "--save-dir"]
     succeed(*command, tmp_path / "first", "--max-update", 3)
     mean = tmp_path / "mean.pt"
     parts = [tmp_path / "first" / f"checkpoint_1_{update}.pt" for update in (2, 3)]
-    average([str(part) for part in parts], mean)
-    result = run(*command, tmp_path / "new", "--restore-file", mean, "--max-update", 5)
-    assert result.returncode != 0
-    assert re.search("an average of checkpoints .* use --finetune", result.stderr.splitlines()[-1])
-    assert not list((tmp_path / "new").glob("*.pt"))
+    if made == "average":
+        average([str(part) for part in parts], mean)
+    else:
+        export_checkpoint(str(parts[0]), mean)
+    for more in ([], ["--reset-optimizer"]):  # which keeps the epoch
+        result = run(*command, tmp_path / "new", "--restore-file", mean, "--max-update", 5, *more)
+        assert result.returncode != 0
+        assert re.search(f"{says} .* use --finetune", result.stderr.splitlines()[-1])
+        assert not list((tmp_path / "new").glob("*.pt"))
     anew = [f"--reset-{name}" for name in ("optimizer", "dataloader", "meters", "lr-scheduler")]
     for options in (["--finetune-from-model", mean], ["--restore-file", mean, *anew]):
         folder = tmp_path / options[0]

@@ -4,7 +4,8 @@
 which is then unknown; our own readers drop it, too (``formats/text.py``). It replaces bytes that
 are not UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text
 become symbols of fairseq. A tab or a no-break space between words becomes a space: BPE codes split
-words at spaces only, and our preparation of training text separates words like this, too.
+words at spaces only, and our preparation of training text separates words like this, too. With
+``--constraints`` tabs stay: they separate a sentence from its constraints (``make_batches``).
 """
 
 import logging
@@ -20,6 +21,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
 OTHER_SPACE = re.compile(r"[^\S ]")
+OTHER_SPACE_BUT_TAB = re.compile(r"[^\S \t]")
 
 
 @replaces(interactive, "buffered_read")
@@ -31,7 +33,15 @@ def _checked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[L
         for line in batch:
             number += 1
             _check(line, number)
-        yield [OTHER_SPACE.sub(" ", line) for line in batch]
+        yield batch
+
+
+@replaces(interactive, "make_batches")
+def _spaced(
+    stock: Callable[..., Any], lines: List[str], cfg: Any, *args: Any, **kwargs: Any
+) -> Any:
+    other = OTHER_SPACE_BUT_TAB if cfg.generation.constraints else OTHER_SPACE
+    return stock([other.sub(" ", line) for line in lines], cfg, *args, **kwargs)
 
 
 def _check(line: str, number: int) -> None:

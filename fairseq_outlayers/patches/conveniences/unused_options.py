@@ -47,6 +47,10 @@ UNUSED = (
         "sacrebleu",
         "use --scoring sacrebleu, also where fairseq's own warning recommends --sacrebleu",
     ),
+    *(
+        Unused("generate|interactive", name, f"it is for non-autoregressive models: {LEAVE_OUT}")
+        for name in ("print_step", "retain_iter_history")
+    ),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
     Unused("interactive", "source_text", "words of the input are copied without it: leave it out"),

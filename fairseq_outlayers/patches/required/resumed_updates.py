@@ -18,11 +18,12 @@ from typing import Any, Callable
 
 from fairseq.trainer import Trainer
 
-from fairseq_outlayers.checkpoints.names import AVERAGE
+from fairseq_outlayers.checkpoints.names import AVERAGE, EXPORT
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 LEARNING_RATE = "learning_rate"  # in a checkpoint's extra_state
+NOT_TRAINED = {AVERAGE: "an average of checkpoints", EXPORT: "an exported model"}
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +46,18 @@ def _continuing(
     **kwargs: Any,
 ) -> Any:
     extra_state = stock(self, filename, reset_optimizer, reset_lr_scheduler, *args, **kwargs)
-    starts_anew = reset_optimizer or self.cfg.checkpoint.reset_dataloader
+    options = self.cfg.checkpoint
+    if extra_state is not None and not (
+        options.reset_dataloader or options.finetune_from_model is not None
+    ):
+        for what in (words for mark, words in NOT_TRAINED.items() if mark in extra_state):
+            raise UserError(
+                f"--restore-file {filename}: {what} has no training to continue; to train from its "
+                "parameters, use --finetune-from-model instead"
+            )
+    starts_anew = reset_optimizer or options.reset_dataloader
     if extra_state is None or starts_anew or not self._optim_history:
         return extra_state
-    if AVERAGE in extra_state:
-        raise UserError(
-            f"--restore-file {filename}: an average of checkpoints has no training to continue; "
-            "to train from its parameters, use --finetune-from-model instead"
-        )
     last = self._optim_history[-1]
     if self.get_num_updates() != last["num_updates"]:  # fairseq has restored nothing
         if not reset_lr_scheduler:

@@ -100,6 +100,8 @@ def by_time(runs: Runs, labels: Labels, kind: str, not_curves: Sequence[str] = (
         )
     shared_machine = f"minutes are of seeds on one kind of processor{f' ({cpu})' if cpu else ''}"
     shared_machine += ", which did other work as well, so they compare only roughly"
+    if len(panels) > 1:
+        shared_machine += "; curves are of the first seed"
     elsewhere = [label for arm, label in here.items() if minutes[arm] is None]
     shared_machine += f"; without minutes there: {', '.join(elsewhere)}" if elsewhere else ""
     return Chart(time_title(points, kind), panels, note(view, list(here), shared_machine), False)

@@ -184,5 +184,5 @@ def since(entries: Sequence[dict]) -> list[str]:
     lines += repeated(entries)
     if tuning:
         runs = f"{tuning} tuning run" + ("s" if tuning > 1 else "")
-        lines.append(f"{runs}, by validation perplexity alone (report.md).")
+        lines.append(f"{runs}, by validation perplexity alone: [tuning.md](tuning.md).")
     return lines

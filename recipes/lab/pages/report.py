@@ -73,6 +73,7 @@ def write(recipe: Recipe) -> list[Path]:
             entries, folder / one.name, one.title, one.arms, recipe.seeds, one.only, one.compare,
             form,
         )  # fmt: skip
+    files += table.write_tuning(entries, folder)
     if module:
         print("\n== claims")
         runs = Runs(without_begun_repeats(entries), form, recipe.schedule)
@@ -104,8 +105,7 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
 def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> list[Path]:
     """Write claims.md, claims.json, the figures and the paper's page; print the verdicts."""
     folder = recipe.ledger.parent
-    known = Runs.by_setting([entry for entry in entries if ledger.kind_of(entry) == ledger.ARM])
-    missing = table.not_run(known, recipe.report_arms(), recipe.seeds)
+    missing = table.not_run(entries, recipe.report_arms(), recipe.seeds)
     named = ", ".join(missing) if len(missing) < LONG else f"{len(missing)}, named in the tables"
     begun = sorted({arm for arm, _ in begun_repeats(entries)})
     repeats = [f"Being repeated, and counted as before: {', '.join(begun)}."] if begun else []

@@ -1,7 +1,7 @@
 """A table of arms from a ledger, as Markdown and JSON.
 
 Rows are arms with one setting; differences in BLEU are tested against the first row; arms that were
-not run are listed. Tuning runs have their own table.
+not run are listed. Tuning runs have a file of their own, tuning.md.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
 from recipes.lab.scores import length_limits, scoring
@@ -143,8 +143,9 @@ def commands(runs: Runs) -> list[str]:
 
 
 def tuning(entries: Sequence[dict]) -> list[str]:
-    """A table of tuning runs with the options in which they differ."""
-    newest = {(e["arm"], e["key"], e["seed"]): e for e in entries}
+    """A table of the tuning runs of a ledger with the options in which they differ."""
+    tuned = [entry for entry in entries if kind_of(entry) == TUNING]
+    newest = {(e["arm"], e["key"], e["seed"]): e for e in tuned}
     lines = []
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
@@ -157,9 +158,9 @@ def tuning(entries: Sequence[dict]) -> list[str]:
         lines.append("| " + " | ".join("-" if c is None else str(c) for c in cells) + " |")
     if not lines:
         return []
-    heading = ["## Settings chosen on the validation set", ""]
+    heading = ["# Settings chosen on the validation set", ""]
     heading += ["| run | | differs in | valid ppl | updates | seed | commit |"]
-    return [*heading, "|---|---|---|---|---|---|---|", *lines, ""]
+    return [*heading, "|---|---|---|---|---|---|---|", *lines]
 
 
 def _options(command: str) -> list[str]:
@@ -167,17 +168,26 @@ def _options(command: str) -> list[str]:
     return [f"--{option.strip()}" for option in command.split("--") if option.strip()]
 
 
-def not_run(runs: Runs, arms: Sequence[str], seeds: Sequence[int]) -> list[str]:
-    """Arms of the recipe, or their seeds, that are not in the ledger."""
-    missing = []
+def not_run(entries: Sequence[dict], arms: Sequence[str], seeds: Sequence[int]) -> list[str]:
+    """Arms of the recipe, or seeds of their newest setting, that are not in the ledger."""
+    runs, missing = Runs(entries), []
     for arm in arms:
-        done = {s for row in runs.arms for s in runs.seeds([row]) if runs.entry(row)["arm"] == arm}
+        done = runs.seeds([arm])
         lacking = [seed for seed in seeds if seed not in done]
         if not done:
             missing.append(arm)
         elif lacking:
             missing.append(f"{arm} (seed {', '.join(map(str, lacking))})")
     return missing
+
+
+def write_tuning(entries: Sequence[dict], folder: Path) -> list[Path]:
+    """Write tuning.md, if a ledger has tuning runs; returns the file."""
+    lines, file = tuning(entries), folder / "tuning.md"
+    if not lines:
+        return []
+    scoring.write_lines(file, lines)
+    return [file]
 
 
 def write(
@@ -205,18 +215,17 @@ def write(
     """
     if only:
         entries = [entry for entry in entries if entry["arm"] in arms]
-    tuned = [entry for entry in entries if kind_of(entry) != ARM]
     runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms, form)
-    missing = not_run(runs, arms, seeds)
-    if not runs.arms and not tuned:
+    missing = not_run(entries, arms, seeds)
+    if not runs.arms:
         print(f"\narms not run: {', '.join(missing) or 'none'}")
         return []
-    comparison = Comparison(runs) if compare and runs.arms else None
+    comparison = Comparison(runs) if compare else None
     cells = columns(runs, comparison)
     lines = [f"# {title}", "", *table(cells), ""]
     lines += [f"- {note}" for note in footnotes(runs, list(cells))]
     lines += [f"- not compared: {p}" for p in (comparison.problems if comparison else ())]
-    lines += ["", f"Arms not run: {', '.join(missing) or 'none'}.", "", *tuning(tuned)]
+    lines += ["", f"Arms not run: {', '.join(missing) or 'none'}.", ""]
     files = [Path(f"{output}.json"), Path(f"{output}.md")]
     scoring.write_json(files[0], _as_json(title, runs, comparison, missing))
     scoring.write_lines(files[1], [*lines, "## Commands", "", *commands(runs)])

@@ -140,8 +140,12 @@ class Run:
         if decoding is None:
             folder = Path(self.arm.data)
             data = [*folder.glob("*.txt"), *folder.glob("*.bin")]
-            stock = {"stock": True} if self.arm.stock else {}
-            return {"data": ledger.fingerprint(data), "train": shlex.join(self.arm.train), **stock}
+            train, more = self.arm.train, {"stock": True} if self.arm.stock else {}
+            if self.arm.goes_on_from:
+                # The path of the checkpoint has the seed; the key of its run is the same for all.
+                train, checkpoint = train[:-1], Path(train[-1])
+                more["goes_on_from"] = checkpoint.parent.parent.name.partition("-")[2]
+            return {"data": ledger.fingerprint(data), "train": shlex.join(train), **more}
         return {
             "of": {entry["arm"]: entry["key"] for entry in self.parents},
             "checkpoints": decoding.checkpoints,
@@ -249,10 +253,12 @@ class Run:
 def execute(run: Run, force: bool = False) -> bool:
     """Run it unless it is in the ledger; returns whether that succeeded.
 
-    A repeat (``force``) that was interrupted goes on.
+    A repeat (``force``) that was interrupted goes on. A decoding is repeated if its model was.
     """
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
+    if known and any(known["date"] < parent["date"] for parent in run.parents):
+        known = None  # a model that it decodes was trained again
     if known and not force and not run.is_unfinished():
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")

@@ -1,7 +1,7 @@
-"""Schedules: runs are compared only if training schedule, length limit and test text are equal.
+"""Schedules: runs are compared only if training schedule and length limit are equal.
 
-Test perplexities need the same vocabulary, too: they are compared on equal data alone. A ledger
-keeps the lines of all schedules of a recipe.
+Perplexities are compared on equal data alone, which have the same vocabulary. A ledger keeps the
+lines of all schedules of a recipe.
 """
 
 import shlex
@@ -15,13 +15,13 @@ Schedule = tuple[str, ...]
 
 
 def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
-    """Of a line: options in its training command, references (or evaluated data), length limit."""
+    """Of a line: the options in its training command, data (if of perplexity), length limit."""
     values = given(entry, options)
     setting = entry.get("setting", {})
     generate = setting.get("generate")
     limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
-    text = setting.get("data" if "evaluate" in setting else "references", "")
-    return *values, text, limit
+    data = setting.get("data", "") if "evaluate" in setting else ""
+    return *values, data, limit
 
 
 def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:

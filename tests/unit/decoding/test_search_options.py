@@ -1,12 +1,13 @@
 """Search options that contradict each other or the model: one line, before anything is decoded."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
-from tests.conftest import make_batch
+from tests.conftest import make_batch, make_dictionary
 from tests.unit.decoding.test_search import LENGTHS, models_of
 
 NUM_WORDS = 41
@@ -119,6 +120,28 @@ def test_a_translation_model_as_language_model_is_refused(make_task):
         "--lm-path nmt.pt: a translation model (LuongLSTM): give a language model over the target "
         "words"
     )
+
+
+@pytest.mark.parametrize(("words", "fits"), [
+    ("the same", True), ("in another order", False), ("fewer", False),
+])  # fmt: skip
+@pytest.mark.parametrize("count", [1, 2], ids=["our search", "fairseq's"])
+def test_a_language_model_over_other_words_is_refused(count, words, fits, make_task):
+    task = make_task()
+    known = {"the same": list(range(37)), "in another order": [1, 0, *range(2, 37)],
+             "fewer": list(range(36))}[words]  # fmt: skip
+    dictionary = make_dictionary(0)
+    for word in known:
+        dictionary.add_symbol(task.target_dictionary.symbols[4 + word])
+    model = SimpleNamespace(decoder=SimpleNamespace(dictionary=dictionary), eval=lambda: None)
+    extra = {"lm_model": model, "lm_weight": 0.5}
+    expected = (
+        nullcontext() if fits else pytest.raises(UserError, match=r"lm\.pt: its words .* are")
+    )
+    with expected:
+        task.build_generator(
+            models_of(task) * count, SimpleNamespace(lm_path="lm.pt"), extra_gen_cls_kwargs=extra
+        )
 
 
 class TestScoresOfReferences:

@@ -1,5 +1,7 @@
 """Unknown words: heuristics on attention made by hand, and through the task's decoding."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from fairseq.token_generation_constraints import pack_constraints
@@ -74,6 +76,26 @@ def test_unknown_words_of_a_hypothesis_are_replaced_from_the_text(dictionaries, 
     sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
     replacement.apply(sample, [[hypothesis]])
     assert words(dictionaries[1], hypothesis) == ["w0", "w3", "Bonn", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "truncates", "wrong"),
+    [
+        ([3, 4], False, None), ([2, 4], False, ":1: 2 words, but the binarized sentence has 1: "),
+        ([3, 4, 1], False, None), ([3, 4, 2], False, ":3: 0 words, but"),
+        ([3, 3], True, None), ([3, 5], True, ":2: 3 words, but the binarized sentence has 4: "),
+    ],
+)  # fmt: skip
+def test_the_lengths_of_the_text_are_compared_before_decoding(
+    dictionaries, tmp_path, sizes, truncates, wrong
+):
+    (tmp_path / "text").write_text("other line\nw0 Bonn w1\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    config.truncate_source = truncates
+    replacement = UnkReplacement(config, *dictionaries)
+    expected = pytest.raises(UserError, match=f"text{wrong}") if wrong else nullcontext()
+    with expected:
+        replacement.check_text(torch.tensor(sizes))
 
 
 def test_without_the_text_words_come_from_the_source_dictionary(dictionaries, table):

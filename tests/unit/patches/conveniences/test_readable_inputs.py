@@ -3,6 +3,7 @@
 import argparse
 import struct
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -77,10 +78,22 @@ def test_a_byte_order_mark_is_no_part_of_the_first_sentence_to_translate(tmp_pat
     assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b", "c"], ["d"]]
 
 
-def test_words_of_interactive_input_may_be_separated_by_any_white_space(tmp_path):
+def test_words_of_interactive_input_may_be_separated_by_any_white_space():
     """BPE codes split at spaces only."""
-    (tmp_path / "text").write_text("a\tb\u00a0c\u2028d  e\n\n", encoding="utf-8")
-    assert list(interactive.buffered_read(str(tmp_path / "text"), 2)) == [["a b c d  e", ""]]
+    lines, read = ["a\tb\u00a0c\u2028d  e", ""], []
+    task = SimpleNamespace(
+        get_interactive_tokens_and_lengths=lambda lines, encode: (read.extend(lines), []),
+        build_dataset_for_inference=lambda *_, **__: None,
+        get_batch_iterator=lambda **_: SimpleNamespace(next_epoch_itr=lambda shuffle: []),
+    )
+    cfg = SimpleNamespace(
+        generation=SimpleNamespace(constraints=None),
+        dataset=SimpleNamespace(
+            max_tokens=9, batch_size=9, skip_invalid_size_inputs_valid_test=False
+        ),
+    )
+    assert not list(interactive.make_batches(lines, cfg, task, 9, str))
+    assert read == ["a b c d  e", ""]
 
 
 @pytest.mark.parametrize(("text", "symbols"), [("a </s> b", "</s>"), ("<pad> <s>", "<pad>, <s>")])

@@ -12,8 +12,12 @@ HISTORY = [{"num_updates": 10, "lr_scheduler_state": {"best": 2.5}}]
 class Trainer:
     """The little of a trainer that loading touches; writes down what is restored."""
 
-    def __init__(self, reset_dataloader=False, history=HISTORY, updates=0):
-        checkpoint = SimpleNamespace(reset_dataloader=reset_dataloader)
+    def __init__(
+        self, reset_dataloader=False, history=HISTORY, updates=0, finetune_from_model=None
+    ):
+        checkpoint = SimpleNamespace(
+            reset_dataloader=reset_dataloader, finetune_from_model=finetune_from_model
+        )
         self.cfg = SimpleNamespace(checkpoint=checkpoint)
         self._optim_history, self.updates, self.restored = history, updates, []
         self.lr_scheduler = SimpleNamespace(load_state_dict=self.restored.append)
@@ -47,7 +51,8 @@ def test_an_older_checkpoint_has_no_rate():
 @pytest.mark.parametrize(
     ("trainer", "resets"),
     [
-        (Trainer(), [True]),  # also by --finetune-from-model
+        (Trainer(), [True]),
+        (Trainer(finetune_from_model="x.pt"), [True]),
         (Trainer(reset_dataloader=True), []),
         (Trainer(history=[]), []),
     ],
