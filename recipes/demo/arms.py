@@ -1,6 +1,6 @@
 """Three output layers on a synthetic language pair or on real captions."""
 
-from recipes.lab.arms import Arm, Recipe, TranslationTest
+from recipes.lab.arms import LIMITED, Arm, Recipe, TranslationTest
 
 PRESETS = {
     "toy": {"SOURCE": "src", "TARGET": "tgt", "EPOCHS": "4", "DIM": "192", "LR": "0.004",
@@ -64,9 +64,7 @@ class Demo(Recipe):
         )
         if name == "joint":
             train += f" --joint-dim {s.DIM}"
-        test = TranslationTest(
-            "--beam 5 --max-tokens 4000", f"{self.text}/test.{s.TARGET}", language="en"
-        )
+        test = TranslationTest(f"--beam 5 {LIMITED}", f"{self.text}/test.{s.TARGET}", language="en")
         return Arm(name, WORDS[name], self.bin, test, tuple(train.split()))
 
 

@@ -164,18 +164,21 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:
     """mix_sum compared with the baseline, for every size, in BLEU and validation perplexity; then
-    external vectors alone, in validation perplexity.
+    external vectors alone, and mix_sum with vectors of other text, in validation perplexity.
     """
     both = (Compared.in_bleu, Compared.in_validation_perplexity)
-    for setting, measures in (("mix_sum", both), ("only_external", both[1:])):
+    settings = [("mix_sum", both), ("only_external", both[1:])]
+    settings += [(f"mix_sum, {vectors}", both[1:]) for vectors in arms.kinds[1:]]
+    for label, measures in settings:
+        setting, _, vectors = label.partition(", ")
         for size in arms.sizes:
-            name, base = arms.name(setting, size), arms.name("baseline", size)
+            name, base = arms.name(setting, size, vectors), arms.name("baseline", size)
             if name not in arms.runs or base not in arms.runs:
                 continue
-            words = f"{figures.in_words(setting)}, {size} pairs", figures.in_words("baseline")
+            words = f"{figures.in_words(label)}, {size} pairs", figures.in_words("baseline")
             for compare in measures:
                 if found := compare(arms.runs, name, base, words):
-                    is_main = setting == "mix_sum" and size == arms.sizes[0]
+                    is_main = label == "mix_sum" and size == arms.sizes[0]
                     yield replace(found, is_main=is_main)
 
 

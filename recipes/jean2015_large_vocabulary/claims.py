@@ -4,7 +4,6 @@ BLEU is of cased tokens, as in the paper. The inequalities were written before a
 for the tenth: by then one seed of two of its three models had been seen.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -288,7 +287,7 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     main = [MAIN, *against_base[:1]]
     pairs = [MAIN, *against_base, ("full", base), ("lv_corrected", "lv"), (f"lv.{chosen}", "lv")]
     pairs += [("lv_corrected_reshuffle", "lv_corrected")]
-    more_samples = [arm for arm in runs.arms if re.fullmatch(r"sampled_log_uniform_tau\d+", arm)]
+    more_samples = figures.of_more_samples(runs)
     sampled = ("sampled_log_uniform", *more_samples)
     pairs += [(model, "full") for model in ("lv_corrected_reshuffle", *sampled)]
     for one, other in pairs:

@@ -64,7 +64,8 @@ def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str
     """
     frequent, per_word = (int(part.lstrip("kp")) for part in default.split("."))
     systems = rows_of(runs, chosen)
-    timed = {name: MODELS[name] for name in MODELS if name in runs}
+    models = (*MODELS, *of_more_samples(runs))
+    timed = {name: plain_model(name) for name in models if name in runs}
     return {
         "bleu": against_shortlist(runs, systems),
         # The short list's <unk> is easy to predict.
@@ -78,13 +79,18 @@ def charts(runs: Runs, default: str, chosen: str, bins: Bins | None) -> dict[str
 def rows_of(runs: Runs, chosen: str) -> list[str]:
     """Models and decodings to show: each model over all words and over the chosen lists."""
     names = ["shortlist", "shortlist.unk2"]
-    for model in list(MODELS)[1:]:
+    for model in (*list(MODELS)[1:], *of_more_samples(runs)):
         lists = f"{model}.{chosen}"
         names += [model, lists]
         # If every training word is in the vocabulary, replacement changes almost nothing.
         if lists not in runs:
             names.append(f"{lists}.unk2")
     return [name for name in (*names, *filter(of_several, runs.arms)) if name in runs]
+
+
+def of_more_samples(runs: Runs) -> list[str]:
+    """Models by sampled softmax with another number of samples than the recipe's TAU."""
+    return [arm for arm in runs.arms if re.fullmatch(r"sampled_log_uniform_tau\d+", arm)]
 
 
 def of_several(arm: str) -> bool:

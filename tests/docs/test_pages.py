@@ -100,12 +100,12 @@ SMALL = " ".join(
 )
 
 
-def test_a_stock_command_trains_once_two_flags_are_added(readers, tmp_path):
+def test_a_stock_command_trains_once_it_is_changed_as_shown(readers, tmp_path):
     (block,) = [each.code for each in blocks(ROOT / "README.md") if "# before" in each.code]
     before, after = block.split("fairseq-train")[1:]
     added = [word for word in after.split() if word not in before.split()]
     assert [word for word in added if word.startswith("-")] == ["--user-dir", "--output-layer"]
-    options = f"{SMALL} --optimizer adam --lr 0.001 --max-tokens 500 --max-update 2 --joint-dim 8"
+    options = f"{SMALL} --optimizer adam --lr 0.001 --max-tokens 500 --max-update 2"
     folder = readers.copy("words", tmp_path / "reader")
     readers.shell.run(f"fairseq-train{after}".replace(" ... ", f" {options} "), folder)
     assert (folder / "checkpoints" / "checkpoint_best.pt").exists()

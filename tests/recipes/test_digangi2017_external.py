@@ -228,3 +228,15 @@ def test_the_chart_of_perplexities_has_the_comparisons_of_enough_seeds(path):
     assert chart.title.startswith("Validation perplexity: lower with external vectors in 1 of 1")
     assert "over 3 seeds" in chart.note
     assert not figures.perplexities(compared[-1:]).panels
+
+
+def test_vectors_of_other_text_compare_with_the_baseline_in_perplexity(path):
+    for seed in (1, 2, 3):
+        for name, ppl in (("baseline", 20.0), ("mix_sum", 15.0), ("mix_sum", 16.0)):
+            kind = {20.0: "", 15.0: ".captions", 16.0: ".ptb"}[ppl]
+            add(path, f"{name}.1000{kind}", seed, 10.0, best_valid_ppl=ppl + seed / 10)
+    rows = list(claims.against_baseline(Arms.of(Runs(ledger.read(path), claims.FORM))))
+    last = rows[-1]
+    assert last.method == "own + external vectors (ptb), 1000 pairs"
+    assert last.found.value == pytest.approx(100 * 4 / 20.2)
+    assert [row.is_main for row in rows].count(True) == 1

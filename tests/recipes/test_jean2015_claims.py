@@ -300,3 +300,16 @@ def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):
     rows = list(table.of_the_paper(Runs(entries, "tokenised"), "k1"))
     assert "| basic | 22.00 | 21.00 |" in rows
     assert "| + reshuffled partitions | - | not run |" in rows
+
+
+def test_sampled_softmax_of_other_numbers_of_samples_is_shown_and_compared(tmp_path):
+    names = ("shortlist", "full", "lv_corrected_reshuffle", "sampled_log_uniform_tau70")
+    for name in names:
+        for seed in (1, 2, 3):
+            add(tmp_path / "ledger.jsonl", name, seed, 30.0, best_valid_ppl=9.0 + seed)
+    runs = Runs(ledger.read(tmp_path / "ledger.jsonl"), claims.FORM)
+    assert set(figures.rows_of(runs, CHOSEN)) == set(names)
+    pairs = [(row.method, row.against) for row in claims.comparisons(runs, CHOSEN)]
+    of_more = "sampled softmax (log-uniform) of 70 samples, over all words"
+    assert (of_more, "full softmax, over all words") in pairs
+    assert (of_more, "corrected, reshuffled partitions, over all words") in pairs

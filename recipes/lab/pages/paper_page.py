@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 NAME = "report"
 READING = (
     "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
-    f" With fewer than {SEEDS_NEEDED} seeds nothing is decided. Each value is the mean of the seeds"
-    " that both have, so one method can have several."
+    " With one seed it is over test sentences alone, and far too narrow;"
+    f" with fewer than {SEEDS_NEEDED} seeds nothing is decided. Means are over the seeds that both"
+    " have, so one method's mean can differ between rows."
 )
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
