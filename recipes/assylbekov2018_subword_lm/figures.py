@@ -52,7 +52,7 @@ def perplexities(runs: Runs, data: str) -> Chart:
 
     Models with more than twice its perplexity, which would flatten the others, are named below.
     """
-    base, rows, sizes = f"{data}.{BASE}", [], {}
+    base, rows, sizes, enough = f"{data}.{BASE}", [], {}, {}
     arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
     runs = runs.mostly_alike([base, *arms])
     for arm in (arm for arm in arms if arm != base):
@@ -61,6 +61,7 @@ def perplexities(runs: Runs, data: str) -> Chart:
             label = plain(arm.partition(".")[2])
             rows.append(row_of(label, change))
             sizes[label] = runs.figure(arm, "parameters")
+            enough[label] = found.enough_seeds
     rows.sort(key=lambda row: row.value)
     far = [f"{row.label} {row.value:+.0f}%" for row in rows if row.value > TWICE]
     rows = [row for row in rows if row.value <= TWICE]
@@ -72,6 +73,7 @@ def perplexities(runs: Runs, data: str) -> Chart:
         title += f", with {sizes[best.label] / size:.0%} of its parameters"
     x = f"change of test perplexity from Word (RE)'s {runs.figure(base, 'test_ppl'):.1f}, %"
     seeds = chart_parts.seeds_of(runs, [base, *arms])
+    title += "" if enough[best.label] else " (too few seeds for a verdict)"
     below = f"{NOTE} {seeds}; bars, if any: 95% intervals; smaller is better."
     below += f" Not shown: {', '.join(far)}." if far else ""
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)

@@ -168,12 +168,12 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
             if found:
                 ends = [found.low], [found.high]
                 series.append(Series(plain(model), (), [found.value], *ends, style="level"))
-        dim = max(points, key=lambda number: points[number].value)
-        best.append(f"{in_words(direction)} {points[dim].value:.1f} BLEU with d = {dim}")
+        reached = sorted(found.value for found in points.values())
+        best.append(f"{in_words(direction)} {reached[0]:.1f} to {reached[-1]:.1f} BLEU")
         shown += list(names.values())
         panels.append(Panel("dimensions of the joint space", "BLEU", series, direction,
                             x_scale="log", ticks=list(points)))  # fmt: skip
-    title = f"The best joint spaces: {', '.join(best)}" if best else ""
+    title = f"Joint spaces of all sizes: {', '.join(best)}" if best else ""
     return Chart(title, panels, chart_parts.note(arms.runs, shown), shared=False)
 
 

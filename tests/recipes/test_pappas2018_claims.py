@@ -55,6 +55,9 @@ class Scores(Runs):
     def seeds(self, arms):
         return [1, 2, 3] if all(arm in self for arm in arms) else []
 
+    def with_seeds_of(self, arms):
+        return self
+
     def figure(self, arm, name):
         return self.figures.get((arm, name))
 
@@ -131,6 +134,9 @@ def test_d_j_is_chosen_among_models_with_enough_seeds_if_there_are_any():
     assert arms_of(Runs(once)).chosen_joint() == "de-en.bpe4.joint8"
     thrice = [*once, line(2, 2, 9.0), line(2, 3, 9.0)]
     assert arms_of(Runs(thrice)).chosen_joint() == "de-en.bpe4.joint2"
+    # A further seed of one of them does not count.
+    better = [line(8, seed, perplexity) for seed, perplexity in ((2, 9.0), (3, 12.0), (4, 1.0))]
+    assert arms_of(Runs([*thrice, *better])).chosen_joint() == "de-en.bpe4.joint2"
 
 
 def test_claim_2_ranks_the_models():

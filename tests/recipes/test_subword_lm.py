@@ -335,7 +335,7 @@ def test_the_chart_of_perplexities_has_one_schedule():
     chart = figures.perplexities(Runs([*short, *long]), "ptb")
     (panel,) = chart.panels
     assert [(row.label, round(row.value)) for row in panel.rows] == [("MorphSum (RE)", -10)]
-    assert chart.title.endswith("with 20% of its parameters")
+    assert chart.title.endswith("with 20% of its parameters (too few seeds for a verdict)")
     assert "Word (RE)'s 100.0, %" in panel.x
     chart = figures.perplexities(Runs([*short, long[0]]), "ptb")
     assert [round(row.value) for row in chart.panels[0].rows] == [-25]
