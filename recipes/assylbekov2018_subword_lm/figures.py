@@ -69,6 +69,9 @@ def perplexities(runs: Runs, data: str) -> Chart:
         return Chart("", [])
     best, size = rows[0], runs.figure(base, "parameters")
     title = f"{language(data)}: lowest perplexity {best.label}, {best.value:+.1f}% from Word (RE)"
+    if best.value > 0:
+        title = f"{language(data)}: Word (RE) has the lowest perplexity; next is {best.label}"
+        title += f", {best.value:+.1f}%"
     if size and sizes[best.label]:
         title += f", with {sizes[best.label] / size:.0%} of its parameters"
     x = f"change of test perplexity from Word (RE)'s {runs.figure(base, 'test_ppl'):.1f}, %"

@@ -340,6 +340,13 @@ def test_the_chart_of_perplexities_has_one_schedule():
     chart = figures.perplexities(Runs([*short, long[0]]), "ptb")
     assert [round(row.value) for row in chart.panels[0].rows] == [-25]
     assert "Word (RE)'s 200.0, %" in chart.panels[0].x
+    behind, far = line("charcnn_re", 15, 150.0, 10), line("charcnn_rw", 15, 250.0, 10)
+    chart = figures.perplexities(Runs([long[0], behind, far]), "ptb")
+    assert chart.title.startswith(
+        "PTB: Word (RE) has the lowest perplexity; next is CharCNN (RE), "
+    )
+    assert [row.label for row in chart.panels[0].rows] == ["CharCNN (RE)"]
+    assert chart.note.endswith("Not shown: CharCNN (RW) +150%.")
 
 
 def components(model, side, *counts, dimensions=200):
