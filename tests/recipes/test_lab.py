@@ -135,8 +135,10 @@ def test_speed_is_measured_of_the_arms_named_and_once(recipe, monkeypatch, tmp_p
 
     monkeypatch.setattr(speed, "take_turns", take_turns)
     monkeypatch.setenv("SPEED_ROUNDS", "1")
+    (tmp_path / "work/bin.bpe4000").rmdir()
     assert lab.main(["speed", "baseline_multi30k"]) == 1
     assert "run 00_prepare.sh first" in capsys.readouterr().err
+    (tmp_path / "work/bin.bpe4000").mkdir()
     assert lab.main(["speed", "baseline_multi30k"]) == 0
     assert asked == [(["stock_lstm", "luong_linear", "luong_tied"], 1)]
     assert lab.main(["speed", "baseline_multi30k"]) == 0

@@ -34,8 +34,8 @@ ORDER = [
     ["tasks"],
     ["with_fairseq"],  # the parts before it, registered
     ["registered_options"],
-    ["hub", "export"],
     ["checkpoints"],
+    ["hub", "export"],
     ["analysis"],
     ["pages"],
     ["commands"],
