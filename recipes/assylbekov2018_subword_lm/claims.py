@@ -48,8 +48,8 @@ WHY = (
     " captions.",
     "Learning rates on the Treebank are the authors' (1.0 for words, 0.7 for morphs and syllables,"
     " 0.5 for CharCNN), although shortened schedules want others. With 5,000 captions each is the"
-    " best of 0.7, 1.0 and 1.5 on the German validation text, for ties that were not tuned that of a"
-    " similar model (1.0 for words, morphs and SylConcat with a softmax of its own, 0.7 for"
+    " best of 0.7, 1.0 and 1.5 on the German validation text, for ties that were not tuned that of"
+    " a similar model (1.0 for words, morphs and SylConcat with a softmax of its own, 0.7 for"
     " SylConcat that reuses layers and for CharCNN).",
 )
 NOTES = (
