@@ -1,4 +1,7 @@
-"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, e.g. mix_sum.1000.captions."""
+"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, e.g. mix_sum.1000.captions.
+
+A setting is one of MIXES, with the paper's model or, after "luong_", with luong_lstm.
+"""
 
 from pathlib import Path
 
@@ -20,13 +23,14 @@ CHOSEN = {
 RATE = "0.003"
 GRID = ("0.001", "0.002", "0.003", "0.005", "0.008")
 METHOD, DIMENSIONS = "skipgram", "300"  # of vectors, by default
-# Description and architecture of each setting.
+# Description of each setting.
 MIXES = {
-    "baseline": ("{size} pairs, embeddings of the model's own alone", "nematus_gru"),
-    "mix_sum": ("{size} pairs, embeddings plus {vectors} vectors", "nematus_mix_sum"),
-    "mix_gate": ("{size} pairs, embeddings gated with {vectors} vectors", "nematus_mix_gate"),
-    "only_external": ("{size} pairs, {vectors} vectors alone", "nematus_only_external"),
+    "baseline": "{size} pairs, embeddings of the model's own alone",
+    "mix_sum": "{size} pairs, embeddings plus {vectors} vectors",
+    "mix_gate": "{size} pairs, embeddings gated with {vectors} vectors",
+    "only_external": "{size} pairs, {vectors} vectors alone",
 }
+LUONG = "luong_"  # prefix of a setting: luong_lstm instead of the paper's nematus_gru
 PAPER = {"SIZES": "all", "VECTORS": "file", "DIM": "500", "LR": "0.0003", "DROPOUT": "0.0",
          "MAX_TOKENS": "4000", "SOURCE": "en", "EPOCHS": "50", "NORMALIZE": "0", "CENTER": "0",
          "PATIENCE": "-1"}  # fmt: skip
@@ -42,6 +46,15 @@ PRESETS = {
     "wmt": PAPER | {"TARGET": "de", "TARGET_SEGMENTATION": "bpe", "INTERNAL_VOCABULARY": "40000",
                     "BPE_MERGES": "40000"},
 }  # fmt: skip
+
+
+def architecture(setting: str) -> str:
+    """Options of the model of a setting."""
+    mix = setting.removeprefix(LUONG)
+    if mix != setting:
+        mixed = f" --source-embedding {mix}" if mix != "baseline" else ""
+        return f"--arch luong_lstm{mixed}"
+    return "--arch nematus_" + (mix if mix != "baseline" else "gru")
 
 
 def rate_of_its_own(size: str) -> bool:
@@ -105,16 +118,13 @@ class DiGangi2017(Recipe):
         return {"RAW": self.raw, "TOKENIZED": self.tokenized}
 
     def all_arms(self) -> list[str]:
-        """Every size with the first kind of vectors, then with the others."""
-        mixes = list(MIXES)[1:]
+        """Every size with the first kind of vectors, then with the others, then luong_lstm."""
+        others = self.kinds[1:]
+        mixed = list(MIXES)[1:]
         return [
-            name
-            for vectors in self.kinds
-            for size in self.sizes
-            for name in (
-                *([f"baseline.{size}"] if vectors == self.kinds[0] else []),
-                *(f"{mix}.{size}.{vectors}" for mix in mixes),
-            )
+            *(name for size in self.sizes for name in self.at_size(size)),
+            *(f"{mix}.{size}.{kind}" for kind in others for size in self.sizes for mix in mixed),
+            *(f"{LUONG}{name}" for size in self.sizes for name in self.at_size(size)),
         ]
 
     def at_size(self, size: str) -> list[str]:
@@ -176,6 +186,7 @@ class DiGangi2017(Recipe):
     def tuning_arms(self) -> list[str]:
         """The same rates for every model, at each size."""
         models = [f"{mix}-{size}" for size in self.sizes for mix in MIXES]
+        models += [f"{LUONG}{model}" for model in models]
         tuned = [f"tune-{model}-{rate}" for model in models for rate in GRID]
         return self.settings.words("TUNE") or tuned
 
@@ -187,13 +198,14 @@ class DiGangi2017(Recipe):
 
     def arm_with_rate(self, name: str, rate: str) -> Arm:
         """An arm whose learning rate, unless LR is set, is the one given."""
-        mix, _, rest = name.partition(".")
+        setting, _, rest = name.partition(".")
         size, _, vectors = rest.partition(".")
         vectors = vectors or self.kinds[0]
+        mix = setting.removeprefix(LUONG)
         if mix not in MIXES or not size:
             raise self.unknown(name)
         s = self.settings
-        words, arch = MIXES[mix]
+        words = MIXES[mix] + (", luong_lstm" if mix != setting else "")
         epochs, patience = self.epochs_and_patience(size)
         # Halve the learning rate after an epoch without improvement in validation.
         train = (
@@ -203,7 +215,8 @@ class DiGangi2017(Recipe):
             f"--clip-norm {s.CLIP} --max-tokens {s.MAX_TOKENS} "
             f"--max-epoch {epochs} --patience {patience} --criterion full_softmax "
             f"--embed-dim {s.DIM} --hidden-size {s.DIM} --dropout {s.DROPOUT} "
-            f"--embedding-dropout {s.DROPOUT} --log-interval 25 --num-workers 0 --arch {arch}"
+            f"--embedding-dropout {s.DROPOUT} --log-interval 25 --num-workers 0 "
+            + architecture(setting)
         ).split()
         if mix != "baseline":
             train += ["--external-embeddings", f"{self.table_of(size, vectors)}.npy"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recipes.digangi2017_external import figures
-from recipes.digangi2017_external.arms import rate_of_its_own
+from recipes.digangi2017_external.arms import LUONG, rate_of_its_own
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, weighted
@@ -34,6 +34,7 @@ TERMS = {
     "baseline": "the model's own source embeddings",
     "only_external": "external vectors through a learned map, instead of them",
     "mix_sum, mix_gate": "the sum of both, or a learned gate between them",
+    "luong": "with luong_lstm instead of the paper's nematus_gru",
     "pairs": "sentence pairs in training",
 }
 WHY = (
@@ -73,7 +74,7 @@ class Arms(NamedTuple):
     def name(self, setting: str, size: str, vectors: str = "") -> str:
         """The name of an arm; default: in-domain vectors."""
         vectors = vectors or self.kinds[0]
-        return f"{setting}.{size}" + ("" if setting == "baseline" else f".{vectors}")
+        return f"{setting}.{size}" + ("" if setting.endswith("baseline") else f".{vectors}")
 
     def at(self, size: str) -> Runs:
         """The runs at a size that were trained and decoded alike: the newest of them."""
@@ -158,24 +159,30 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
         "unknown to both <= min(internal, external); a check": fewest_unknown_to_both(folder),
         "unknown symbols written: mix_sum, mix_gate > baseline": more_unknown_symbols(arms),
         "in-domain vectors >= others": in_domain_better(arms),
+        "every size: mix_sum >= baseline with luong_lstm, too (ours)":
+            [part for size in arms.sizes
+             for part in ordered(arms, size, (f"{LUONG}mix_sum", f"{LUONG}baseline"))],
     }  # fmt: skip
     return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:
     """mix_sum compared with the baseline, for every size, in BLEU and validation perplexity; then
-    external vectors alone, and mix_sum with vectors of other text, in validation perplexity.
+    external vectors alone, mix_sum with vectors of other text, and luong_lstm, in validation
+    perplexity.
     """
     both = (Compared.in_bleu, Compared.in_validation_perplexity)
     settings = [("mix_sum", both), ("only_external", both[1:])]
     settings += [(f"mix_sum, {vectors}", both[1:]) for vectors in arms.kinds[1:]]
+    settings += [(f"{LUONG}{mix}", both[1:]) for mix in SETTINGS[1:]]
     for label, measures in settings:
         setting, _, vectors = label.partition(", ")
+        without = f"{LUONG}baseline" if setting.startswith(LUONG) else "baseline"
         for size in arms.sizes:
-            name, base = arms.name(setting, size, vectors), arms.name("baseline", size)
+            name, base = arms.name(setting, size, vectors), arms.name(without, size)
             if name not in arms.runs or base not in arms.runs:
                 continue
-            words = f"{figures.in_words(label)}, {size} pairs", figures.in_words("baseline")
+            words = f"{figures.in_words(label)}, {size} pairs", figures.in_words(without)
             for compare in measures:
                 if found := compare(arms.runs, name, base, words):
                     is_main = label == "mix_sum" and size == arms.sizes[0]

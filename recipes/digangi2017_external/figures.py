@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from recipes.digangi2017_external.arms import LUONG
 from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Row, Rows
@@ -15,24 +16,30 @@ SETTINGS = ("baseline", "only_external", "mix_sum", "mix_gate")
 
 
 def curves(arms: "Arms") -> Iterator[tuple[str, list[str]]]:
-    """Label and arms by size, for the baseline and each setting with each kind of vectors."""
-    yield "baseline", [arms.name("baseline", size) for size in arms.sizes]
-    for vectors in arms.kinds:
-        for setting in SETTINGS[1:]:
-            label = f"{setting}, {vectors}"
-            yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
+    """Label and arms by size, for the baseline and each setting with each kind of vectors, then
+    with luong_lstm.
+    """
+    labels = ["baseline"]
+    labels += [f"{setting}, {kind}" for kind in arms.kinds for setting in SETTINGS[1:]]
+    labels += [f"{LUONG}baseline"]
+    labels += [f"{LUONG}{setting}, {arms.kinds[0]}" for setting in SETTINGS[1:]]
+    for label in labels:
+        setting, _, vectors = label.partition(", ")
+        yield label, [arms.name(setting, size, vectors) for size in arms.sizes]
 
 
 def in_words(label: str) -> str:
     """A label of `curves` in words."""
     setting, _, vectors = label.partition(", ")
+    model = "luong_lstm, " if setting.startswith(LUONG) else ""
     words = {
         "baseline": "the model's own vectors",
         "mix_sum": "own + external vectors",
         "mix_gate": "own gated with external",
         "only_external": "external vectors alone",
     }
-    return words[setting] + (f" ({vectors})" if vectors else "")
+    words_of_setting = words[setting.removeprefix(LUONG)]
+    return model + words_of_setting + (f" ({vectors})" if vectors else "")
 
 
 def gains(arms: "Arms") -> Chart:

@@ -153,9 +153,11 @@ def test_the_page_has_every_arm_every_claim_and_what_is_missing(path, capsys):
     page = (path.parent / "claims.md").read_text()
     assert "| baseline | 11.00 ± 1.41 |" in page
     assert "| mix_sum, captions | 15.00 |" in page
-    assert [f"| {n}. " in page for n in range(1, 7)] == [True] * 6
+    assert [f"| {n}. " in page for n in range(1, 8)] == [True] * 7
     missing = "baseline.1000 (seed 3), mix_sum.1000.captions (seed 3), mix_gate.1000.captions"
-    assert f"Arms not run: {missing}, only_external.1000.captions." in page
+    luong = "luong_baseline.1000, luong_mix_sum.1000.captions, luong_mix_gate.1000.captions"
+    last = "luong_only_external.1000.captions"
+    assert f"Arms not run: {missing}, only_external.1000.captions, {luong}, {last}." in page
     # There are no translations to resample.
     facts = json.loads((path.parent / "claims.json").read_text())
     assert {claim["verdict"] for claim in facts["claims"]} == {NOT_RUN}
@@ -240,3 +242,39 @@ def test_vectors_of_other_text_compare_with_the_baseline_in_perplexity(path):
     assert last.method == "own + external vectors (ptb), 1000 pairs"
     assert last.found.value == pytest.approx(100 * 4 / 20.2)
     assert [row.is_main for row in rows].count(True) == 1
+
+
+def test_settings_of_luong_lstm_differ_from_the_papers_in_the_model_alone():
+    recipe = load("digangi2017_external", {"SIZES": "1000", "LR": "0.001"})
+    names = recipe.at_size("1000")
+    assert [f"luong_{name}" for name in names] == recipe.all_arms()[-4:]
+    for name in names:
+        ours, papers = recipe.arm(f"luong_{name}"), recipe.arm(name)
+        embedding = name.partition(".")[0]
+        chosen = ["--source-embedding", embedding] if embedding != "baseline" else []
+        place = papers.train.index("--arch")
+        assert ours.train == (
+            *papers.train[: place + 1], "luong_lstm", *chosen, *papers.train[place + 2 :]
+        )  # fmt: skip
+        assert (ours.data, ours.test) == (papers.data, papers.test)
+        assert ours.description == f"{papers.description}, luong_lstm"
+    assert "tune-luong_mix_sum-1000-0.003" in recipe.tuning_arms()
+
+
+def test_luong_lstm_compares_with_its_own_baseline(path):
+    perplexities = {"baseline.1000": 20.0, "luong_baseline.1000": 16.0,
+                    "mix_sum.1000.captions": 19.0, "luong_mix_sum.1000.captions": 12.0}  # fmt: skip
+    for seed in (1, 2, 3):
+        for name, ppl in perplexities.items():
+            wrong = 0.1 if "mix_sum" in name else 0.8
+            add(path, name, seed, 10.0, wrong=wrong, best_valid_ppl=ppl + seed / 10)
+    arms = Arms.of(Runs(ledger.read(path), claims.FORM))
+    last = list(claims.against_baseline(arms))[-1]
+    methods = (
+        "luong_lstm, own + external vectors, 1000 pairs",
+        "luong_lstm, the model's own vectors",
+    )
+    assert (last.method, last.against) == methods
+    assert last.found.value == pytest.approx(100 * 4 / 16.2)
+    (claim,) = [c for c in claims.claims_of(arms, path.parent) if "luong_lstm" in c.text]
+    assert claim.verdict == HOLDS
