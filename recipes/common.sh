@@ -8,6 +8,8 @@
 #   step MESSAGE                          announce a step
 #   made FILE...                          report the files of a step
 #   newer FILE THAN...                    whether FILE exists and is newer than all others
+#   made_with FILE OPTIONS...             whether FILE was made with these options
+#   note_options FILE OPTIONS...          store them for made_with
 #   into FILE COMMAND ...                 write the output of a command that succeeds to FILE
 #   download / tokenize / segment_bpe     run data_prep if needed
 #   binarize / binarize_text              run fairseq-preprocess if needed
@@ -90,6 +92,10 @@ newer() {
     [[ $file -nt $other ]] || return 1
   done
 }
+
+made_with() { [[ -e $1.options && $(<"$1.options") == "${*:2}" ]]; }
+
+note_options() { printf '%s\n' "${*:2}" >"$1.options"; }
 
 # A file of results is replaced only by the whole output.
 into() {

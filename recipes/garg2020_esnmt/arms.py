@@ -103,6 +103,8 @@ class Garg2020(Recipe):
         "LENPENS": ("0.5 1 1.5 2 3", "length penalties of step 20; 1 in all other steps"),
         "TUNE_UPDATES": ("1100", "updates of each run of 05_tune.sh"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
+        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }
 
     def prepare(self) -> None:
@@ -120,6 +122,9 @@ class Garg2020(Recipe):
 
     def all_arms(self) -> list[str]:
         return list(BY_PRIORITY)
+
+    def speed_arms(self) -> tuple[str, list[str]]:
+        return self.bin, names("rnmt_plus esnmt esnmt_lstm esnmt_wide")
 
     def tuning_arms(self) -> list[str]:
         """The tuning runs."""

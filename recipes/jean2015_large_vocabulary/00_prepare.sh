@@ -41,18 +41,20 @@ binarize "$SOURCE" "$TARGET" "${text[@]}" "$ALL_WORDS" "${LIMITS[@]}"
 step "dictionary of translations"
 from=(--source "$TOKENIZED/train.$SOURCE" --target "$TOKENIZED/train.$TARGET")
 if [[ -n $LEXICON_TABLE ]]; then from=(--table "$LEXICON_TABLE"); fi
-if ! newer "$LEXICON" "${LEXICON_TABLE:-$TOKENIZED/train.$TARGET}"; then
+if ! newer "$LEXICON" "${LEXICON_TABLE:-$TOKENIZED/train.$TARGET}" ||
+  ! made_with "$LEXICON" "${from[@]}"; then
   "$PYTHON" data_prep/build_lexicon.py "${from[@]}" --output "$LEXICON"
+  note_options "$LEXICON" "${from[@]}"
 fi
 made "$LEXICON"
 
 step "candidate lists"
 most=$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)
 if ! newer "$CANDIDATES" "$LEXICON" "$ALL_WORDS/dict.$TARGET.txt" ||
-  [[ $(cat "$CANDIDATES.per_word" 2>/dev/null) != "$most" ]]; then
+  ! made_with "$CANDIDATES" "$most"; then
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$CANDIDATES" \
     --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
     --per-word "$most"
-  printf '%s\n' "$most" >"$CANDIDATES.per_word"
+  note_options "$CANDIDATES" "$most"
 fi
 made "$CANDIDATES"

@@ -14,12 +14,13 @@ step "reshuffling"
 words=$(wc -l <"$ALL_WORDS/dict.$TARGET.txt")
 for times in 2 4; do
   folder=$(ask padded "$times")
-  if [[ ! -d $folder ]]; then
+  if ! newer "$folder.dict" "$ALL_WORDS/dict.$TARGET.txt"; then
+    rm -rf "$folder"
     { cat "$ALL_WORDS/dict.$TARGET.txt" && seq -f 'unused%.0f 0' "$((words * (times - 1)))"; } \
       >"$folder.dict"
-    binarize "$SOURCE" "$TARGET" "$TOKENIZED/train" "$TOKENIZED/valid" "$TOKENIZED/test" "$folder" \
-      --srcdict "$ALL_WORDS/dict.$SOURCE.txt" --tgtdict "$folder.dict"
   fi
+  binarize "$SOURCE" "$TARGET" "$TOKENIZED/train" "$TOKENIZED/valid" "$TOKENIZED/test" "$folder" \
+    --srcdict "$ALL_WORDS/dict.$SOURCE.txt" --tgtdict "$folder.dict"
 done
 step "training, $SPEED_ROUNDS rounds of $SPEED_UPDATES updates"
 lab speed
@@ -29,12 +30,9 @@ for language in "$SOURCE" "$TARGET"; do
   head -n "$TIMING_SENTENCES" "$TOKENIZED/test.$language" >"$WORK/timing.$language"
 done
 for data in "$SHORT" "$ALL_WORDS"; do
-  folder=$data.timing$TIMING_SENTENCES
-  if [[ ! -d $folder ]]; then
-    preprocess "$folder" "$WORK/timing.$SOURCE" "$WORK/timing.$TARGET" -- \
-      --source-lang "$SOURCE" --target-lang "$TARGET" --testpref "$WORK/timing" \
-      --srcdict "$data/dict.$SOURCE.txt" --tgtdict "$data/dict.$TARGET.txt"
-  fi
+  preprocess "$data.timing$TIMING_SENTENCES" "$WORK/timing.$SOURCE" "$WORK/timing.$TARGET" -- \
+    --source-lang "$SOURCE" --target-lang "$TARGET" --testpref "$WORK/timing" \
+    --srcdict "$data/dict.$SOURCE.txt" --tgtdict "$data/dict.$TARGET.txt"
 done
 step "decoding, $TIMING_ROUNDS rounds"
 "$PYTHON" -m "recipes.$RECIPE.decoding_speed"

@@ -114,6 +114,15 @@ def test_a_file_counts_as_new_only_if_it_is_newer_than_all_it_is_made_from(tmp_p
     assert bash(f"cd {tmp_path}; newer made first second").returncode == 1
 
 
+def test_a_file_made_with_other_options_is_made_again(tmp_path):
+    file = tmp_path / "with space"
+    file.touch()
+    made = f'made_with "{file}" --table "a b"'
+    assert bash(made).returncode == 1  # nothing is known of it
+    assert bash(f'note_options "{file}" --table "a b"; {made}').returncode == 0
+    assert bash(f'note_options "{file}" --table c; {made}').returncode == 1
+
+
 def test_a_file_of_results_is_replaced_by_whole_output_alone(tmp_path):
     file = tmp_path / "table.md"
     failed = bash(f"into {file} sh -c 'echo half; exit 3'; echo still here")
