@@ -70,7 +70,9 @@ def assert_equal(hypotheses, expected, exactly=True):
 
 
 @each_search
-@pytest.mark.parametrize(("arch", "num_models"), [("luong_lstm", 2), ("transformer_outlayers", 1)])
+@pytest.mark.parametrize(
+    ("arch", "num_models"), [("luong_lstm", 1.0), ("transformer_outlayers", 12.0)]
+)
 def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     arch, num_models, search, make_task, dictionaries, decode, write_candidates
 ):
@@ -298,6 +300,41 @@ def test_diverse_beams_do_not_depend_on_the_numbers_of_the_sentences(frequent, m
     numbered = {**batch, "id": torch.tensor([107, 3, 900, 12])}
     expected = decode(task, models, batch, **search)
     assert_equal(decode(task, models, numbered, **search), expected)
+
+
+@pytest.mark.parametrize(("arch", "bias"), [("luong_lstm", 1.0), ("transformer_outlayers", 12.0)])
+@pytest.mark.parametrize("frequent", [0, 8], ids=["all words", "candidates"])
+@pytest.mark.parametrize(("beam", "groups"), [(4, 4), (4, 2), (6, 2), (4, 1)])
+def test_diverse_beams_end_with_the_end_of_the_sentence(
+    beam, groups, frequent, arch, bias, make_task, decode
+):
+    """Without a penalty their scores are the model's own."""
+    task = make_task(candidate_frequent=frequent)
+    (model,), batch = models_of(task, arch=arch), make_batch(task, LENGTHS)
+    eos = task.target_dictionary.eos()
+    with torch.no_grad():
+        model.decoder.output_projection.bias[eos] += (
+            bias  # so that hypotheses end at different steps
+        )
+    for strength in (0.0, 0.5):
+        search = {"diverse_beam_groups": groups, "diverse_beam_strength": strength}
+        found = decode(task, [model], batch, beam=beam, **search)
+        assert [len(hypotheses) for hypotheses in found] == [beam] * len(LENGTHS)
+        early = 0
+        for number, hypothesis in ((n, h) for n, of_one in enumerate(found) for h in of_one):
+            tokens = hypothesis["tokens"]
+            assert tokens.eq(eos).nonzero().flatten().tolist() == [len(tokens) - 1]
+            early += len(tokens) < 9
+            if strength or frequent:
+                continue
+            one = {name: part[number : number + 1] for name, part in batch["net_input"].items()}
+            one["prev_output_tokens"] = torch.cat([tokens[-1:], tokens[:-1]]).unsqueeze(0)
+            logs = torch.log_softmax(model(**one)[0][0], dim=-1)
+            expected = logs.gather(1, tokens.unsqueeze(1)).squeeze(1).float()
+            torch.testing.assert_close(
+                hypothesis["positional_scores"], expected, rtol=1e-4, atol=1e-4
+            )
+        assert early > beam  # others would have nothing to go on from
 
 
 @pytest.mark.parametrize(
