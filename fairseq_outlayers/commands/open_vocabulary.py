@@ -27,6 +27,10 @@ def run(options: argparse.Namespace) -> None:
     from fairseq_outlayers.checkpoints import loading
 
     model, task = loading.load(options.checkpoint, options.data)
+    if hasattr(model, "encoder"):
+        raise UserError(
+            f"{options.checkpoint}: a translation model; open-vocabulary needs a language model"
+        )
     decoder, after_bos = model.decoder, bool(getattr(task.args, "add_bos_token", False))
     end = decoder.dictionary.eos_word
     text = [word for line in lines(options.text) for word in [*line, end]]

@@ -5,6 +5,7 @@ number of candidates. The specials come first in a list and keep their ids; toke
 class ids where the decoder reads them, and in finished hypotheses.
 """
 
+import math
 from contextlib import ExitStack
 from itertools import chain
 from typing import Any, Callable, Dict, List, Optional
@@ -27,6 +28,14 @@ from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.errors import UserError, as_flag
 
 Hypotheses = List[List[Dict[str, Tensor]]]
+
+
+def possible(hypotheses: Hypotheses) -> Hypotheses:
+    """Drop hypotheses with a probability of 0, unless a sentence has no others.
+
+    fairseq's ``--match-source-len`` fills the beam with some that are a word too long.
+    """
+    return [[one for one in found if one["score"] > -math.inf] or found for found in hypotheses]
 
 
 class CandidateGenerator(SequenceGenerator):
@@ -102,7 +111,7 @@ class CandidateGenerator(SequenceGenerator):
                 hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
             if not all(hypotheses):
                 raise _no_translation("")
-            return hypotheses
+            return possible(hypotheses)
         assert constraints is None, "refused by the task"
         assert bos_token is None, "fairseq's translation begins with </s>"
         num_classes, factor = self.vocab_size, 1
@@ -116,7 +125,7 @@ class CandidateGenerator(SequenceGenerator):
             prefix = None if prefix is None else prefix[rows.to(prefix.device)]
             for number, found in zip(unfinished, self._search(part, prefix, factor), strict=True):
                 hypotheses[number] = found
-        return hypotheses
+        return possible(hypotheses)
 
     def _search(self, sample: Any, prefix_tokens: Optional[Tensor], factor: int) -> Hypotheses:
         """One search with ``factor`` times K."""

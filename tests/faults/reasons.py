@@ -161,7 +161,7 @@ SAYS = {
     "neighbours with the wrong dictionaries": OTHER_DICTIONARY.format("source"),
     "bins of texts out of step": "train.yy has 80 lines and test.yy 9",
     "bins of a text not there": NOT_THERE.format("nowhere"),
-    "open vocabulary of a translation model": "stores a vector for every word",
+    "open vocabulary of a translation model": "open-vocabulary needs a language model",
     "open vocabulary of a text not there": NOT_THERE.format("nowhere"),
     "unseen words of a layer with rows": "has trained parameters for every class",
     "partitions of a folder not there": NOT_THERE.format("nowhere"),

@@ -149,6 +149,14 @@ REMEDIES: Dict[str, str] = {
         "fairseq downloads the files of --bpe gpt2 (or a named model) by the package requests: pip "
         "install requests, or give local files, as by --gpt2-encoder-json and --gpt2-vocab-bpe"
     ),
+    r"Unsupported language modeling target: (\w+)": (
+        "--{1}-target: this model predicts the next word only: leave out --self-target, "
+        "--future-target and --past-target"
+    ),
+    r"object has no attribute 'get_ctc_output'": (
+        "--criterion label_smoothed_cross_entropy_with_ctc needs a model with an output for CTC: "
+        "choose another criterion"
+    ),
     r"cannot access local variable 'valid_losses'": (
         "an epoch has no complete update, so nothing was trained: leave out "
         "--skip-remainder-batch, lower --update-freq, or give more data"

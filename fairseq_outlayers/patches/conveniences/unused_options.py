@@ -49,8 +49,24 @@ UNUSED = (
     ),
     *(
         Unused("generate|interactive", name, f"it is for non-autoregressive models: {LEAVE_OUT}")
-        for name in ("print_step", "retain_iter_history")
+        for name in (
+            "print_step",
+            "retain_iter_history",
+            "iter_decode_eos_penalty",
+            "iter_decode_force_max_iter",
+            "iter_decode_max_iter",
+            "iter_decode_with_beam",
+            "iter_decode_with_external_reranker",
+        )
     ),
+    *(
+        Unused("generate|interactive|eval.lm|validate", name, "only --fp16 acts there")
+        for name in ("bf16", "amp", "memory_efficient_bf16")
+    ),
+    Unused(
+        "generate|interactive", "retain_dropout_modules", ADD_OR_LEAVE_OUT, needed="retain_dropout"
+    ),
+    Unused("generate|eval.lm", "valid_subset", "the set is named by --gen-subset"),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
     Unused("interactive", "source_text", "words of the input are copied without it: leave it out"),
@@ -61,6 +77,17 @@ UNUSED = (
     *(
         Unused("train", f"ema_{name}", ADD_OR_LEAVE_OUT, needed="store_ema")
         for name in ("decay", "start_update", "seed_model", "update_freq", "fp32")
+    ),
+    *(
+        Unused("train", f"eval_{name}", ADD_OR_LEAVE_OUT, needed="eval_bleu")
+        for name in (
+            "bleu_args",
+            "bleu_detok",
+            "bleu_detok_args",
+            "bleu_print_samples",
+            "bleu_remove_bpe",
+            "tokenized_bleu",
+        )
     ),
 )
 
@@ -130,6 +157,12 @@ def _check_values(command: str, options: Any) -> None:
         raise UserError(
             f"--context-window {context}: must be below --tokens-per-sample {window}, which counts "
             "the words of the context too: lower it, or raise --tokens-per-sample"
+        )
+    sets = getattr(options, "valid_subset", None) or "valid"
+    if getattr(options, "combine_valid_subsets", None) and sets != "valid":
+        raise UserError(
+            f"--valid-subset {sets}: --combine-valid-subsets joins all sets named valid, valid1, "
+            "...: leave one of the two out"
         )
     if getattr(options, "optimizer", None) == "composite":
         raise UserError(

@@ -70,9 +70,7 @@ def assert_equal(hypotheses, expected, exactly=True):
 
 
 @each_search
-@pytest.mark.parametrize(
-    ("arch", "num_models"), [("luong_lstm", 1.0), ("transformer_outlayers", 12.0)]
-)
+@pytest.mark.parametrize(("arch", "num_models"), [("luong_lstm", 2), ("transformer_outlayers", 1)])
 def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     arch, num_models, search, make_task, dictionaries, decode, write_candidates
 ):
@@ -81,6 +79,8 @@ def test_all_words_as_candidates_give_bit_for_bit_what_fairseq_gives(
     options = {"candidates": write_candidates(), "candidate_per_word": 2}
     ours = make_task(candidate_frequent=V, **options)
     expected = decode(stock, models, batch, **search)
+    # Without those of --match-source-len that cannot be.
+    expected = [[one for one in found if one["score"] > -math.inf] for found in expected]
     assert_equal(decode(ours, models, batch, **search), expected)
 
 
@@ -300,6 +300,20 @@ def test_diverse_beams_do_not_depend_on_the_numbers_of_the_sentences(frequent, m
     numbered = {**batch, "id": torch.tensor([107, 3, 900, 12])}
     expected = decode(task, models, batch, **search)
     assert_equal(decode(task, models, numbered, **search), expected)
+
+
+@pytest.mark.parametrize("frequent", [0, 8], ids=["all words", "candidates"])
+def test_hypotheses_of_the_length_of_the_source_are_possible_and_not_longer(
+    frequent, make_task, decode
+):
+    """fairseq fills the beam with some that are a word longer and have a score of -inf."""
+    task = make_task(candidate_frequent=frequent)
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    found = decode(task, models, batch, beam=4, match_source_len=True)
+    for (length, _), hypotheses in zip(LENGTHS, found, strict=True):
+        assert hypotheses
+        assert all(hypothesis["score"] > -math.inf for hypothesis in hypotheses)
+        assert {len(hypothesis["tokens"]) for hypothesis in hypotheses} == {length + 2}
 
 
 @pytest.mark.parametrize(("arch", "bias"), [("luong_lstm", 1.0), ("transformer_outlayers", 12.0)])

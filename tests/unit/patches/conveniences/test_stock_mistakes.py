@@ -53,6 +53,23 @@ def test_no_batch_size():
     assert line_of(train.main, cfg) == ("no batch size: give --max-tokens or --batch-size")
 
 
+def test_a_language_model_of_something_else_than_the_next_word(tmp_path):
+    (tmp_path / "dict.txt").write_text("word 1\n", encoding="utf-8")
+    options_of = ["--task", "language_modeling", "--self-target", "--arch", "subword_lm"]
+    given = parsed(options.get_training_parser(), tmp_path, *options_of, "--composition", "word")
+    cfg = convert_namespace_to_omegaconf(given)
+    task = tasks.setup_task(cfg.task)
+    assert line_of(task.build_model, cfg.model) == (
+        "--self-target: this model predicts the next word only: leave out --self-target, "
+        "--future-target and --past-target"
+    )
+
+
+def test_a_model_without_an_output_for_ctc():
+    line = plain_message(AttributeError("'LuongLSTM' object has no attribute 'get_ctc_output'"))
+    assert line.startswith("--criterion label_smoothed_cross_entropy_with_ctc needs a model")
+
+
 def test_no_tpu():
     assert line_of(utils.get_tpu_device) == (
         "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"

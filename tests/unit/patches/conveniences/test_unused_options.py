@@ -73,6 +73,41 @@ def test_defaults_are_accepted(command):
             "--unk-replacement copy has no effect without --eval-bleu: add that, or leave it out",
         ),
         (
+            "fairseq-generate",
+            {"bf16": True},
+            "--bf16 has no effect in fairseq-generate: only --fp16 acts there",
+        ),
+        (
+            "fairseq-interactive",
+            {"iter_decode_with_beam": 3},
+            "--iter-decode-with-beam 3 has no effect in fairseq-interactive: it is for "
+            "non-autoregressive models: leave it out",
+        ),
+        (
+            "fairseq-generate",
+            {"retain_dropout_modules": ["LuongLSTM"]},
+            "--retain-dropout-modules LuongLSTM has no effect without --retain-dropout: add "
+            "that, or leave it out",
+        ),
+        (
+            "fairseq-eval-lm",
+            {"valid_subset": "test"},
+            "--valid-subset test has no effect in fairseq-eval-lm: the set is named by "
+            "--gen-subset",
+        ),
+        (
+            "fairseq-train",
+            {"eval_bleu_args": '{"beam": 3}'},
+            '--eval-bleu-args {"beam": 3} has no effect without --eval-bleu: add that, or leave it '
+            "out",
+        ),
+        (
+            "fairseq-train",
+            {"combine_valid_subsets": True, "valid_subset": "valid,test"},
+            "--valid-subset valid,test: --combine-valid-subsets joins all sets named valid, "
+            "valid1, ...: leave one of the two out",
+        ),
+        (
             "fairseq-eval-lm",
             {"context_window": 35, "tokens_per_sample": 35},
             "--context-window 35: must be below --tokens-per-sample 35, which counts the words of "
@@ -97,6 +132,11 @@ def test_options_without_effect_are_refused(command, given, message):
         ("fairseq-eval-lm", {"num_shards": 2, "shard_id": 1}),
         ("fairseq-eval-lm", {"context_window": 34, "tokens_per_sample": 35}),
         ("fairseq-train", {"ema_decay": 0.9, "store_ema": True}),
+        ("fairseq-train", {"bf16": True}),
+        ("fairseq-train", {"combine_valid_subsets": True}),
+        ("fairseq-train", {"eval_bleu_args": "{}", "eval_bleu": True}),
+        ("fairseq-validate", {"valid_subset": "test"}),
+        ("fairseq-generate", {"retain_dropout_modules": ["LSTM"], "retain_dropout": True}),
         ("fairseq-train", {"unk_replacement": "copy", "eval_bleu": True}),
         ("fairseq-train", {"ema_decay": 0.9, "task": "audio_pretraining"}),
     ],

@@ -1,0 +1,58 @@
+"""Perplexities of label-smoothed criterions are those of the words that they score."""
+
+import math
+
+import pytest
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
+    RdropLabelSmoothedCrossEntropyCriterion,
+)
+from fairseq.logging import metrics
+
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch, make_model, make_task
+
+PAD = 1
+LENGTHS = [(4, 5), (1, 3), (6, 2), (3, 3)]  # target words without </s>
+
+
+def perplexity(criterion, model, batch):
+    """As validation prints it."""
+    with torch.no_grad():
+        _, _, logged = criterion(model, batch)
+    with metrics.aggregate() as found:
+        criterion.reduce_metrics([logged])
+    return found.get_smoothed_values()["ppl"]
+
+
+@pytest.fixture
+def parts():
+    task = make_task(num_source=20, num_target=23)
+    return task, make_model("luong_lstm", task).eval(), make_batch(task, LENGTHS)
+
+
+# fairseq's R-drop does not work with a prefix.
+@pytest.mark.parametrize(
+    ("kind", "prefix"), [("plain", 0), ("plain", 1), ("plain", 3), ("rdrop", 0)]
+)
+def test_the_perplexity_is_that_of_the_words_behind_the_prefix(kind, prefix, parts):
+    task, model, batch = parts
+    options = {"sentence_avg": False, "label_smoothing": 0.1, "ignore_prefix_size": prefix}
+    scores = torch.log_softmax(model(**batch["net_input"])[0], dim=-1)
+    words = batch["target"][:, prefix:]
+    of_words = scores[:, prefix:].gather(2, words.unsqueeze(2)).squeeze(2)
+    expected = math.exp(-of_words[words != PAD].mean().item())
+    criterion = (
+        LabelSmoothedCrossEntropyCriterion(task, **options)
+        if kind == "plain"
+        else RdropLabelSmoothedCrossEntropyCriterion(task, rdrop_alpha=2.0, **options)
+    )
+    assert perplexity(criterion, model, batch) == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_prefix_that_leaves_no_word_is_refused(parts):
+    task, model, batch = parts
+    criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1, ignore_prefix_size=6)
+    with pytest.raises(UserError, match="--ignore-prefix-size 6: no sentence of a batch has more"):
+        criterion(model, batch)
