@@ -79,6 +79,14 @@ def test_a_large_model_is_stored_in_half_precision_and_then_refused(recipe, monk
     assert files[0].read_bytes() == before
 
 
+def test_a_table_of_two_names_is_halved_once():
+    table, scale = torch.randn(5, 3), torch.randn(4)
+    halves = release.in_half({"input": table, "output": table, "other": table[:2], "scale": scale})
+    assert halves["input"] is halves["output"]
+    assert release.size_of(halves) == 5 * 3 * 2 + 2 * 3 * 2 + 4 * 4
+    assert halves["scale"] is scale
+
+
 def test_an_arm_may_be_named_and_one_without_a_checkpoint_is_not_released(recipe):
     assert "# worse of" in release.write(recipe, ["worse"])[-1].read_text()
     with pytest.raises(UserError, match="no checkpoint of nowhere is on this machine"):

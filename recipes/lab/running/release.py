@@ -114,7 +114,7 @@ def save_small(source: Path, target: Path) -> bool:
         state["cfg"] = OmegaConf.to_container(state["cfg"], resolve=True, enum_to_str=True)
     halved = size_of(state["model"]) > LARGEST
     if halved:
-        state["model"] = {name: in_half(tensor) for name, tensor in state["model"].items()}
+        state["model"] = in_half(state["model"])
     if (size := size_of(state["model"])) > LARGEST:
         raise UserError(
             f"{source}: {size / 1e6:.0f} MB in half precision; a release has at most "
@@ -131,11 +131,23 @@ def size_of(tensors: dict[str, Any]) -> int:
     return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors.values()}.values())
 
 
-def in_half(tensor: Any) -> Any:
-    """Convert tables and matrices to half precision, but not scales and radii."""
+def in_half(tensors: dict[str, Any]) -> dict[str, Any]:
+    """Convert tables and matrices to half precision, but not scales and radii.
+
+    A tensor under two names remains one.
+    """
     import torch
 
-    return tensor.half() if tensor.dtype == torch.float32 and tensor.dim() > 1 else tensor
+    halves: dict[tuple, Any] = {}
+    for tensor in tensors.values():
+        if tensor.dtype == torch.float32 and tensor.dim() > 1:
+            halves.setdefault(place_of(tensor), tensor.half())
+    return {name: halves.get(place_of(tensor), tensor) for name, tensor in tensors.items()}
+
+
+def place_of(tensor: Any) -> tuple:
+    """What is equal for two names of one tensor alone."""
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
 
 
 def data_of(entry: dict) -> Path:
