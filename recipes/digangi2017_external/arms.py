@@ -196,7 +196,7 @@ class DiGangi2017(Recipe):
         if name.startswith("tune-"):
             return self.tuning_arm(name)
         mix_and_size = ".".join(name.split(".")[:2])
-        return self.arm_with_rate(name, CHOSEN.get(mix_and_size, RATE))
+        return self.arm_with_rate(name, CHOSEN.get(name, CHOSEN.get(mix_and_size, RATE)))
 
     def arm_with_rate(self, name: str, rate: str) -> Arm:
         """An arm whose learning rate, unless LR is set, is the one given."""
