@@ -30,14 +30,6 @@ from fairseq_outlayers.errors import UserError, as_flag
 Hypotheses = List[List[Dict[str, Tensor]]]
 
 
-def possible(hypotheses: Hypotheses) -> Hypotheses:
-    """Drop hypotheses with a probability of 0, unless a sentence has no others.
-
-    fairseq's ``--match-source-len`` fills the beam with some that are a word too long.
-    """
-    return [[one for one in found if one["score"] > -math.inf] or found for found in hypotheses]
-
-
 class CandidateGenerator(SequenceGenerator):
     """fairseq's generator over candidate lists, with a choice of ensemble averages.
 
@@ -111,7 +103,7 @@ class CandidateGenerator(SequenceGenerator):
                 hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
             if not all(hypotheses):
                 raise _no_translation("")
-            return possible(hypotheses)
+            return self._possible(hypotheses)
         assert constraints is None, "refused by the task"
         assert bos_token is None, "fairseq's translation begins with </s>"
         num_classes, factor = self.vocab_size, 1
@@ -125,7 +117,17 @@ class CandidateGenerator(SequenceGenerator):
             prefix = None if prefix is None else prefix[rows.to(prefix.device)]
             for number, found in zip(unfinished, self._search(part, prefix, factor), strict=True):
                 hypotheses[number] = found
-        return possible(hypotheses)
+        return self._possible(hypotheses)
+
+    def _possible(self, hypotheses: Hypotheses) -> Hypotheses:
+        """Drop hypotheses with a probability of 0, unless a sentence has no others.
+
+        fairseq's ``--match-source-len`` fills the beam with some that are a word too long; other
+        searches have none, and need no look at every score.
+        """
+        if not self.match_source_len:
+            return hypotheses
+        return [[one for one in found if one["score"] > -math.inf] or found for found in hypotheses]
 
     def _search(self, sample: Any, prefix_tokens: Optional[Tensor], factor: int) -> Hypotheses:
         """One search with ``factor`` times K."""

@@ -38,8 +38,7 @@ def in_words(label: str) -> str:
         "mix_gate": "own gated with external",
         "only_external": "external vectors alone",
     }
-    words_of_setting = words[setting.removeprefix(LUONG)]
-    return model + words_of_setting + (f" ({vectors})" if vectors else "")
+    return model + words[setting.removeprefix(LUONG)] + (f" ({vectors})" if vectors else "")
 
 
 def gains(arms: "Arms") -> Chart:
