@@ -15,7 +15,7 @@ from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim, Part, exact, smaller
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate
+from recipes.lab.scores.resampling import SEEDS_NEEDED
 
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
@@ -210,10 +210,8 @@ def comparisons_shown(runs: Runs) -> Iterator[Compared]:
     """Models compared on the same text, by perplexity."""
     for data, model, base in pairs_shown():
         arms = [f"{data}.{model}", f"{data}.{base}"]
-        found = figures.ratio(runs, *arms)
-        if found:
-            ends = (100 * (1 - value) for value in (found.value, found.high, found.low))
-            saved = Estimate(*ends, found.seeds)
+        saved = figures.saved(runs, *arms)
+        if saved:
             values, _ = runs.perplexities(arms)
             names = f"{figures.language(data)}: {figures.plain(model)}", figures.plain(base)
             yield Compared.in_percent(names, "perplexity", saved, (values[0][0], values[1][0]))

@@ -11,7 +11,7 @@ from recipes.assylbekov2018_subword_lm import gain, word_vectors
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, estimate
+from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, percent_saved
 
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
 TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",
@@ -35,10 +35,10 @@ def plain(model: str) -> str:
     return f"{MODELS.get(kind, kind)} ({reused})"
 
 
-def ratio(runs: Runs, arm: str, base: str) -> Estimate | None:
-    """Ratio of the test perplexities of two arms, over seeds and sentences."""
-    values, seeds = runs.perplexities([arm, base])
-    return estimate(values[0] / values[1], seeds) if seeds else None
+def saved(runs: Runs, arm: str, base: str) -> Estimate | None:
+    """Test perplexity that an arm saves, in percent of another's, over seeds and sentences."""
+    by_seed = runs.perplexities_by_seed([arm, base])
+    return percent_saved(*by_seed) if by_seed else None
 
 
 def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
@@ -56,10 +56,9 @@ def perplexities(runs: Runs, data: str) -> Chart:
     arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
     runs = runs.mostly_alike([base, *arms])
     for arm in (arm for arm in arms if arm != base):
-        if found := ratio(runs, arm, base):
-            change = Estimate(*(100 * (value - 1) for value in found[:3]), found.seeds)
+        if found := saved(runs, arm, base):
             label = plain(arm.partition(".")[2])
-            rows.append(row_of(label, change))
+            rows.append(row_of(label, found.opposite))
             sizes[label] = runs.figure(arm, "parameters")
             enough[label] = found.enough_seeds
     rows.sort(key=lambda row: row.value)

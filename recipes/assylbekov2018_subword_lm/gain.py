@@ -12,7 +12,7 @@ from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_r
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import NORMAL, Estimate, estimate
+from recipes.lab.scores.resampling import NORMAL, Estimate, estimate, ratio_over_seeds
 from recipes.lab.scores.schedules import given
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
@@ -68,12 +68,12 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
     for data, ratio in ratios.items():
         for ending in ("", SAMPLED):
             arms = (f"{data}.morphsum_re_rw{ending}", f"{data}.word_re{ending}")
-            perplexities, seeds = runs.perplexities(arms)
-            if seeds:
+            by_seed = runs.perplexities_by_seed(arms)
+            if by_seed:
                 view = runs.alike(arms) or runs
                 rates = tuple(given(view.entry(arm), ["--lr"])[0] for arm in arms)
-                kept = perplexities[0] / perplexities[1]
-                found[f"{data}{ending}"] = Gain(ratio, kept, seeds, rates)
+                kept = ratio_over_seeds(*by_seed)
+                found[f"{data}{ending}"] = Gain(ratio, kept, len(by_seed[0]), rates)
     return found
 
 

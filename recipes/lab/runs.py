@@ -252,15 +252,26 @@ class Runs:
             ``(1 + DRAWS,)`` each; of seeds alone unless all runs have stored their scores.
             Empty without a common seed, or if schedules differ.
         """
+        by_seed = self.perplexities_by_seed(arms)
+        return [over_seeds(values) for values in by_seed], len(by_seed[0]) if by_seed else 0
+
+    def perplexities_by_seed(self, arms: Sequence[str]) -> list[np.ndarray]:
+        """Test perplexity of each arm by seed: on the whole text, then on every resample of it.
+
+        Returns:
+            ``(seeds, 1 + RESAMPLES)`` each, of the seeds that all arms have; ``(seeds, 1)`` unless
+            all runs have stored their scores. Empty without a common seed, or if schedules differ.
+        """
         view = self.alike(arms)
         if view is not self:
-            return view.perplexities(arms) if view else ([], 0)
-        values = np.array(self.paired(arms, "test_ppl"))[..., None]
+            return view.perplexities_by_seed(arms) if view else []
         seeds = [s for s in self.seeds(arms) if all(s in self.by_seed(a, "test_ppl") for a in arms)]
+        if not seeds:
+            return []
         scores = [[self._resampled(arm, seed, PERPLEXITY) for seed in seeds] for arm in arms]
-        stored = all(score is not None for of_arm in scores for score in of_arm)
-        of_arms = [np.stack(of_arm) for of_arm in scores] if stored and seeds else values
-        return [over_seeds(of_arm) for of_arm in of_arms if seeds], len(seeds)
+        if all(score is not None for of_arm in scores for score in of_arm):
+            return [np.stack(of_arm) for of_arm in scores]
+        return list(np.array(self.paired(arms, "test_ppl"))[..., None])
 
     def _resampled(self, arm: str, seed: int, metric: Metric | None = None) -> np.ndarray | None:
         """Scores of the whole test set, then of its resamples; None without translations."""

@@ -1,5 +1,7 @@
 """Arms compared after the same number of epochs."""
 
+import math
+
 import pytest
 
 from recipes.lab.pages import equal_epochs
@@ -25,10 +27,13 @@ def test_runs_of_common_seeds_are_compared_by_the_lowest_perplexity_so_far():
 
 
 def test_the_interval_is_that_of_the_seeds():
-    """Of 10% and 20% more: 12.706 times the standard error of the mean, nearly."""
+    """Of 10% and 20% more: 12.706 times the standard error of the mean logarithm, nearly."""
     one, other = [[{"valid_ppl": 110.0}], [{"valid_ppl": 120.0}]], [[{"valid_ppl": 100.0}]] * 2
     found = equal_epochs.difference(one, other, 1)
-    assert (found.value, found.high - 15) == pytest.approx((15, 12.706 * 5), rel=0.01)
+    mean, error = (math.log(1.2) + math.log(1.1)) / 2, (math.log(1.2) - math.log(1.1)) / 2
+    assert math.log(1 + found.value / 100) == pytest.approx(mean)
+    ends = [math.log(1 + end / 100) - mean for end in (found.low, found.high)]
+    assert ends == pytest.approx([-12.706 * error, 12.706 * error], rel=0.01)
 
 
 def test_a_table_has_a_row_for_every_epoch_and_a_column_for_every_pair():

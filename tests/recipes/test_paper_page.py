@@ -88,11 +88,12 @@ def test_a_comparison_of_perplexities_is_over_seeds(theirs, verdict, tmp_path):
         for seed, value in enumerate(values, start=1):
             add(path, arm, seed, 50.0, best_valid_ppl=value)
     row = summary.Compared.in_validation_perplexity(Runs(ledger.read(path)), "a", "b", ("A", "B"))
-    ours = np.array([8.1, 8.0, 7.9])[: len(theirs)].mean()
-    assert row.found.value == pytest.approx(100 * (1 - ours / np.mean(theirs)))
-    assert row.values == pytest.approx((ours, np.mean(theirs)))
+    ours = np.array([8.1, 8.0, 7.9])[: len(theirs)]
+    ratio = np.exp(np.log(ours / theirs).mean())
+    assert row.found.value == pytest.approx(100 * (1 - ratio))
+    assert row.values == pytest.approx((ours.mean(), np.mean(theirs)))
     assert (row.verdict, row.found.seeds) == (verdict, len(theirs))
-    change = 100 * (ours / np.mean(theirs) - 1)  # printed as the perplexity itself changes
+    change = 100 * (ratio - 1)  # printed as the perplexity itself changes
     assert row.numbers.startswith(f"{change:+.1f}".replace("-0.0", "+0.0"))
     assert row.numbers.endswith("% validation perplexity")
     compare = summary.Compared.in_validation_perplexity

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
+from scipy import stats
 
 from fairseq_outlayers.analysis import bootstrap
 from recipes.lab.scores import resampling, scoring
@@ -138,3 +139,27 @@ def test_the_interval_over_three_seeds_and_the_sentences_holds_the_truth(
         found = resampling.estimate(resampling.over_seeds(values), 3)
         held += found.low <= 0 <= found.high
     assert 0.93 <= held / trials < 0.995
+
+
+def test_a_ratio_of_perplexities_has_students_interval_of_its_logarithm_by_seed():
+    one, other = np.array([[19.5], [11.0], [14.0]]), np.array([[20.0], [16.0], [15.5]])
+    found = resampling.percent_saved(one, other)
+    logs = np.log(one / other)[:, 0]
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
+    ends = (100 * (1 - np.exp(logs.mean() + side * half)) for side in (1, -1))
+    assert found.value == pytest.approx(100 * (1 - np.exp(logs.mean())))
+    # Percentiles of draws: within a few percent of the width.
+    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=0.03)
+    assert found.seeds == 3
+
+
+def test_it_does_not_matter_which_perplexity_is_the_baseline():
+    one, other = np.array([[19.5], [11.0], [14.0]]), np.array([[20.0], [16.0], [15.5]])
+    there, back = resampling.percent_saved(one, other), resampling.percent_saved(other, one)
+    assert there[:3] == pytest.approx(back.seen_from_the_other[:3], rel=1e-3)
+
+
+def test_a_ratio_is_resampled_over_sentences_in_pairs():
+    common = np.exp(np.random.RandomState(1).normal(size=(2, 1 + resampling.RESAMPLES)) / 10)
+    found = resampling.percent_saved(90 * common, 100 * common)
+    assert found[:3] == pytest.approx((10, 10, 10))

@@ -11,7 +11,7 @@ from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
+from recipes.lab.scores.resampling import Estimate, percent_saved
 
 Epochs = Sequence[dict]  # of a run (`training_curves.of`)
 
@@ -31,10 +31,10 @@ def difference(
         other: those of the other arm, with the same seeds.
     """
     first, second = (
-        over_seeds(np.array([[min(e["valid_ppl"] for e in run[:epoch])] for run in runs]))
+        np.array([[min(e["valid_ppl"] for e in run[:epoch])] for run in runs])
         for runs in (one, other)
     )
-    return estimate(100 * (first / second - 1), len(one))
+    return percent_saved(first, second).opposite
 
 
 def curves(runs: Runs, one: str, other: str) -> tuple[list[Epochs], list[Epochs]]:

@@ -13,7 +13,7 @@ import numpy as np
 from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import Estimate, estimate, over_seeds
+from recipes.lab.scores.resampling import Estimate, percent_saved
 
 FILE = "summary.json"
 PERPLEXITY = "best_valid_ppl"
@@ -81,13 +81,11 @@ class Compared:
         Returns:
             None without seeds of one schedule that both have.
         """
-        by_seed = runs.paired([one, other], PERPLEXITY)
-        seeds = len(by_seed[0])
-        if not seeds:
+        values = [np.array(of_arm) for of_arm in runs.paired([one, other], PERPLEXITY)]
+        if not len(values[0]):
             return None
-        values = [over_seeds(np.array(of_arm)[:, None]) for of_arm in by_seed]
-        found = estimate(100 * (1 - values[0] / values[1]), seeds)
-        means = [of_arm[0] for of_arm in values]
+        found = percent_saved(*(of_arm[:, None] for of_arm in values))
+        means = [of_arm.mean() for of_arm in values]
         more = runs.older([one, other])
         return cls.in_percent(words, "validation perplexity", found, means, more)
 
@@ -105,7 +103,7 @@ class Compared:
         Args:
             words: what the arms are called.
             what: the figure.
-            saved: 100 (1 - method / baseline).
+            saved: `percent_saved`.
             values: of both.
         """
         first, second = map(float, values)
