@@ -70,7 +70,8 @@ def gains(arms: "Arms") -> Chart:
 
 def perplexities(compared: Sequence[Compared]) -> Chart:
     """Validation perplexity saved, by size and setting, where an interval over seeds is known."""
-    known = [row for row in compared if row.falls and row.found.enough_seeds]
+    base = in_words("baseline")
+    known = [r for r in compared if r.falls and r.found.enough_seeds and r.against.endswith(base)]
     if not known:
         return Chart("", [])
     rows = []

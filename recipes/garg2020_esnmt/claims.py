@@ -1,6 +1,7 @@
 """The claims of Garg et al. (2020) as inequalities.
 
-The eighth repeats the first and seventh with the paper's input scale; the ninth is ours.
+The eighth repeats the first and seventh with the paper's input scale; the ninth is ours. The tenth
+is the first with the paper's own band, and was added when the results were known.
 """
 
 import itertools
@@ -62,8 +63,14 @@ TERMS = {
 }
 WHY = (
     "29 thousand captions, 128 units, 3+3 layers, where the paper has WMT and 512 or 2,048 units.",
+    "The input scale preserves the variance: with the paper's, simple cells of this width saturate"
+    " from the first update.",
+    "About half of what frozen models lose is BLEU's penalty for short translations.",
+)
+REMARKS = (
     "The input scale follows the fan-in: with the paper's 10 on whitened input, simple cells of"
-    " this width saturate from the first update.",
+    " this width saturate from the first update. At a rate of 0.002 a scale of 2 was better than"
+    " the default of 3 (validation perplexity 29.1 and 31.0 after 1,100 updates, one seed).",
     "Learning rates, and the range of the trained model, are chosen for each model by short runs"
     " (1,100 updates) on the validation set: 0.008 for simple cells (0.016 is 1% better there),"
     " 0.016 for LSTM cells and 0.008 for the trained model, the largest tried for these two. Before"
@@ -86,13 +93,19 @@ def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
 
 
-def of_trained(runs: Runs, frozen: Sequence[str], trained: str = "rnmt_plus") -> Iterator[Part]:
+def of_trained(
+    runs: Runs,
+    frozen: Sequence[str],
+    trained: str = "rnmt_plus",
+    band: tuple[float, float] = (0.6, 0.9),
+) -> Iterator[Part]:
     """Claim 1, for some frozen models."""
+    low, high = band
     for arm in frozen:
         yield measured(
-            runs, f"0.6 <= BLEU({arm}) / BLEU({trained}) <= 0.9", (arm, trained),
+            runs, f"{low:g} <= BLEU({arm}) / BLEU({trained}) <= {high:g}", (arm, trained),
             lambda score, arm=arm: share(score(arm), score(trained)),
-            0.6, 0.9, margin=0, form=".3f",
+            low, high, margin=0, form=".3f",
         )  # fmt: skip
 
 
@@ -193,7 +206,9 @@ def claims_of(runs: Runs) -> list[Claim]:
         "Claim 1 holds with each model's length penalty chosen on the validation set (ours)": list(
             of_trained_at_best(runs)
         ),
-    }
+        "Frozen models reach 70 to 85% (the paper's own band; added when the results were known)":
+            list(of_trained(runs, OURS, band=(0.7, 0.85))),
+    }  # fmt: skip
     return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
 
@@ -213,6 +228,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         paper=PAPER,
         terms=TERMS,
         why=WHY,
+        remarks=REMARKS,
         compared=[*compared, *at_best],
         advice=[*advice(runs, compared), *of_penalties(runs)],
     )
@@ -271,8 +287,8 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     shares = [share_of_parameters(runs, arm) for arm in OURS]
     if worse:
         stored = "".join(filter(None, shares[:1]))
-        lines.append(f"Train the recurrent layers, unless the size of the checkpoint counts{stored}"
-                     f": {' and '.join(worse)} BLEU.")  # fmt: skip
+        lines.append("Train the recurrent layers, unless the size of the checkpoint counts more"
+                     f"{stored}: {' and '.join(worse)} BLEU.")  # fmt: skip
     if not lines:
         lines.append("Undecided so far: train the recurrent layers unless the size of the "
                      "checkpoint counts" + "".join(filter(None, shares[:1])) + ".")  # fmt: skip

@@ -314,3 +314,10 @@ def test_gradients_that_were_measured_elsewhere_are_drawn_and_kept(tmp_path):
     before = kept.read_bytes()
     assert figures.measure_gradients(Runs([]), kept) == {"esnmt": [[1.0, 0.5]]}
     assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.9, HOLDS), (0.87, UNDECIDED)])
+def test_the_papers_band_is_a_claim_of_its_own_and_narrower_than_ours(runs, share, verdict):
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[share] * 3)
+    assert part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.9").verdict == HOLDS
+    assert part(found, "0.7 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.85").verdict == verdict

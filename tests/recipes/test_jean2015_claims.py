@@ -278,13 +278,19 @@ def test_the_advice_names_what_is_better(gain, words):
     assert line.startswith(words)
 
 
-def test_what_the_other_saves_is_in_percent_of_the_other():
-    """The method needs 25% more, between 0 and 100% more."""
-    found = Estimate(-25.0, -100.0, 0.0, 3)
-    row = Compared("samples", "full softmax", "% perplexity", found, judged=FAILS, falls=True)
-    (line,) = claims.advice([row])
-    expected = "20.0 [0.0, 50.0]% less validation perplexity than samples"
-    assert line == f"Full softmax: {expected}."
+def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
+    full = figures.plain("full")
+    rows = [
+        Compared(name, full, "% validation perplexity", found, form="+.1f", margin=1, falls=True)
+        for name, found in (("samples", Estimate(-12.0, -15.0, -8.0, 3)),
+                            ("partitions", Estimate(3.0, -2.0, 8.0, 3)))
+    ]  # fmt: skip
+    (line,) = claims.advice(rows)
+    assert line == (
+        "Where a full softmax over all words is too slow, against it: partitions -3.0 [-8.0, +2.0]%"
+        " validation perplexity (undecided); samples +12.0 [+8.0, +15.0]% validation perplexity"
+        " (worse)."
+    )
 
 
 def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):

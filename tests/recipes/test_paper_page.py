@@ -1,6 +1,7 @@
 """Pages and tables of results are made of the ledger, and leave alone what was written by hand."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -113,29 +114,61 @@ def recipe(tmp_path):
     return SimpleNamespace(name="joint2018", title="", ledger=folder / "ledger.jsonl", arm=arm)
 
 
+def pages(recipe, found=FOUND, drawn=("gain",)):
+    return [file.read_text() for file in paper_page.write(found, recipe, ENTRIES, drawn)]
+
+
 def page(recipe, found=FOUND):
-    return paper_page.write(found, recipe, ENTRIES, ["gain"]).read_text()
+    return pages(recipe, found)[0]
 
 
 def test_the_page_says_what_was_found_and_since_when(recipe):
     text = page(recipe)
     for words in (
-        "It says so.",
+        "**The paper**: It says so.",
         "| 1. joint is better | **partly run** | undecided 1, not run 1 |",
         "![joint gains 1.5 BLEU](gain.png)",
         "| joint: 41.5 | free vectors: 40.0 | +1.50 [+1.00, +2.00] BLEU | 3 | better |",
         "| tied | free vectors | +9.00 [+8.00, +9.50] BLEU | 1 | undecided |",
         "*7a*: a map of words; *LV*: all words.",
         "- Small data.",
-        "2 arms with 1 seed: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
-        "1 arm with 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
-        "Only arms of one schedule are compared.",
+        "Measured 2026-01-01 to 2026-01-02.",
         "- Use joint.",
         "recipes/joint2018/run.sh",
     ):
         assert words in text
     assert text.count("Not run: claim 2.") == 1  # and not in ten rows
     assert "nobody has run this" not in text
+
+
+def test_what_a_reader_in_a_hurry_does_not_need_is_in_the_details(recipe):
+    second = Chart("tied is level", [Rows("BLEU", [Row("tied", 0.1, -1, 1)])])
+    rows = [replace(BETTER, on_page=True), ONE_SEED]
+    found = replace(FOUND, compared=rows, remarks=["Rates are tuned."],
+                    charts={**FOUND.charts, "level": second})  # fmt: skip
+    text, more = pages(recipe, found, ["gain", "level"])
+    tied = "| tied | free vectors | +9.00 [+8.00, +9.50] BLEU | 1 | undecided |"
+    for words in (
+        tied,
+        "![tied is level](level.png)",
+        "- Rates are tuned.",
+        "2 arms with 1 seed: at most 5 epochs, 2026-01-01 to 2026-01-02, commit abc1234.",
+        "1 arm with 1 seed: at most 15 epochs, 2026-01-01, commit abc1234.",
+        "Only arms of one schedule are compared.",
+    ):
+        assert words in more
+        assert words not in text
+    row = "| joint: 41.5 | free vectors: 40.0 | +1.50 [+1.00, +2.00] BLEU | 3 | better |"
+    assert row in text
+    assert row in more
+    assert "](details.md)" in text
+    assert more.startswith("# Claims of a paper: details\n")
+
+
+def test_what_is_most_surely_better_is_not_what_gains_most_on_average():
+    wide = replace(BETTER, found=Estimate(3.0, 0.5, 5.5, 3))
+    assert summary.most_certain([wide, BETTER, ONE_SEED]) is BETTER
+    assert summary.most_certain([ONE_SEED]) is None
 
 
 def test_tuning_runs_are_counted_apart_from_arms():

@@ -12,6 +12,7 @@ from recipes.assylbekov2018_subword_lm import claims, figures, gain, word_vector
 from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.pages import report
+from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores import resampling
 from recipes.lab.settings import UserError
@@ -262,7 +263,7 @@ def test_the_gain_is_compared_over_languages_and_sizes_and_with_the_ratio(decide
     row = "| de5k | 0.4000 | 40.0% |"
     assert row in text
     assert row in capsys.readouterr().out
-    page = (tmp_path / "README.md").read_text()
+    page = (tmp_path / "details.md").read_text()
     drawn = bool(list(tmp_path.glob("gain*.svg")))
     assert ("gain_against_type_token_ratio.png)" in page) == drawn
     # The texts are not needed a second time.
@@ -400,3 +401,24 @@ def test_points_of_too_few_seeds_say_so():
     chart = figures.gains({"de5k": of(3), "ptb42k": of(1), "en5k": of(2)})
     named = [series.names for series in chart.panels[0].series]
     assert named == [["German 5k"], ["whole PTB (1 seed)"], ["English 5k (2 seeds)"]]
+
+
+def test_the_advice_names_for_each_text_the_model_that_is_most_surely_better():
+    def row(text, model, value, low, high):
+        saved = resampling.Estimate(value, low, high, 3)
+        return Compared.in_percent(
+            (f"{text}: {model}", figures.plain("word_re")), "perplexity", saved, (9, 10)
+        )
+
+    rows = [
+        row("German", "morphs", 6.0, 3.0, 9.0),
+        row("German", "syllables", 9.0, 1.0, 17.0),
+        row("English", "morphs", 2.0, -3.0, 7.0),
+        row("PTB", "morphs", -4.0, -5.0, -3.0),
+    ]
+    (line,) = claims.advice(rows)
+    assert line == (
+        "German: morphs (-6.0 [-9.0, -3.0]% perplexity). English and PTB: words with tied vectors."
+    )
+    assert claims.advice(rows[2:3]) == ["Undecided so far: words with tied vectors."]
+    assert claims.advice([]) == []

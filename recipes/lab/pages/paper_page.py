@@ -1,6 +1,8 @@
-"""The page of a paper, results/PAPER/README.md, with a part generated from the ledger.
+"""Two pages of a paper, each with a part generated from the ledger.
 
-Text below that part is written by hand and preserved.
+README.md is to be read in a minute: what the paper says, what was measured, what follows.
+details.md has all comparisons, figures and settings. Text outside the generated parts is written by
+hand and preserved.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,61 +21,84 @@ if TYPE_CHECKING:
     from recipes.lab.figures.charts import Chart
     from recipes.lab.pages.report import Findings
 
-NAME = "report"
+PAGE, DETAILS = "report", "details"  # names of the generated parts
 READING = (
-    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
-    " With one seed it is over test sentences alone, and far too narrow;"
-    f" with fewer than {SEEDS_NEEDED} seeds nothing is decided. Means are over the seeds that both"
-    " have, so one method's mean can differ between rows."
+    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds);"
+    f" with fewer than {SEEDS_NEEDED} seeds nothing is decided."
+)
+MORE_READING = (
+    "With one seed an interval is over test sentences alone, and far too narrow. Values are means"
+    " over the seeds that both have, so one method's can differ between rows; a change in percent"
+    " is that of the geometric means over seeds."
 )
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
 
 def write(
     found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
-) -> Path:
-    """Write the page, or update its generated part.
+) -> list[Path]:
+    """Write both pages, or update their generated parts.
 
     Args:
         entries: lines of the ledger.
         drawn: names of the figures that were drawn.
     """
-    file = recipe.ledger.parent / "README.md"
-    lines = generated(found, recipe, entries, drawn)
-    if not file.exists() or summary.begin(NAME) not in file.read_text(encoding="utf-8"):
+    folder, title = recipe.ledger.parent, found.title
+    pictures = [_picture(name, chart) for name, chart in found.charts.items() if name in drawn]
+    page = short(found, recipe, entries, pictures[:1])
+    more = details(found, entries, pictures[1:])
+    return [
+        _renew(folder / "README.md", PAGE, f"# {title}", page),
+        _renew(folder / "details.md", DETAILS, f"# {title}: details", more),
+    ]
+
+
+def _renew(file: Path, name: str, heading: str, lines: list[str]) -> Path:
+    """Update the generated part of a file, or insert it below the heading."""
+    if not file.exists() or summary.begin(name) not in file.read_text(encoding="utf-8"):
         own = file.read_text(encoding="utf-8").rstrip("\n").split("\n") if file.exists() else []
-        heading = own[0] if own and own[0].startswith("# ") else f"# {found.title}"
-        page = [heading, "", summary.begin(NAME), summary.end(NAME), "", *own[1:]]
+        first = own[0] if own and own[0].startswith("# ") else heading
+        page = [first, "", summary.begin(name), summary.end(name), "", *own[1:]]
         scoring.write_lines(file, "\n".join(page).rstrip("\n").split("\n"))
-    summary.renew(file, {NAME: lines})
+    summary.renew(file, {name: lines})
     return file
 
 
-def generated(
-    found: "Findings", recipe: "Recipe", entries: Sequence[dict], drawn: Sequence[str]
+def short(
+    found: "Findings", recipe: "Recipe", entries: Sequence[dict], pictures: Sequence[str]
 ) -> list[str]:
-    """The generated part."""
-    lines = ["## What we measured", ""]
+    """The generated part of README.md."""
+    lines = [f"**The paper**: {found.paper}", ""] if found.paper else []
+    lines += ["## What we measured", ""]
     if found.compared:
-        lines += [*summary.table_of(found.compared), "", READING, ""]
-    pictures = [_picture(name, chart) for name, chart in found.charts.items() if name in drawn]
-    for picture in pictures[:1]:
+        lines += [*summary.table_of(summary.of_page(found.compared)), "", READING, ""]
+    for picture in pictures:
         lines += [picture, ""]
     if found.paper:
         advice = [f"- {line}" for line in found.advice]
         advice = advice or ["Nothing is decided yet: see the verdicts."]
-        lines += ["## What we would use", "", *advice, "", "## The paper's claims", ""]
-        lines += [found.paper, "", *legend(found.terms)]
-    else:
-        lines += ["## Claims", ""]
-    lines += verdicts(found.claims, "the paper's claim" if found.paper else "claim")
-    lines += ["", "Every inequality with its numbers: [claims.md](claims.md)."]
-    for picture in pictures[1:]:
-        lines += ["", picture]
+        lines += ["## What we would use", "", *advice, ""]
+    lines += ["## The paper's claims" if found.paper else "## Claims", ""]
+    lines += [*verdicts(found.claims), "", *legend(found.terms)]
     if found.why:
-        lines += ["", "## Why it may differ from the paper", "", *(f"- {w}" for w in found.why)]
-    lines += ["", "## Settings", "", *(f"- {line}" for line in since(entries))]
-    return lines + commands(recipe, entries)
+        lines += ["## Why it may differ from the paper", "", *(f"- {w}" for w in found.why), ""]
+    return lines + again(recipe, entries)
+
+
+def details(found: "Findings", entries: Sequence[dict], pictures: Sequence[str]) -> list[str]:
+    """The generated part of details.md."""
+    lines = []
+    if found.compared:
+        lines += ["## Every comparison", "", *summary.table_of(found.compared), ""]
+        lines += [f"{READING} {MORE_READING}", ""]
+    if pictures:
+        lines += ["## Figures", ""]
+    for picture in pictures:
+        lines += [picture, ""]
+    lines += ["## Runs", "", *(f"- {line}" for line in since(entries))]
+    if found.remarks:
+        lines += ["", "## Settings", "", *(f"- {remark}" for remark in found.remarks)]
+    return lines
 
 
 def _picture(name: str, chart: "Chart") -> str:
@@ -86,25 +111,29 @@ def legend(terms: Mapping[str, str]) -> list[str]:
     return [f"{meanings}.", ""] if terms else []
 
 
-def commands(recipe: "Recipe", entries: Sequence[dict]) -> list[str]:
-    """How to run it again, and where arms and settings are explained."""
-    seeds = sorted({entry["seed"] for entry in entries if kind_of(entry) == ARM})
+def again(recipe: "Recipe", entries: Sequence[dict]) -> list[str]:
+    """How to run it again, when it was run, and where everything else is."""
+    runs = [entry for entry in entries if kind_of(entry) == ARM]
+    seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
-    page = f"../../recipes/{recipe.name}/README.md"
+    days = sorted(entry["date"][:10] for entry in runs if "date" in entry)
+    when = f" Measured {' to '.join(dict.fromkeys([days[0], days[-1]]))}." if days else ""
     return [
-        "", "## Commands", "", "```bash",
+        "## Run it again", "", "```bash",
         f"{given}recipes/{recipe.name}/run.sh   # every arm: up to days; ARMS selects some",
         f"python -m recipes.lab arms {recipe.name}     # their names and options",
         f"python -m recipes.lab report {recipe.name}   # this part, tables and figures",
-        "```", "", f"Arms, steps and settings: [recipes/{recipe.name}]({page}).",
+        "```", "",
+        f"Every comparison, figure and setting: [details.md](details.md).{when} Arms and steps:"
+        f" [recipes/{recipe.name}](../../recipes/{recipe.name}/README.md).",
     ]  # fmt: skip
 
 
-def verdicts(claims: Sequence[Claim], heading: str) -> list[str]:
+def verdicts(claims: Sequence[Claim]) -> list[str]:
     """A row per claim that has results; the others in one line."""
     tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
     others = [c for c in claims if c not in tried]
-    lines = [f"| {heading} | here | inequalities |", "|---|---|---|"]
+    lines = ["| claim | here | [inequalities](claims.md) |", "|---|---|---|"]
     lines += [f"| {c.number}. {c.text} | **{c.shown}** | {counts(c)} |" for c in tried]
     if others:
         numbers = ", ".join(str(claim.number) for claim in others)

@@ -32,7 +32,8 @@ class Findings:
         name: of the paper, for the overview.
         paper: its claims in a sentence or two.
         terms: meaning of the names that claims use.
-        why: differences from the paper's experiments.
+        why: main differences from the paper's experiments, for the page.
+        remarks: further remarks on settings and figures, for details.md.
         compared: methods and their baselines, the main one first.
         advice: recommendations, from the figures.
     """
@@ -48,6 +49,7 @@ class Findings:
     paper: str = ""
     terms: Mapping[str, str] = field(default_factory=dict)
     why: Sequence[str] = ()
+    remarks: Sequence[str] = ()
     compared: Sequence[summary.Compared] = ()
     advice: Sequence[str] = ()
 
@@ -124,5 +126,4 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
         print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
     drawn = [name for name in found.charts if (folder / f"{name}.png").exists()]
     files.append(summary.write(folder, found.name or found.title, found.compared, found.advice))
-    files.append(paper_page.write(found, recipe, entries, drawn))
-    return files
+    return files + paper_page.write(found, recipe, entries, drawn)

@@ -31,6 +31,7 @@ class Compared:
         falls: whether the figure falls where the method is better, as perplexity does; it is
             printed with that sign.
         is_main: whether it is in the table of main results; otherwise the first of the paper is.
+        on_page: whether it is on the paper's page, as main results are; if none is, all are.
         values: what the method and the baseline reach, if known.
         judged: the verdict of `claims`, if it depends on more than this difference.
         more: further numbers of that verdict.
@@ -47,6 +48,7 @@ class Compared:
     values: tuple[float, float] | None = None
     falls: bool = False
     is_main: bool = False
+    on_page: bool = False
 
     @classmethod
     def in_bleu(
@@ -133,6 +135,17 @@ class Compared:
 def table_of(rows: Sequence[Compared]) -> list[str]:
     """A Markdown table of one paper's comparisons."""
     return _table([row.cells("")[1:] for row in rows], COLUMNS[1:])
+
+
+def of_page(rows: Sequence[Compared]) -> Sequence[Compared]:
+    """The comparisons for a paper's page."""
+    return [row for row in rows if row.is_main or row.on_page] or rows
+
+
+def most_certain(rows: Sequence[Compared]) -> Compared | None:
+    """Of the methods that are better, the one whose interval ends farthest from no difference."""
+    better = [row for row in rows if row.verdict == WORDS[HOLDS]]
+    return max(better, key=lambda row: row.found.low, default=None)
 
 
 def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:

@@ -46,17 +46,6 @@ class Estimate(NamedTuple):
         """With the other sign."""
         return Estimate(0.0 - self.value, 0.0 - self.high, 0.0 - self.low, self.seeds)  # no -0.0
 
-    @property
-    def seen_from_the_other(self) -> "Estimate":
-        """What the baseline saves, where this is what a method saves, in percent of the other.
-
-        A method that needs 25% more (-25) is one of which the baseline saves 20%.
-        """
-        value, high, low = (
-            100 * (1 - 1 / (1 - saved / 100)) for saved in (self.value, self.low, self.high)
-        )
-        return Estimate(value, low, high, self.seeds)
-
     def text(self, form: str = "+.2f") -> str:
         """Value, interval and number of seeds."""
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
@@ -166,7 +155,7 @@ def ratio_over_seeds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def percent_saved(one: np.ndarray, other: np.ndarray) -> Estimate:
-    """How much smaller a figure is than another, in percent of the other; see `ratio_over_seeds`."""
+    """How much smaller a figure is than another, in percent of that; see `ratio_over_seeds`."""
     return estimate(100 * (1 - ratio_over_seeds(one, other)), len(one))
 
 
