@@ -216,10 +216,10 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
     for size in arms.sizes:
         of_size = [row for row in ours if row.method.endswith(f", {size} pairs")]
         if best := summary.most_certain(of_size):
-            found.append(f"{best.method} ({best.numbers})")
+            found.append(f"{best.method} ({best.change})")
     decided = [f"{row.method}, {row.numbers} ({row.verdict})" for row in compared
                if row.measure == "BLEU" and row.verdict in ("better", "worse")]  # fmt: skip
-    lines = [f"{'; '.join(found)}."] if found else []
+    lines = [f"By validation perplexity: {'; '.join(found)}."] if found else []
     return [*lines, f"In BLEU: {'; '.join(decided) or 'nothing is decided so far'}."]
 
 

@@ -6,18 +6,21 @@ is the first with the paper's own band, and was added when the results were know
 
 import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
-from recipes.garg2020_esnmt import figures, length_penalty
+from recipes.garg2020_esnmt import checkpoint_sizes, figures, length_penalty
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
+from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.pages.table import of_rows
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import (
+    SEEDS_NEEDED,
     Estimate,
     bleu,
     estimate,
@@ -25,6 +28,7 @@ from recipes.lab.scores.resampling import (
     over_seeds,
     without_brevity_penalty,
 )
+from recipes.lab.scores.scoring import read_json
 
 FORM = "tokenised"
 SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long
@@ -228,6 +232,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         paper=PAPER,
         terms=TERMS,
         why=WHY,
+        costs=costs(runs, recipe.ledger.parent),
         remarks=REMARKS,
         compared=[*compared, *at_best],
         advice=[*advice(runs, compared), *of_penalties(runs)],
@@ -293,6 +298,33 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
         lines.append("Undecided so far: train the recurrent layers unless the size of the "
                      "checkpoint counts" + "".join(filter(None, shares[:1])) + ".")  # fmt: skip
     return lines
+
+
+def costs(runs: Runs, folder: Path) -> list[str]:
+    """A table of BLEU, size, speed and memory of each model, in Markdown; empty if not measured.
+
+    Args:
+        folder: of the ledger, with speed.json and checkpoint_sizes.json.
+    """
+    speed = {row["arm"]: row for row in read_json(folder / "speed.json").get("rows", [])}
+    sizes = {row["arm"]: row for row in read_json(folder / checkpoint_sizes.FILE).get("rows", [])}
+    rows = []
+    for arm in (arm for arm in (*figures.CELLS, "esnmt_wide") if arm in runs and arm in speed):
+        view = runs.alike([arm, "rnmt_plus"]) or runs
+        seeds, turns, size = len(view.seeds([arm])), speed[arm]["ratios"], sizes.get(arm)
+        rows.append((
+            figures.PLAIN[arm] + (f" ({seeds_in_words(seeds)})" if seeds < SEEDS_NEEDED else ""),
+            f"{view.bleu(arm):.1f}",
+            f"{view.figure(arm, 'parameters') / 1e6:.1f} million",
+            f"{size['checkpoint_mb']:.1f}, {size['without_optimizer_mb']:.1f} MB" if size else "-",
+            f"{speed[arm]['ratio_to_first']:.2f} ({min(turns):.2f} to {max(turns):.2f})",
+            f"{speed[arm]['peak_rss_mb']:.0f} MB",
+        ))  # fmt: skip
+    if not rows:
+        return []
+    headings = ("model", "BLEU", "stored parameters", "checkpoint, without the optimizer's state",
+                "training speed, in turns", "peak memory")  # fmt: skip
+    return of_rows(headings, rows)
 
 
 def of_penalties(runs: Runs) -> Iterator[str]:

@@ -323,8 +323,14 @@ def advice(compared: Sequence[Compared]) -> list[str]:
     full = [row for row in compared if row.falls and row.against == figures.plain("full")]
     if full:
         ranked = sorted(full, key=lambda row: -row.found.value)
-        shown = "; ".join(f"{row.method} {row.numbers} ({row.verdict})" for row in ranked)
-        lines.append(f"Where a full softmax over all words is too slow, against it: {shown}.")
+        shown = "; ".join(
+            f"{row.method.removesuffix(figures.OVER_ALL)} {row.change} ({row.verdict})"
+            for row in ranked
+        )
+        lines.append(
+            "Where all words are needed and a full softmax is too slow (validation perplexity"
+            f" against it): {shown}."
+        )
     return lines or [
         "Undecided so far. What needs no test set: candidate lists make each step cheaper and every"
         " word of the training text can still be written."

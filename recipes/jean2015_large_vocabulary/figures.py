@@ -25,6 +25,7 @@ MODELS = {
     "sampled": "sampled softmax (by frequency)",
     "sampled_uncorrected": "sampled softmax, uncorrected",
 }
+OVER_ALL = ", over all words"
 
 
 def capitalized(words: str) -> str:
@@ -49,7 +50,7 @@ def plain(name: str) -> str:
     if lists:
         words += f", candidates (K = {int(lists):,})"
     elif not model.startswith("shortlist"):
-        words += ", over all words"
+        words += OVER_ALL
     words += next((f", {part[5:]} seeds together" for part in how if part.startswith("seeds")), "")
     return words + (", unknown words replaced" if "unk2" in how else "")
 

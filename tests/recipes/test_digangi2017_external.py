@@ -262,7 +262,7 @@ def test_the_advice_names_for_each_size_what_is_most_surely_better(path):
     rows = list(claims.against_baseline(arms))
     in_perplexity, in_bleu = claims.advice(arms, rows)
     first, second = in_perplexity.split("; ")
-    assert first.startswith("external vectors alone, 1000 pairs (-30.0 [")
+    assert first.startswith("By validation perplexity: external vectors alone, 1000 pairs (-30.0 [")
     assert second.startswith("own + external vectors, 5000 pairs (-20.0 [")
     assert in_bleu == "In BLEU: nothing is decided so far."
     last = rows[-1]

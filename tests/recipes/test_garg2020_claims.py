@@ -1,10 +1,12 @@
 """The verdicts on the claims of Garg et al. (2020)."""
 
+import json
+
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from recipes.garg2020_esnmt import arms, claims, figures, length_penalty
+from recipes.garg2020_esnmt import arms, checkpoint_sizes, claims, figures, length_penalty
 from recipes.lab import ledger
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.runs import Runs
@@ -321,3 +323,27 @@ def test_the_papers_band_is_a_claim_of_its_own_and_narrower_than_ours(runs, shar
     found = runs(rnmt_plus=[1.0] * 3, esnmt=[share] * 3)
     assert part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.9").verdict == HOLDS
     assert part(found, "0.7 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.85").verdict == verdict
+
+
+def test_the_page_says_what_each_model_costs(runs, tmp_path):
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, esnmt_wide=[0.95])
+    folder = tmp_path / "results"
+    folder.mkdir()
+    assert claims.costs(found, folder) == []
+    for arm in found.arms:
+        for entry in found.entries(arm):
+            entry["figures"]["parameters"] = 2e6 if arm == "rnmt_plus" else 1e6
+    turns = {"rnmt_plus": [1.0, 1.0], "esnmt": [2.0, 2.4], "esnmt_wide": [0.9, 1.1]}
+    speed = [{"arm": arm, "ratios": ratios, "ratio_to_first": sum(ratios) / 2, "peak_rss_mb": 600}
+             for arm, ratios in turns.items()]  # fmt: skip
+    (folder / "speed.json").write_text(json.dumps({"rows": speed}))
+    size = {"arm": "esnmt", "checkpoint_mb": 19.6, "without_optimizer_mb": 6.6}
+    (folder / checkpoint_sizes.FILE).write_text(json.dumps({"rows": [size]}))
+    first, second, third = claims.costs(found, folder)[2:]
+    assert first == "| all trained | 100.0 | 2.0 million | - | 1.00 (1.00 to 1.00) | 600 MB |"
+    bleu = f"{found.bleu('esnmt'):.1f}"
+    assert second == (
+        f"| frozen simple cells | {bleu} | 1.0 million | 19.6, 6.6 MB | 2.20 (2.00 to 2.40)"
+        " | 600 MB |"
+    )
+    assert third.startswith("| frozen simple cells, twice as wide (1 seed) | ")

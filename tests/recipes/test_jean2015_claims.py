@@ -287,9 +287,8 @@ def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
     ]  # fmt: skip
     (line,) = claims.advice(rows)
     assert line == (
-        "Where a full softmax over all words is too slow, against it: partitions -3.0 [-8.0, +2.0]%"
-        " validation perplexity (undecided); samples +12.0 [+8.0, +15.0]% validation perplexity"
-        " (worse)."
+        "Where all words are needed and a full softmax is too slow (validation perplexity against"
+        " it): partitions -3.0 [-8.0, +2.0]% (undecided); samples +12.0 [+8.0, +15.0]% (worse)."
     )
 
 

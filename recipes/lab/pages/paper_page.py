@@ -72,6 +72,7 @@ def short(
     lines += ["## What we measured", ""]
     if found.compared:
         lines += [*summary.table_of(summary.of_page(found.compared)), "", READING, ""]
+    lines += [*found.costs, ""] if found.costs else []
     for picture in pictures:
         lines += [picture, ""]
     if found.paper:

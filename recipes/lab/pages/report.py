@@ -33,6 +33,7 @@ class Findings:
         paper: its claims in a sentence or two.
         terms: meaning of the names that claims use.
         why: main differences from the paper's experiments, for the page.
+        costs: lines of a table of what the methods cost, for the page.
         remarks: further remarks on settings and figures, for details.md.
         compared: methods and their baselines, the main one first.
         advice: recommendations, from the figures.
@@ -49,6 +50,7 @@ class Findings:
     paper: str = ""
     terms: Mapping[str, str] = field(default_factory=dict)
     why: Sequence[str] = ()
+    costs: Sequence[str] = ()
     remarks: Sequence[str] = ()
     compared: Sequence[summary.Compared] = ()
     advice: Sequence[str] = ()

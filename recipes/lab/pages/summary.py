@@ -117,12 +117,16 @@ class Compared:
         return WORDS[self.judged or judge(self.found, margin=self.margin)]
 
     @property
-    def numbers(self) -> str:
+    def change(self) -> str:
         """The difference with its interval, which figures without sentences lack for one seed."""
         found = self.found.opposite if self.falls else self.found
         value = f"{found.value:{self.form}}" if found.low == found.high else ""
-        space = "" if self.measure.startswith("%") else " "
-        return f"{value or found.interval(self.form)}{space}{self.measure}{self.more}"
+        return (value or found.interval(self.form)) + ("%" if self.measure.startswith("%") else "")
+
+    @property
+    def numbers(self) -> str:
+        """`change` and what it is a difference of."""
+        return f"{self.change} {self.measure.removeprefix('% ')}{self.more}"
 
     def cells(self, paper: str) -> tuple[str, ...]:
         """One row of the table."""
@@ -167,7 +171,7 @@ def tables(results: Path, page: Path) -> dict[str, list[str]]:
     papers = [_linked(path, page) for path in sorted(results.glob(f"*/{FILE}"))]
     rows = [row["cells"] for paper in papers for row in paper["rows"]]
     main = [row["cells"] for paper in papers for row in _main(paper["rows"])]
-    advice = [f"- **{paper['paper']}**: {line}" for paper in papers for line in paper["advice"]]
+    advice = [f"- **{one['paper']}**: {' '.join(one['advice'])}" for one in papers if one["advice"]]
     return {"summary": _table(rows), "main table": _table(main), "advice": advice}
 
 
