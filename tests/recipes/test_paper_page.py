@@ -194,7 +194,12 @@ def test_what_was_written_by_hand_stays_and_what_was_generated_is_made_anew(reci
 
 def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
     results = tmp_path / "results"
-    for name, rows in (("one", [BETTER, ONE_SEED]), ("two", [ONE_SEED])):
+    on_page = replace(BETTER, on_page=True)
+    for name, rows in (
+        ("one", [BETTER, ONE_SEED]),
+        ("two", [ONE_SEED]),
+        ("six", [on_page, ONE_SEED]),
+    ):
         (results / name).mkdir(parents=True)
         if name == "two":
             parts = ("summary", "main table", "advice")
@@ -211,8 +216,8 @@ def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
     assert f"| [Paper one](one/README.md) {row}" in whole
     assert f"| [Paper one](one/README.md) {row}" in main
     assert "| [Paper two](two/README.md) | tied | free vectors | +9.00" in main  # of unknown values
-    assert whole.count("| [Paper ") == 3
-    assert main.count("| [Paper ") == 2  # the main row of each
+    assert whole.count("| [Paper ") == 2 + 1 + 1  # of the third paper one is on its page
+    assert main.count("| [Paper ") == 3  # the main row of each
     assert "- **[Paper two](two/README.md)**: Use it." in text
     assert text.startswith("before\n")
     assert text.endswith("after\n")

@@ -154,9 +154,12 @@ def most_certain(rows: Sequence[Compared]) -> Compared | None:
 
 def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:
     """Store the rows of a paper, and update the tables of pages in the folders above."""
+    page = of_page(rows)
     facts = {
         "paper": paper,
-        "rows": [{**asdict(row), "cells": row.cells(paper)} for row in rows],
+        "rows": [
+            {**asdict(row), "on_page": row in page, "cells": row.cells(paper)} for row in rows
+        ],
         "advice": list(advice),
     }
     scoring.write_json(folder / FILE, facts)
@@ -167,9 +170,12 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
 
 
 def tables(results: Path, page: Path) -> dict[str, list[str]]:
-    """Generated parts by name, from all summaries, with links for a page in a folder."""
+    """Generated parts by name, from all summaries, with links for a page in a folder.
+
+    The summary has the comparisons of the papers' pages, the main table a few of them.
+    """
     papers = [_linked(path, page) for path in sorted(results.glob(f"*/{FILE}"))]
-    rows = [row["cells"] for paper in papers for row in paper["rows"]]
+    rows = [row["cells"] for paper in papers for row in paper["rows"] if row.get("on_page", True)]
     main = [row["cells"] for paper in papers for row in _main(paper["rows"])]
     advice = [f"- **{one['paper']}**: {' '.join(one['advice'])}" for one in papers if one["advice"]]
     return {"summary": _table(rows), "main table": _table(main), "advice": advice}
