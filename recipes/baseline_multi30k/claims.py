@@ -3,7 +3,6 @@
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -48,13 +47,12 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
     labels = {name: recipe.label(name) for name in recipe.all_arms()}
     view = runs.mostly_alike(list(labels))
     rows = sorted(chart_parts.bleu_rows(view, labels), key=lambda row: -row.value)
-    title = f"Highest: {rows[0].label}, {rows[0].value:.1f} BLEU" if rows else ""
-    first = next((name for name in labels if rows and labels[name] == rows[0].label), None)
-    title += f" ({seeds_in_words(len(view.seeds([first])))})" if first else ""
     below = chart_parts.note(view, list(labels))
     pairs = [(one, other) for one, other in PAIRS if one in view and other in view]
     found = [Compared.in_bleu(view, *pair, (labels[pair[0]], labels[pair[1]])) for pair in pairs]
     compared = [one for one in found if one]
+    decided = sum(one.verdict in ("better", "worse") for one in compared)
+    title = f"BLEU of every model: {decided or 'none'} of {len(compared)} comparisons decided"
     return Findings(
         recipe.title,
         claims_of(view),

@@ -69,7 +69,7 @@ def gains(arms: "Arms") -> Chart:
 
 
 def perplexities(compared: Sequence[Compared]) -> Chart:
-    """Validation perplexity saved, by size and setting, where an interval over seeds is known."""
+    """Changes of the validation perplexity by size and setting, with enough seeds for a verdict."""
     base = in_words("baseline")
     known = [r for r in compared if r.falls and r.found.enough_seeds and r.against.endswith(base)]
     if not known:
@@ -77,11 +77,11 @@ def perplexities(compared: Sequence[Compared]) -> Chart:
     rows = []
     for row in known:
         setting, _, pairs = row.method.rpartition(", ")
-        rows.append(Row.of(pairs, row.found, setting))
+        rows.append(Row.of(pairs, row.found.opposite, setting))
     lower, higher = ([row.verdict for row in known].count(v) for v in ("better", "worse"))
     title = f"Validation perplexity: lower with external vectors in {lower} of {len(rows)}"
     title += f" comparisons, higher in {higher}; others are undecided"
     seeds = sorted({row.found.seeds for row in known})
-    below = f"95% intervals over {' or '.join(map(str, seeds))} seeds; larger is better."
-    x = "% less validation perplexity than the model's own vectors"
+    below = f"95% intervals over {' or '.join(map(str, seeds))} seeds; smaller is better."
+    x = "change of validation perplexity from the model's own vectors, %"
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)

@@ -13,6 +13,7 @@ from recipes.jean2015_large_vocabulary import figures, rare_words, table
 from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.jean2015_large_vocabulary.decodings import comparable, lists_of
 from recipes.lab.claims import (
+    UNDECIDED,
     Claim,
     Part,
     about_equal,
@@ -52,6 +53,9 @@ TERMS = {
     "K": "most frequent words in every candidate list",
     "K'": "translations of each source word added to it",
     "common": "one candidate list for all sentences",
+    "corrected, reshuffled": "scores corrected by the share of words in whose partitions a word is"
+    " (ours); partitions drawn anew every epoch",
+    "log-uniform": "samples by frequency rank",
     "UNK replacement": "`<unk>` is replaced by the translation, or a copy, of the source word that"
     " it attends to",
 }
@@ -139,7 +143,8 @@ def replacement_helps_the_shortlist_more(found: Evidence) -> Claim:
     both = replaced in found.runs and plain in found.runs
     of_lv = found.runs.difference({replaced: 1, plain: -1}) if both else None
     if of_lv and not any(of_lv[:3]):
-        text += " (LV writes no `<unk>` here, so only the short list's gain is measured)"
+        text += " (not tested: LV writes no `<unk>` here)"
+        part = part._replace(verdict=UNDECIDED, numbers=f"the short list's gain: {part.numbers}")
     return Claim(3, text, [part])
 
 
@@ -322,14 +327,14 @@ def advice(compared: Sequence[Compared]) -> list[str]:
         lines.append(f"{figures.capitalized(better)}: {gain}.")
     full = [row for row in compared if row.falls and row.against == figures.plain("full")]
     if full:
-        ranked = sorted(full, key=lambda row: -row.found.value)
+        ranked = sorted(full, key=lambda row: row.found.value, reverse=True)
         shown = "; ".join(
             f"{row.method.removesuffix(figures.OVER_ALL)} {row.change} ({row.verdict})"
             for row in ranked
         )
         lines.append(
-            "Where all words are needed and a full softmax is too slow (validation perplexity"
-            f" against it): {shown}."
+            "Where all words are needed and a full softmax is too slow, in this order (validation"
+            f" perplexity against it): {shown}."
         )
     return lines or [
         "Undecided so far. What needs no test set: candidate lists make each step cheaper and every"

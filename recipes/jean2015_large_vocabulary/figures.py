@@ -100,25 +100,25 @@ def of_several(arm: str) -> bool:
 
 
 def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
-    """Differences in BLEU from the short list, whose BLEU is in the title."""
-    view = runs.mostly_alike(["shortlist", *systems])
+    """Differences in BLEU from the short list as it is used, whose BLEU is in the title."""
+    base = "shortlist.unk2" if "shortlist.unk2" in systems else "shortlist"
+    view = runs.mostly_alike([base, *systems])
     labels = {name: plain(name) for name in systems}
-    rows = chart_parts.difference_rows(view, "shortlist", labels)
+    rows = chart_parts.difference_rows(view, base, labels)
     single = [row for row in rows if row.label not in map(plain, filter(of_several, systems))]
-    below = chart_parts.note(view, ["shortlist", *systems])
-    if not rows or view.bleu("shortlist") is None:
+    below = chart_parts.note(view, [base, *systems])
+    if not rows or view.bleu(base) is None:
         rows = chart_parts.bleu_rows(view, labels)
         best = max(rows, key=lambda row: row.value, default=None)
         words = f"Best so far: {best.label}, {best.value:.1f} BLEU" if best else ""
         return chart_parts.rows_chart(words, Y, rows, below)
     # An ensemble is not compared with a single model in words.
     best = max(single or rows, key=lambda row: row.value)
-    words = f"{best.label}: {best.value:+.1f} BLEU against the short list's"
-    words = f"{capitalized(words)} {view.bleu('shortlist'):.1f}"
-    words += "" if best.low > 0 or best.high < 0 else ", an interval that contains 0"
-    return chart_parts.rows_chart(
-        words, "difference in BLEU from the short list", rows, below, True
-    )
+    words = f"{best.label}: {best.value:+.1f} BLEU against the"
+    words = f"{capitalized(words)} {view.bleu(base):.1f} of the {plain(base)}"
+    words += "" if best.low > 0 or best.high < 0 else " (0 is in the interval)"
+    x = f"difference in BLEU from the {plain(base)}"
+    return chart_parts.rows_chart(words, x, rows, below, True)
 
 
 def points(runs: Runs, label: str, lists: Sequence[Lists], x: str) -> Series:

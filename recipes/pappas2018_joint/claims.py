@@ -47,8 +47,8 @@ TERMS = {
 WHY = (
     "29 thousand captions with 10 thousand English words, where the paper has WMT and vocabularies"
     " of 32 to 128 thousand; 128 units instead of 512.",
-    "Each layer's learning rate is tuned only into English, with subwords: the untied softmax and"
-    " tying want twice the joint space's.",
+    "Learning rates are tuned into English with subwords alone, for the untied softmax, tying and"
+    " the joint space (d = 256): the first two want twice that of the third.",
 )
 REMARKS = (
     "In runs of 5 epochs (German to English, subwords, one seed; kind: tuning) the untied softmax"

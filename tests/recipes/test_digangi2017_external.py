@@ -130,6 +130,7 @@ def test_external_vectors_alone_compare_with_the_baseline_in_perplexity_where_bo
     assert [(row.method, row.against, row.measure, row.is_main) for row in rows] == [
         ("own + external vectors, 1000 pairs", base, "BLEU", True),
         ("own + external vectors, 1000 pairs", base, "% validation perplexity", True),
+        ("external vectors alone, 1000 pairs", base, "BLEU", False),
         ("external vectors alone, 1000 pairs", base, "% validation perplexity", False),
         ("external vectors alone, 1000 pairs", mixed, "% validation perplexity", False),
     ]
@@ -228,7 +229,7 @@ def test_the_chart_of_perplexities_has_the_comparisons_of_enough_seeds(path):
     chart = figures.perplexities(compared)
     ((row,),) = [panel.rows for panel in chart.panels]
     assert (row.label, row.series) == ("1000 pairs", "own + external vectors")
-    assert row.value == pytest.approx(100 * (1 - (10 / 13) ** (1 / 3)))  # of geometric means
+    assert row.value == pytest.approx(100 * ((10 / 13) ** (1 / 3) - 1))  # of geometric means
     assert chart.title.startswith("Validation perplexity: lower with external vectors in 1 of 1")
     assert "over 3 seeds" in chart.note
     assert not figures.perplexities(compared[-1:]).panels
@@ -262,14 +263,17 @@ def test_the_advice_names_for_each_size_what_is_most_surely_better(path):
     rows = list(claims.against_baseline(arms))
     in_perplexity, in_bleu = claims.advice(arms, rows)
     first, second = in_perplexity.split("; ")
-    assert first.startswith("By validation perplexity: external vectors alone, 1000 pairs (-30.0 [")
+    assert first.startswith(
+        "Surest gain by size, in validation perplexity: external vectors alone,"
+    )
+    assert " 1000 pairs (-30.0 [" in first
     assert second.startswith("own + external vectors, 5000 pairs (-20.0 [")
     assert in_bleu == "In BLEU: nothing is decided so far."
-    last = rows[-1]
-    assert (last.method, last.against) == (
-        "external vectors alone, 1000 pairs", "own + external vectors"
-    )  # fmt: skip
-    assert "own + external" not in {row.against for row in rows[:-1]}
+    assert [(row.method, row.against) for row in rows[-2:]] == [
+        (f"external vectors alone, {size} pairs", "own + external vectors")
+        for size in ("1000", "5000")
+    ]
+    assert "own + external vectors" not in {row.against for row in rows[:-2]}
 
 
 def test_settings_of_luong_lstm_differ_from_the_papers_in_the_model_alone():

@@ -340,10 +340,10 @@ def test_the_page_says_what_each_model_costs(runs, tmp_path):
     size = {"arm": "esnmt", "checkpoint_mb": 19.6, "without_optimizer_mb": 6.6}
     (folder / checkpoint_sizes.FILE).write_text(json.dumps({"rows": [size]}))
     first, second, third = claims.costs(found, folder)[2:]
-    assert first == "| all trained | 100.0 | 2.0 million | - | 1.00 (1.00 to 1.00) | 600 MB |"
+    assert first == "| all trained | 100.0 | 2.0 million | - | - | 1.00 (1.00 to 1.00) | 600 MB |"
     bleu = f"{found.bleu('esnmt'):.1f}"
     assert second == (
-        f"| frozen simple cells | {bleu} | 1.0 million | 19.6, 6.6 MB | 2.20 (2.00 to 2.40)"
+        f"| frozen simple cells | {bleu} | 1.0 million | 19.6 MB | 6.6 MB | 2.20 (2.00 to 2.40)"
         " | 600 MB |"
     )
     assert third.startswith("| frozen simple cells, twice as wide (1 seed) | ")

@@ -106,8 +106,9 @@ def test_a_claim_about_one_model_and_another(claim, scores, expected, tmp_path):
 def test_the_claim_says_if_the_model_of_all_words_writes_no_unk(replaced, expected, tmp_path):
     scores = {"shortlist": 10, "shortlist.unk2": 14, f"lv.{CHOSEN}": 12, f"lv.{UNK}": replaced}
     found = claims.Evidence(Scores(scores, half=0), tmp_path, CHOSEN)
-    text = claims.replacement_helps_the_shortlist_more(found).text
-    assert ("LV writes no `<unk>` here" in text) == expected
+    claim = claims.replacement_helps_the_shortlist_more(found)
+    assert ("LV writes no `<unk>` here" in claim.text) == expected
+    assert claim.verdict == (UNDECIDED if expected else HOLDS)
 
 
 @pytest.mark.parametrize(("one", "expected"), [(20, HOLDS), (22, FAILS)])
@@ -287,8 +288,9 @@ def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
     ]  # fmt: skip
     (line,) = claims.advice(rows)
     assert line == (
-        "Where all words are needed and a full softmax is too slow (validation perplexity against"
-        " it): partitions -3.0 [-8.0, +2.0]% (undecided); samples +12.0 [+8.0, +15.0]% (worse)."
+        "Where all words are needed and a full softmax is too slow, in this order (validation"
+        " perplexity against it): partitions -3.0 [-8.0, +2.0]% (undecided); samples +12.0"
+        " [+8.0, +15.0]% (worse)."
     )
 
 

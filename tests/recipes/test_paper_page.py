@@ -25,7 +25,12 @@ CLAIMS = [
     Claim(2, "nobody has run this", [Part("x", NOT_RUN, "missing: y")] * 10),
 ]  # fmt: skip
 BETTER = summary.Compared(
-    "joint", "free vectors", "BLEU", Estimate(1.5, 1.0, 2.0, 3), values=(41.5, 40.0)
+    "joint",
+    "free vectors",
+    "BLEU",
+    Estimate(1.5, 1.0, 2.0, 3),
+    values=(41.5, 40.0),
+    arms=("b", "a"),
 )
 ONE_SEED = summary.Compared("tied", "free vectors", "BLEU", Estimate(9.0, 8.0, 9.5, 1))
 FOUND = Findings(
@@ -134,7 +139,8 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
         "- Small data.",
         "Measured 2026-01-01 to 2026-01-02.",
         "- Use joint.",
-        "recipes/joint2018/run.sh",
+        'SEEDS="1 2 3" ARMS="b a" recipes/joint2018/run.sh   # first row',
+        'SEEDS="1 2" recipes/joint2018/run.sh   # every arm',
     ):
         assert words in text
     assert text.count("Not run: claim 2.") == 1  # and not in ten rows

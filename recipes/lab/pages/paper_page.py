@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim
+from recipes.lab.claims import CLOSE, MARGIN, NOT_COUNTED, NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 PAGE, DETAILS = "report", "details"  # names of the generated parts
 READING = (
-    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds);"
-    f" with fewer than {SEEDS_NEEDED} seeds nothing is decided."
+    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
+    " Values are means over the seeds that both have, so one method's can differ between rows."
+    f" [Verdicts](../../recipes/README.md#verdicts): *undecided* with fewer than {SEEDS_NEEDED}"
+    f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}."
 )
 MORE_READING = (
-    "With one seed an interval is over test sentences alone, and far too narrow. Values are means"
-    " over the seeds that both have, so one method's can differ between rows; a change in percent"
-    " is that of the geometric means over seeds."
+    "With one seed an interval is over test sentences alone, and far too narrow. A change in"
+    " percent is that of the geometric means over seeds."
 )
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
@@ -83,7 +84,7 @@ def short(
     lines += [*verdicts(found.claims), "", *legend(found.terms)]
     if found.why:
         lines += ["## Why it may differ from the paper", "", *(f"- {w}" for w in found.why), ""]
-    return lines + again(recipe, entries)
+    return lines + again(recipe, entries, found.compared)
 
 
 def details(found: "Findings", entries: Sequence[dict], pictures: Sequence[str]) -> list[str]:
@@ -112,18 +113,28 @@ def legend(terms: Mapping[str, str]) -> list[str]:
     return [f"{meanings}.", ""] if terms else []
 
 
-def again(recipe: "Recipe", entries: Sequence[dict]) -> list[str]:
+def again(
+    recipe: "Recipe", entries: Sequence[dict], compared: Sequence[summary.Compared]
+) -> list[str]:
     """How to run it again, when it was run, and where everything else is."""
+    commands = []
+    if compared and compared[0].arms:
+        own = " ".join(str(seed + 1) for seed in range(compared[0].found.seeds))
+        arms = " ".join(compared[0].arms)
+        commands.append((f'SEEDS="{own}" ARMS="{arms}" recipes/{recipe.name}/run.sh', "first row"))
     runs = [entry for entry in entries if kind_of(entry) == ARM]
     seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
+    commands += [
+        (f"{given}recipes/{recipe.name}/run.sh", "every arm: up to days"),
+        (f"python -m recipes.lab arms {recipe.name}", "their names and options"),
+        (f"python -m recipes.lab report {recipe.name}", "this part, tables and figures"),
+    ]
     days = sorted(entry["date"][:10] for entry in runs if "date" in entry)
     when = f" Measured {' to '.join(dict.fromkeys([days[0], days[-1]]))}." if days else ""
     return [
         "## Run it again", "", "```bash",
-        f"{given}recipes/{recipe.name}/run.sh   # every arm: up to days; ARMS selects some",
-        f"python -m recipes.lab arms {recipe.name}     # their names and options",
-        f"python -m recipes.lab report {recipe.name}   # this part, tables and figures",
+        *(f"{command}   # {what}" for command, what in commands),
         "```", "",
         f"Every comparison, figure and setting: [details.md](details.md).{when} Arms and steps:"
         f" [recipes/{recipe.name}](../../recipes/{recipe.name}/README.md).",

@@ -30,6 +30,7 @@ class Compared:
         found: the difference; larger is better.
         falls: whether the figure falls where the method is better, as perplexity does; it is
             printed with that sign.
+        arms: that are compared.
         is_main: whether it is in the table of main results; otherwise the first of the paper is.
         on_page: whether it is on the paper's page, as main results are; if none is, all are.
         values: what the method and the baseline reach, if known.
@@ -47,6 +48,7 @@ class Compared:
     more: str = ""
     values: tuple[float, float] | None = None
     falls: bool = False
+    arms: tuple[str, ...] = ()
     is_main: bool = False
     on_page: bool = False
 
@@ -70,7 +72,8 @@ class Compared:
         second = runs.estimate([one, other], lambda score: score(other))
         assert first
         assert second
-        return cls(*words, "BLEU", found, values=(first.value, second.value), **more)
+        values = first.value, second.value
+        return cls(*words, "BLEU", found, values=values, arms=(one, other), **more)
 
     @classmethod
     def in_validation_perplexity(
@@ -89,7 +92,7 @@ class Compared:
         found = percent_saved(*(of_arm[:, None] for of_arm in values))
         means = [of_arm.mean() for of_arm in values]
         more = runs.older([one, other])
-        return cls.in_percent(words, "validation perplexity", found, means, more)
+        return cls.in_percent(words, "validation perplexity", found, means, more, (one, other))
 
     @classmethod
     def in_percent(
@@ -99,6 +102,7 @@ class Compared:
         saved: Estimate,
         values: Sequence[float],
         more: str = "",
+        arms: Sequence[str] = (),
     ) -> "Compared":
         """Two arms by a figure that is better if smaller, in percent of the baseline's.
 
@@ -110,7 +114,7 @@ class Compared:
         """
         first, second = map(float, values)
         return cls(*words, f"% {what}", saved, margin=100 * CLOSE, form="+.1f", more=more,
-                   values=(first, second), falls=True)  # fmt: skip
+                   values=(first, second), falls=True, arms=tuple(arms))  # fmt: skip
 
     @property
     def verdict(self) -> str:

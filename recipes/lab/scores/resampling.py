@@ -11,6 +11,7 @@ sentences that they get right.)
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -53,6 +54,7 @@ class Estimate(NamedTuple):
 
     def interval(self, form: str = "+.2f") -> str:
         """Value and interval."""
+        form = re.sub("^[+]?", r"\g<0>z", form)  # without -0.0
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
 
