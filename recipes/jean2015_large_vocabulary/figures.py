@@ -105,15 +105,16 @@ def against_shortlist(runs: Runs, systems: Sequence[str]) -> Chart:
     view = runs.mostly_alike([base, *systems])
     labels = {name: plain(name) for name in systems}
     rows = chart_parts.difference_rows(view, base, labels)
-    single = [row for row in rows if row.label not in map(plain, filter(of_several, systems))]
     below = chart_parts.note(view, [base, *systems])
     if not rows or view.bleu(base) is None:
         rows = chart_parts.bleu_rows(view, labels)
         best = max(rows, key=lambda row: row.value, default=None)
         words = f"Best so far: {best.label}, {best.value:.1f} BLEU" if best else ""
         return chart_parts.rows_chart(words, Y, rows, below)
-    # An ensemble is not compared with a single model in words.
-    best = max(single or rows, key=lambda row: row.value)
+    # The title is about single models of all words, with enough seeds if there are any.
+    others = {plain(n) for n in systems if of_several(n) or n.startswith("shortlist")}
+    large = [row for row in rows if row.label not in others] or rows
+    best = max(large, key=lambda row: (row.decided, row.value))
     words = f"{best.label}: {best.value:+.1f} BLEU against the"
     words = f"{capitalized(words)} {view.bleu(base):.1f} of the {plain(base)}"
     words += "" if best.low > 0 or best.high < 0 else " (0 is in the interval)"

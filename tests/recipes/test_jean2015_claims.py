@@ -267,6 +267,20 @@ def test_the_curves_are_drawn_where_there_are_two_points(tmp_path):
     assert figures.by_per_word(runs, 4).title == f"{ends} [-0.1, +6.1], not proven (3 seeds)"
 
 
+def test_the_chart_compares_models_of_all_words_with_the_short_list_as_it_is_used():
+    """Neither ensembles nor the short list itself are in the title."""
+    bleu = {"shortlist": 20.0, "shortlist.unk2": 24.0, "lv": 21.0, f"lv.{CHOSEN}": 22.0,
+            "lv.seeds3": 26.0}  # fmt: skip
+    runs = Scores(bleu)
+    chart = figures.against_shortlist(runs, figures.rows_of(runs, CHOSEN))
+    assert chart.title == (
+        "Partitions, candidates (K = 4): -2.0 BLEU against the 24.0 of the short list, unknown"
+        " words replaced"
+    )
+    ((first, *_),) = [panel.rows for panel in chart.panels]
+    assert (first.label, first.value) == ("short list", -4.0)
+
+
 @pytest.mark.parametrize(
     ("gain", "words"),
     [(-2.0, "Short list: 2.0 [1.5, 2.5] BLEU above partitions."),
