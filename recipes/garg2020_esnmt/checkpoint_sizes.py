@@ -25,12 +25,13 @@ def measure(recipe: Garg2020, name: str, folder: Path) -> dict:
     data, _ = recipe.speed_arms()
     row: dict = {"arm": name}
     for kind, options in KINDS.items():
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # of a measurement that was interrupted
+        folder.mkdir(parents=True)
         save = ["--save-dir", str(folder)]
         command = [*fairseq("fairseq-train", data), *recipe.arm(name).train, *ONE_UPDATE]
         process.run([*command, *save, *options], log=folder / "train.log")
         row[kind] = (folder / "checkpoint_last.pt").stat().st_size / MB
-        shutil.rmtree(folder)
+    shutil.rmtree(folder)
     return row
 
 

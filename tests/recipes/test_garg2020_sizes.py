@@ -34,6 +34,9 @@ def recipe(tmp_path, monkeypatch):
 
 
 def test_every_model_of_the_speed_step_is_measured_with_and_without_the_optimizer(recipe, capsys):
+    left = Path(recipe.work, "checkpoint_sizes", "checkpoint_last.pt")  # by an interrupted run
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"")
     checkpoint_sizes.main(recipe)
     file = Path(recipe.results, checkpoint_sizes.FILE)
     rows = json.loads(file.read_text())["rows"]
