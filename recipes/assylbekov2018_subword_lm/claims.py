@@ -222,12 +222,11 @@ def comparisons_shown(runs: Runs) -> Iterator[Compared]:
     """Models compared on the same text, by perplexity."""
     for number, (data, model, base) in enumerate(pairs_shown()):
         arms = [f"{data}.{model}", f"{data}.{base}"]
-        saved = figures.saved(runs, *arms)
-        if saved:
-            values = [of_arm[0] for of_arm in runs.perplexities(arms)[0]]
+        by_seed = runs.perplexities_by_seed(arms)
+        if by_seed:
             names = f"{figures.language(data)}: {figures.plain(model)}", figures.plain(base)
-            found = Compared.in_percent(names, "test perplexity", saved, values, arms=arms)
-            yield replace(found, is_main=number == 0, on_page=number < ON_PAGE)
+            found = Compared.in_percent(names, "test perplexity", by_seed, arms)
+            yield replace(found, on_page=number < ON_PAGE)
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

@@ -35,12 +35,6 @@ def plain(model: str) -> str:
     return f"{MODELS.get(kind, kind)} ({reused})"
 
 
-def saved(runs: Runs, arm: str, base: str) -> Estimate | None:
-    """Test perplexity that an arm saves, in percent of another's, over seeds and sentences."""
-    by_seed = runs.perplexities_by_seed([arm, base])
-    return percent_saved(*by_seed) if by_seed else None
-
-
 def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
     """A row, without interval for one seed without stored sentences."""
     row = Row.of(label, found, series, scale)
@@ -56,7 +50,8 @@ def perplexities(runs: Runs, data: str) -> Chart:
     arms = [arm for arm in runs.arms if arm.startswith(f"{data}.") and arm.count(".") == 1]
     runs = runs.mostly_alike([base, *arms])
     for arm in (arm for arm in arms if arm != base):
-        if found := saved(runs, arm, base):
+        if by_seed := runs.perplexities_by_seed([arm, base]):
+            found = percent_saved(*by_seed)
             label = plain(arm.partition(".")[2])
             rows.append(row_of(label, found.opposite))
             sizes[label] = runs.figure(arm, "parameters")

@@ -318,8 +318,7 @@ def in_one_vocabulary(arms: Arms, vocabulary: str, *joints: tuple[str, str]) -> 
         _, _, more = part.numbers.partition("; ")
         facts = {"judged": part.verdict, "more": f"; {more}" if more else ""}
         if found := Compared.in_bleu(arms.runs, name, base, words, **facts):
-            is_first = (name, base) == rows[0][:2] and not vocabulary
-            yield replace(found, is_main=is_first, on_page=not vocabulary)
+            yield replace(found, on_page=not vocabulary)
     for name, base, words in rows:
         if found := Compared.in_validation_perplexity(arms.runs, name, base, words):
             yield replace(found, on_page=not vocabulary)

@@ -406,9 +406,10 @@ def test_points_of_too_few_seeds_say_so():
 def test_the_advice_names_for_each_text_the_model_that_is_most_surely_better():
     def row(text, model, value, low, high):
         saved = resampling.Estimate(value, low, high, 3)
-        return Compared.in_percent(
-            (f"{text}: {model}", figures.plain("word_re")), "perplexity", saved, (9, 10)
-        )
+        return Compared(
+            f"{text}: {model}", figures.plain("word_re"), "% perplexity", saved,
+            margin=1, form="+.1f", falls=True,
+        )  # fmt: skip
 
     rows = [
         row("German", "morphs", 6.0, 3.0, 9.0),

@@ -119,7 +119,7 @@ def again(
     """How to run it again, when it was run, and where everything else is."""
     commands = []
     if compared and compared[0].arms:
-        own = " ".join(str(seed + 1) for seed in range(compared[0].found.seeds))
+        own = " ".join(map(str, range(1, compared[0].found.seeds + 1)))
         arms = " ".join(compared[0].arms)
         commands.append((f'SEEDS="{own}" ARMS="{arms}" recipes/{recipe.name}/run.sh', "first row"))
     runs = [entry for entry in entries if kind_of(entry) == ARM]

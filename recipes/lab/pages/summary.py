@@ -86,35 +86,31 @@ class Compared:
         Returns:
             None without seeds of one schedule that both have.
         """
-        values = [np.array(of_arm) for of_arm in runs.paired([one, other], PERPLEXITY)]
-        if not len(values[0]):
+        by_seed = [np.array(of_arm)[:, None] for of_arm in runs.paired([one, other], PERPLEXITY)]
+        if not len(by_seed[0]):
             return None
-        found = percent_saved(*(of_arm[:, None] for of_arm in values))
-        means = [of_arm.mean() for of_arm in values]
         more = runs.older([one, other])
-        return cls.in_percent(words, "validation perplexity", found, means, more, (one, other))
+        return cls.in_percent(words, "validation perplexity", by_seed, (one, other), more)
 
     @classmethod
     def in_percent(
         cls,
         words: tuple[str, str],
         what: str,
-        saved: Estimate,
-        values: Sequence[float],
+        by_seed: Sequence[np.ndarray],
+        arms: Sequence[str],
         more: str = "",
-        arms: Sequence[str] = (),
     ) -> "Compared":
         """Two arms by a figure that is better if smaller, in percent of the baseline's.
 
         Args:
             words: what the arms are called.
             what: the figure.
-            saved: `percent_saved`.
-            values: of both.
+            by_seed: of both, arguments of `percent_saved`.
         """
-        first, second = map(float, values)
-        return cls(*words, f"% {what}", saved, margin=100 * CLOSE, form="+.1f", more=more,
-                   values=(first, second), falls=True, arms=tuple(arms))  # fmt: skip
+        first, second = (float(of_arm[:, 0].mean()) for of_arm in by_seed)
+        return cls(*words, f"% {what}", percent_saved(*by_seed), margin=100 * CLOSE, form="+.1f",
+                   more=more, values=(first, second), falls=True, arms=tuple(arms))  # fmt: skip
 
     @property
     def verdict(self) -> str:
