@@ -15,9 +15,10 @@ class CachedAtInference(nn.Module):
     """Mix-in for modules that compute a table from parameters.
 
     In training, or with gradients enabled, the table is computed at every call. Otherwise it is
-    cached until the module is trained, loaded or moved, a parameter is replaced or changed in
-    place, or autocast is entered or left. Code that changes a parameter through ``.data``, which
-    PyTorch does not count, must call :meth:`invalidate`.
+    cached until such a call, until the module is trained, loaded or moved, a parameter is replaced
+    or changed in place, or autocast is entered or left. Code whose changes PyTorch does not count
+    (through ``.data``, by its fused optimizers, of parameters made in ``torch.inference_mode()``)
+    must call :meth:`invalidate`.
     """
 
     _cached: Optional[Tensor] = None
@@ -31,6 +32,7 @@ class CachedAtInference(nn.Module):
             parameters: all that it is computed from, of this module or of others.
         """
         if self.may_change():
+            self.invalidate()
             return compute()
         given = list(parameters)
         # The dtype of products, and so of the table, is another one under autocast.

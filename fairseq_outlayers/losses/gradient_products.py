@@ -10,7 +10,9 @@ import math
 from typing import Any, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fairseq_outlayers.layers.autocast import type_of_sums
 
@@ -33,6 +35,33 @@ def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor],
     if torch.is_grad_enabled():
         return tensors
     return tuple(None if tensor is None else tensor.detach() for tensor in tensors)
+
+
+def gathered(table: Tensor, rows: Tensor) -> Tensor:
+    """``table[rows]`` in at least float32, in which the gradients of a row are summed, too.
+
+    Args:
+        table: ``(R, D)``.
+        rows: ``(N,)``.
+    """
+    if table.dtype == type_of_sums(table.dtype):
+        return F.embedding(rows, table)
+    return _Gathered.apply(table, rows)
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        ctx.shape, ctx.dtype = table.shape, table.dtype
+        return table[rows].to(type_of_sums(table.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_gathered: Tensor) -> Tuple[Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        total = of_gathered.new_zeros(ctx.shape)
+        return total.index_add_(0, rows, of_gathered).to(ctx.dtype), None
 
 
 def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:

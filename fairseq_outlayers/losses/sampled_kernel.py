@@ -6,7 +6,6 @@ Sizes: ``N`` positions, ``S`` sampled classes, ``R >= S`` scored classes, ``D`` 
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
@@ -14,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from fairseq_outlayers.losses.gradient_products import (
     add_product,
     float16_factor,
+    gathered,
     product,
     scaled_once,
     zeros_to_sum,
@@ -50,8 +50,8 @@ class Terms(NamedTuple):
         return self._replace(context=self.context.to(dtype), embeddings=self.embeddings.to(dtype))
 
     def target_embeddings(self) -> Tensor:
-        """``(N, D)``."""
-        return F.embedding(self.target_rows, self.embeddings)
+        """``(N, D)``, in at least float32."""
+        return gathered(self.embeddings, self.target_rows)
 
     def scores(self) -> Tuple[Tensor, Tensor]:
         """``(N, S)`` of sampled classes, minus infinity at hits, and ``(N,)`` of the targets.
@@ -167,7 +167,7 @@ def _add_gradients(
         torch.addcmul(
             product(probabilities, chunk.embeddings[:num_sampled], factors[0]),
             column,
-            chunk.target_embeddings().to(column.dtype),
+            chunk.target_embeddings(),
             out=of_context[part],
         )
     if of_embeddings is not None:

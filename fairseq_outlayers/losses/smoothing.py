@@ -2,9 +2,9 @@
 
 from typing import Optional
 
-import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.losses.gradient_products import gathered
 from fairseq_outlayers.losses.precision import at_least_float32
 
 
@@ -36,7 +36,7 @@ def smoothing_term(
     """
     states = at_least_float32(context)
     total = class_embeddings.sum(0, dtype=states.dtype)
-    target_logit = (states * F.embedding(targets, class_embeddings)).sum(-1)
+    target_logit = (states * gathered(class_embeddings, targets)).sum(-1)
     total_bias = states.new_zeros(())
     if class_bias is not None:
         total_bias = class_bias.sum(dtype=states.dtype)

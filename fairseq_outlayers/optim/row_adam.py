@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 # On a CPU: copies of this many numbers stay in the cache between operations.
 NUMBERS_AT_A_TIME = 2**18
@@ -64,6 +65,8 @@ class RowAdam(torch.optim.AdamW):
                 if parameter in by_rows:
                     parameter.grad = by_rows[parameter]
                     update_rows(parameter, _listed(parameter.grad), self._rows_of(parameter), group)
+                elif parameter.grad is not None:
+                    increment_version(parameter)  # PyTorch's fused AdamW does not
         return loss
 
     def _has_rows(self, parameter: Tensor) -> bool:

@@ -60,6 +60,7 @@ class FrozenLSTM(FrozenLayer):
         if reverse and padding is not None:
             # Padding is read last, so real positions do not depend on these states.
             states = states.masked_fill(padding, 0.0)
+            cell = cell.masked_fill(padding[0], 0.0)
         return states, (states[0 if reverse else -1], cell)
 
 

@@ -64,6 +64,11 @@ TUNED = names("""
 """)
 OF_CHOSEN = re.compile(r"(de|en|fr)5k")
 TREEBANK = ("ptb", "ptb42k")
+# Of 80_speed.sh; speeds are compared with the first one's.
+TIMED = names("""
+    word_re word_original morphsum_re_rw morphsum_re morphsum_original sylconcat_re_rw
+    charcnn_original
+""")
 CAPTIONS = re.compile(r"(en|de|fr)(5|15|29)k|mono_(en|de)")
 
 
@@ -88,6 +93,8 @@ class Assylbekov2018(Recipe):
         "LR": ("", "learning rate of all arms (default: chosen by 05_tune.sh, see arms.py)"),
         "TUNE": ("", "which runs of 05_tune.sh (default: all)"),
         "LOOK_INTO": ("ptb", "DATA whose models are studied in step 50"),
+        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+        "SPEED_ROUNDS": ("5", "rounds of step 80"),
         "NEIGHBOURS_OF": ("while his you richard trading", "words of step 50, if in the "
                                                            "dictionary"),
     }  # fmt: skip
@@ -111,6 +118,12 @@ class Assylbekov2018(Recipe):
             *(f"ptb.{model}.medium" for model in MEDIUM),
             *(f"ptb.{model}" for model in LAYERS_APART),
         ]
+
+    def speed_arms(self) -> tuple[str, list[str]]:
+        """On the whole Treebank; with other ARMS on their first data, which are then there."""
+        used = [name.partition(".")[0] for name in self.arms()]
+        data = "ptb42k" if "ptb42k" in used else used[0]
+        return self.folder_of(data), [f"{data}.{model}" for model in TIMED]
 
     def tables(self) -> list[Table]:
         return [Table("report", self.title, self.arms(), compare=False)]

@@ -13,11 +13,12 @@ from recipes.assylbekov2018_subword_lm import figures, gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import Assylbekov2018
 from recipes.assylbekov2018_subword_lm.figures import BASE
 from recipes.lab.claims import NOT_COUNTED, NOT_RUN, Claim, Part, exact, smaller_resampled
-from recipes.lab.pages import summary
+from recipes.lab.pages import costs, summary
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import SEEDS_NEEDED
+from recipes.lab.scores.scoring import read_json
 
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
@@ -197,6 +198,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         paper=PAPER,
         terms=TERMS,
         why=WHY,
+        costs=costs_of(runs, results / recipe.speed_file),
         remarks=REMARKS,
         compared=compared,
         advice=advice(compared),
@@ -227,6 +229,17 @@ def comparisons_shown(runs: Runs) -> Iterator[Compared]:
             names = f"{figures.language(data)}: {figures.plain(model)}", figures.plain(base)
             found = Compared.in_percent(names, "test perplexity", by_seed, arms)
             yield replace(found, on_page=number < ON_PAGE)
+
+
+def costs_of(runs: Runs, speed: Path) -> list[str]:
+    """Parameters, speed and memory of the models whose speed was measured, in Markdown."""
+    arms = [row["arm"] for row in read_json(speed).get("rows", [])]
+    if not arms:
+        return []
+    words = {arm: figures.plain(arm.partition(".")[2]) for arm in arms}
+    columns: costs.Columns = {"parameters": lambda arm: costs.parameters(runs, arm)}
+    data = figures.language(arms[0].partition(".")[0])
+    return costs.table(words, speed, columns, heading=data)
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

@@ -13,12 +13,13 @@ from recipes.digangi2017_external.arms import LUONG, rate_of_its_own
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, weighted
-from recipes.lab.pages import summary
+from recipes.lab.pages import costs, summary
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.pages.table import mean_and_deviation, table
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import Metric
+from recipes.lab.scores.scoring import read_json
 from recipes.lab.settings import UserError
 
 FORM = "tokenised"  # sacreBLEU's tokenizer would split <unk> into three tokens
@@ -37,6 +38,8 @@ TERMS = {
     "mix_sum, mix_gate": "the sum of both, or a learned gate between them",
     "luong": "with luong_lstm instead of the paper's nematus_gru",
     "pairs": "sentence pairs in training",
+    "loops": "translations that repeat a phrase three times in a row or were cut at the length"
+    " limit, lowest and highest of the seeds",
 }
 WHY = (
     "1,000 to 29,000 captions, 128 units; vectors from captions of the same pictures, where the"
@@ -210,6 +213,28 @@ def compared_at(
         yield from filter(None, (compare(arms.runs, *pair, words) for compare in measures))
 
 
+def costs_of(arms: Arms, speed: Path) -> list[str]:
+    """Looping translations by size, and parameters, speed and memory, in Markdown."""
+    measured = [row["arm"] for row in read_json(speed).get("rows", [])]
+    names = {arm: figures.in_words(arm.partition(".")[0]) for arm in measured}
+    columns: dict[str, Callable[[str], str]] = {
+        f"loops, {size} pairs": lambda arm, size=size: loops(arms, arm.split(".")[0], size)
+        for size in arms.sizes
+    }
+    columns["parameters"] = lambda arm: costs.parameters(arms.runs, arm)
+    return costs.table(names, speed, columns)
+
+
+def loops(arms: Arms, setting: str, size: str) -> str:
+    """The share of translations that repeat themselves or were cut, its range over seeds."""
+    runs, arm = arms.at(size), arms.name(setting, size)
+    texts, counts = runs.translations(arm, FORM), runs.values(arm, "loops")
+    if not texts or not counts:
+        return "-"
+    low, high = (f"{end(counts) / len(texts[1]):.1%}" for end in (min, max))
+    return f"{low} to {high}" if len(counts) > 1 else f"{low} (1 seed)"
+
+
 def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures: by size, what is most surely better."""
     ours = [row for row in compared if row.falls and row.against == figures.in_words("baseline")]
@@ -250,6 +275,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         paper=PAPER,
         terms=TERMS,
         why=WHY,
+        costs=costs_of(arms, recipe.ledger.parent / recipe.speed_file),
         remarks=REMARKS,
         compared=compared,
         advice=advice(arms, compared),

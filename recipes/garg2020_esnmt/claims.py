@@ -15,6 +15,7 @@ from recipes.garg2020_esnmt import checkpoint_sizes, figures, length_penalty
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
 from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.pages import costs as costs_table
 from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
@@ -306,26 +307,27 @@ def costs(runs: Runs, folder: Path) -> list[str]:
     Args:
         folder: of the ledger, with speed.json and checkpoint_sizes.json.
     """
-    speed = {row["arm"]: row for row in read_json(folder / "speed.json").get("rows", [])}
     sizes = {row["arm"]: row for row in read_json(folder / checkpoint_sizes.FILE).get("rows", [])}
-    rows = []
-    for arm in (arm for arm in (*figures.CELLS, "esnmt_wide") if arm in runs and arm in speed):
-        view = runs.alike([arm, "rnmt_plus"]) or runs
-        seeds, turns, size = len(view.seeds([arm])), speed[arm]["ratios"], sizes.get(arm)
-        rows.append((
-            figures.PLAIN[arm] + (f" ({seeds_in_words(seeds)})" if seeds < SEEDS_NEEDED else ""),
-            f"{view.bleu(arm):.1f}",
-            f"{view.figure(arm, 'parameters') / 1e6:.1f} million",
-            *(f"{size[kind]:.1f} MB" if size else "-" for kind in checkpoint_sizes.KINDS),
-            f"{speed[arm]['ratio_to_first']:.2f} ({min(turns):.2f} to {max(turns):.2f})",
-            f"{speed[arm]['peak_rss_mb']:.0f} MB",
-        ))  # fmt: skip
-    if not rows:
-        return []
-    headings = ("model", "BLEU", "stored parameters", "checkpoint",
-                "without the optimizer's state", "training speed (all trained: 1)",
-                "peak memory")  # fmt: skip
-    return of_rows(headings, rows)
+
+    def view(arm: str) -> Runs:
+        return runs.alike([arm, "rnmt_plus"]) or runs
+
+    def name(arm: str) -> str:
+        seeds = len(view(arm).seeds([arm]))
+        return figures.PLAIN[arm] + (f" ({seeds_in_words(seeds)})" if seeds < SEEDS_NEEDED else "")
+
+    def size(arm: str, kind: str) -> str:
+        return f"{sizes[arm][kind]:.1f} MB" if arm in sizes else "-"
+
+    checkpoint, alone = checkpoint_sizes.KINDS
+    columns: costs_table.Columns = {
+        "BLEU": lambda arm: f"{view(arm).bleu(arm):.1f}",
+        "stored parameters": lambda arm: costs_table.parameters(view(arm), arm),
+        "checkpoint": lambda arm: size(arm, checkpoint),
+        "without the optimizer's state": lambda arm: size(arm, alone),
+    }
+    names = {arm: name(arm) for arm in (*figures.CELLS, "esnmt_wide") if arm in runs}
+    return costs_table.table(names, folder / "speed.json", columns)
 
 
 def of_penalties(runs: Runs) -> Iterator[str]:

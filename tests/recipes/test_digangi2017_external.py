@@ -12,6 +12,7 @@ from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, at_least, together
 from recipes.lab.pages import report
 from recipes.lab.runs import Runs
+from tests.recipes.test_costs import speed_file
 from tests.recipes.test_table import add
 
 ORDER = ("mix_sum", "mix_gate", "only_external", "baseline")
@@ -310,3 +311,24 @@ def test_luong_lstm_compares_with_its_own_baseline(path):
     assert last.found.value == pytest.approx(100 * 4 / 16.2, rel=1e-3)
     (claim,) = [c for c in claims.claims_of(arms, path.parent) if "luong_lstm" in c.text]
     assert claim.verdict == HOLDS
+
+
+def test_the_page_says_how_many_translations_loop_with_every_seed(path):
+    wrong = {"baseline.1000": 0.3, "mix_sum.1000.captions": 0.2}
+    fill(path, {"baseline.1000": [20, 20], "mix_sum.1000.captions": [25]}, wrong)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, loops in zip(lines, (3, 24, 5), strict=True):
+        line["figures"] |= {"loops": loops, "parameters": 2.5e6}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    read = Arms.of(Runs(ledger.read(path), claims.FORM))
+    speed = path.with_name("speed.json")
+    assert claims.costs_of(read, speed) == []
+
+    number = len(read.runs.translations("baseline.1000", claims.FORM)[1])
+    arms = ("baseline.29000", "mix_sum.29000.captions", "mix_gate.29000.captions")
+    speed_file(speed, **{arm: [1.0] for arm in arms})
+    heading, _, base, mixed, gate = claims.costs_of(read, speed)
+    assert heading.startswith("| model | loops, 1000 pairs | parameters | training speed")
+    assert base.startswith(f"| the model's own vectors | {3 / number:.1%} to {24 / number:.1%} | ")
+    assert mixed.startswith(f"| own + external vectors | {5 / number:.1%} (1 seed) | ")
+    assert gate.startswith("| own gated with external | - | - | ")

@@ -12,6 +12,7 @@ from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
+from tests.recipes.test_costs import speed_file
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -333,17 +334,15 @@ def test_the_page_says_what_each_model_costs(runs, tmp_path):
     for arm in found.arms:
         for entry in found.entries(arm):
             entry["figures"]["parameters"] = 2e6 if arm == "rnmt_plus" else 1e6
-    turns = {"rnmt_plus": [1.0, 1.0], "esnmt": [2.0, 2.4], "esnmt_wide": [0.9, 1.1]}
-    speed = [{"arm": arm, "ratios": ratios, "ratio_to_first": sum(ratios) / 2, "peak_rss_mb": 600}
-             for arm, ratios in turns.items()]  # fmt: skip
-    (folder / "speed.json").write_text(json.dumps({"rows": speed}))
+    turns = {"esnmt": [2.0, 2.4, 2.2], "esnmt_wide": [0.9, 1.1, 1.0]}
+    speed_file(folder / "speed.json", rnmt_plus=[1.0, 1.0, 1.0], **turns)
     size = {"arm": "esnmt", "checkpoint_mb": 19.6, "without_optimizer_mb": 6.6}
     (folder / checkpoint_sizes.FILE).write_text(json.dumps({"rows": [size]}))
     first, second, third = claims.costs(found, folder)[2:]
-    assert first == "| all trained | 100.0 | 2.0 million | - | - | 1.00 (1.00 to 1.00) | 600 MB |"
+    assert first == "| all trained | 100.0 | 2.0 million | - | - | 1.00 (1.00 to 1.00) | 1,234 MB |"
     bleu = f"{found.bleu('esnmt'):.1f}"
     assert second == (
         f"| frozen simple cells | {bleu} | 1.0 million | 19.6 MB | 6.6 MB | 2.20 (2.00 to 2.40)"
-        " | 600 MB |"
+        " | 1,234 MB |"
     )
     assert third.startswith("| frozen simple cells, twice as wide (1 seed) | ")

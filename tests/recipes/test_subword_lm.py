@@ -16,6 +16,7 @@ from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores import resampling
 from recipes.lab.settings import UserError
+from tests.recipes.test_costs import speed_file
 
 
 def recipe(**environment):
@@ -423,3 +424,29 @@ def test_the_advice_names_for_each_text_the_model_that_is_most_surely_better():
         " PTB: Word (RE)."
     )
     assert claims.advice([]) == []
+
+
+@pytest.mark.parametrize(
+    ("arms", "folder", "first"),
+    [
+        ("", "work/assylbekov2018_subword_lm/ptb.all", "ptb42k.word_re"),
+        ("ptb.word_re ptb42k.word_re", "work/assylbekov2018_subword_lm/ptb.all", "ptb42k.word_re"),
+        ("de5k.word_re en5k.word_re", "work/assylbekov2018_subword_lm/de5k", "de5k.word_re"),
+    ],
+)
+def test_speed_is_measured_on_data_that_were_prepared(arms, folder, first):
+    declared = recipe(ARMS=arms)
+    data, timed = declared.speed_arms()
+    assert (data, timed[0]) == (folder, first)
+    assert all(declared.arm(name).data == folder for name in timed)
+
+
+def test_the_page_says_what_each_model_costs(decide, tmp_path):
+    decide({"ptb42k.word_re": 90.0}, parameters=2.65e6)
+    runs, speed = Runs(ledger.read(tmp_path / "ledger.jsonl")), tmp_path / "speed.json"
+    assert claims.costs_of(runs, speed) == []
+    speed_file(speed, **{"ptb42k.word_re": [1.0], "ptb42k.morphsum_re": [0.5, 0.4, 0.6]})
+    heading, _, word, morphs = claims.costs_of(runs, speed)
+    assert heading == "| whole PTB | parameters | training speed (Word (RE): 1) | peak memory |"
+    assert word == "| Word (RE) | 2.6 million | 1.00 (1.00 to 1.00) | 1,234 MB |"
+    assert morphs == "| MorphSum (RE) | - | 0.50 (0.40 to 0.60) | 1,234 MB |"

@@ -13,6 +13,7 @@ from recipes.lab.claims import CLOSE, MARGIN, NOT_COUNTED, NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
+from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules, scoring
 from recipes.lab.scores.resampling import SEEDS_NEEDED
 
@@ -118,10 +119,11 @@ def again(
 ) -> list[str]:
     """How to run it again, when it was run, and where everything else is."""
     commands = []
-    if compared and compared[0].arms:
-        own = " ".join(map(str, range(1, compared[0].found.seeds + 1)))
-        arms = " ".join(compared[0].arms)
-        commands.append((f'SEEDS="{own}" ARMS="{arms}" recipes/{recipe.name}/run.sh', "first row"))
+    arms = compared[0].arms if compared else ()
+    view = Runs(entries, schedule=recipe.schedule).alike(arms) if arms else None
+    if view and (both := view.seeds(arms)):
+        own = f'SEEDS="{" ".join(map(str, both))}" ARMS="{" ".join(arms)}"'
+        commands.append((f"{own} recipes/{recipe.name}/run.sh", "first row"))
     runs = [entry for entry in entries if kind_of(entry) == ARM]
     seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '

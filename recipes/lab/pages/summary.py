@@ -16,6 +16,7 @@ from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, percent_saved
 
 FILE = "summary.json"
+DIGITS = 9  # of figures there
 PERPLEXITY = "best_valid_ppl"
 WORDS = {HOLDS: "better", FAILS: "worse", SAME: "no difference", UNDECIDED: "undecided"}
 COLUMNS = ("paper", "method", "compared with", "difference [95%]", "seeds", "verdict")
@@ -158,7 +159,8 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
     facts = {
         "paper": paper,
         "rows": [
-            {**asdict(row), "on_page": row in page, "cells": row.cells(paper)} for row in rows
+            {**asdict(row), **_rounded(row), "on_page": row in page, "cells": row.cells(paper)}
+            for row in rows
         ],
         "advice": list(advice),
     }
@@ -167,6 +169,12 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
         if (above / "README.md").exists():
             renew(above / "README.md", tables(folder.parent, above))
     return folder / FILE
+
+
+def _rounded(row: Compared) -> dict:
+    """Its figures without the digits that differ between machines."""
+    figures = {"found": row.found, "values": row.values}
+    return {name: of and [round(one, DIGITS) for one in of] for name, of in figures.items()}
 
 
 def tables(results: Path, page: Path) -> dict[str, list[str]]:

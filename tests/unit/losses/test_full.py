@@ -279,6 +279,18 @@ def test_the_smoothing_of_a_frequent_class_bias_does_not_stand_still(dtype):
     torch.testing.assert_close(*found, rtol=2 * torch.finfo(dtype).eps, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_smoothing_of_a_frequent_class_embedding_does_not_stand_still(dtype):
+    generator, found = torch.Generator().manual_seed(1), []
+    targets = torch.zeros(4000, dtype=torch.long)
+    context = (1 + torch.randn(4000, 2, generator=generator)).to(dtype)
+    for kind in (dtype, torch.float64):
+        embeddings = torch.ones(8, 2, dtype=kind, requires_grad=True)
+        term = smoothing_term(context.to(kind), targets, embeddings, None, 0.5).sum()
+        found.append(torch.autograd.grad(term, embeddings)[0].double())
+    torch.testing.assert_close(*found, rtol=2 * torch.finfo(dtype).eps, atol=0)
+
+
 def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored):
     context, targets, embeddings, bias = scored
     ignore_index, smoothing = 1, 0.3

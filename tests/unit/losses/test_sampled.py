@@ -254,6 +254,23 @@ def test_the_gradient_of_a_frequent_class_bias_does_not_stand_still(dtype, smoot
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("smoothing", "reduction"), [(0.1, "sum"), (0.1, "none"), (0.0, "none")])
+def test_the_gradient_of_a_frequent_class_embedding_does_not_stand_still(
+    dtype, smoothing, reduction
+):
+    generator, found = torch.Generator().manual_seed(1), []
+    rows = torch.tensor([0] * 3000 + [1] * 1000)
+    context = (1 + torch.randn(4000, 2, generator=generator)).to(dtype)
+    for kind in (dtype, torch.float64):
+        embeddings = torch.zeros(8, 2, dtype=kind, requires_grad=True)
+        loss, _ = sampled_nll(
+            context.to(kind), rows, embeddings, None, torch.zeros(6), smoothing, reduction
+        )
+        found.append(torch.autograd.grad(loss.sum(), embeddings)[0].double())
+    torch.testing.assert_close(*found, rtol=4 * torch.finfo(dtype).eps, atol=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("by", ["inputs", "autocast"])
 def test_gradients_in_low_precision_come_near_those_in_float64(dtype, by):
     generator = torch.Generator().manual_seed(1)

@@ -166,6 +166,21 @@ def test_a_saved_state_continues_bit_for_bit(tmp_path):
     assert torch.equal(resumed[1], weight)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_update_is_a_change_that_pytorch_counts(sparse):
+    """PyTorch's fused optimizers do not count theirs; whatever is cached by version went stale."""
+    table = torch.nn.Parameter(torch.ones(3, 2))
+    optimizer, before = RowAdam([table], lr=0.1), table._version
+    gradient = torch.ones(3, 2)
+    table.grad = gradient.to_sparse(1) if sparse else gradient
+    optimizer.step()
+    assert table._version > before
+    frozen = torch.nn.Parameter(torch.ones(1))
+    before = frozen._version
+    RowAdam([frozen]).step()
+    assert frozen._version == before
+
+
 def test_bias_correction_is_computed_in_more_than_float32():
     """One minus 0.999 has lost four digits in float32."""
     table = torch.nn.Parameter(torch.zeros(1, 1))

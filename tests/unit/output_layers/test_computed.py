@@ -100,6 +100,16 @@ def test_candidates_are_rows_of_all_classes_computed_once(layer):
         assert layer.eval().class_embeddings(torch.tensor([1])).eq(6).all()
 
 
+def test_a_call_with_gradients_discards_the_table(layer):
+    """What follows is mostly an update, by an optimizer that need not be PyTorch's."""
+    with torch.no_grad():
+        layer.class_embeddings()
+    layer.class_embeddings()
+    with torch.no_grad():
+        layer.table.data += 1  # not counted by PyTorch
+        assert layer.class_embeddings().eq(4).all()
+
+
 @pytest.mark.parametrize("change", ["large", "training", "gradients", "partition", "elsewhere"])
 def test_candidates_are_computed_alone_where_the_table_is_large_or_may_change(
     layer, change, monkeypatch
