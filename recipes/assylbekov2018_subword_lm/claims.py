@@ -48,6 +48,10 @@ PAPER = (
     " above them at the output (MorphSum+RE+RW) is better than a word model with tied vectors,"
     " with 20 to 87% fewer parameters (Assylbekov & Takhanov 2018)."
 )
+SETUP = (
+    "Language models of the paper's small size on 5,000 captions (Multi30k; 10 epochs) and on the"
+    " whole Penn Treebank (15 epochs); test perplexity per word."
+)
 WHY = (
     '10 epochs instead of 70, with the whole Treebank 15 (`EPOCHS=15 ARMS="ptb42k.word_re'
     ' ptb42k.morphsum_re_rw"`): whether claim 4 holds on it after 70 is open.',
@@ -196,6 +200,7 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
         },
         name="Assylbekov & Takhanov 2018",
         paper=PAPER,
+        setup=SETUP,
         terms=TERMS,
         why=WHY,
         costs=costs_of(runs, results / recipe.speed_file),

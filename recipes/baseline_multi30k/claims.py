@@ -7,6 +7,10 @@ from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 
+SETUP = (
+    "29 thousand captions (Multi30k), English to German, joint BPE of 4,000 merges;"
+    " 2+2 layers of 128 units; BLEU of plain text, lower case."
+)
 PAIRS = (
     ("luong_linear", "stock_lstm"),
     ("luong_tied", "luong_linear"),
@@ -58,5 +62,6 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         claims_of(view),
         charts={"bleu": chart_parts.rows_chart(title, "BLEU, test set", rows, below)},
         name="Baseline",
+        setup=SETUP,
         compared=compared,
     )

@@ -57,8 +57,12 @@ NOTES = (
 
 PAPER = (
     "Recurrent layers that stay as they were drawn, with only embeddings, attention, softmax and"
-    " the layers' radii and input scales trained, reach 70 to 85% of the trained model's BLEU on"
-    " WMT's English-French, -German and -Romanian (Garg et al. 2020)."
+    " the layers' radii and input scales trained, reach 70 to 80% of the trained model's BLEU (in"
+    " its Table 1 70 to 85%) on WMT's English-French, -German and -Romanian (Garg et al. 2020)."
+)
+SETUP = (
+    "29 thousand captions (Multi30k), English to German, joint BPE of 4,000 merges; 3+3 layers"
+    " of 128 units; BLEU of tokens. The trained model takes 41 to 50 minutes on one thread."
 )
 TERMS = {
     "rnmt_plus": "all layers trained",
@@ -211,8 +215,8 @@ def claims_of(runs: Runs) -> list[Claim]:
         "Claim 1 holds with each model's length penalty chosen on the validation set (ours)": list(
             of_trained_at_best(runs)
         ),
-        "Frozen models reach 70 to 85% (the paper's own band; added when the results were known)":
-            list(of_trained(runs, OURS, band=(0.7, 0.85))),
+        "Frozen models reach 70 to 80% (the paper's words; added when the results were known)":
+            list(of_trained(runs, OURS, band=(0.7, 0.8))),
     }  # fmt: skip
     return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
@@ -231,6 +235,7 @@ def find(recipe: Recipe, runs: Runs) -> Findings:
         charts=figures.charts(runs, norms),
         name="Garg et al. 2020",
         paper=PAPER,
+        setup=SETUP,
         terms=TERMS,
         why=WHY,
         costs=costs(runs, recipe.ledger.parent),

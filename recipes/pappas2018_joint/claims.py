@@ -37,6 +37,10 @@ PAPER = (
     " softmax and 1.6 above tying, and it loses least where few classes are sampled (Pappas et al."
     " 2018)."
 )
+SETUP = (
+    "29 thousand captions (Multi30k), joint BPE of 4,000 merges; `luong_lstm` with 2+2 layers of"
+    " 128 units; BLEU of plain text, lower case."
+)
 TERMS = {
     "NMT": "the untied softmax (`linear`)",
     "tied": "weight tying",
@@ -278,6 +282,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
         charts=figures.charts(arms),
         name="Pappas et al. 2018",
         paper=PAPER,
+        setup=SETUP,
         terms=TERMS,
         why=WHY,
         remarks=REMARKS,

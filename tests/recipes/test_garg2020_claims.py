@@ -319,11 +319,13 @@ def test_gradients_that_were_measured_elsewhere_are_drawn_and_kept(tmp_path):
     assert kept.read_bytes() == before
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.9, HOLDS), (0.87, UNDECIDED)])
-def test_the_papers_band_is_a_claim_of_its_own_and_narrower_than_ours(runs, share, verdict):
+@pytest.mark.parametrize(
+    ("share", "ours", "papers"), [(0.9, HOLDS, UNDECIDED), (0.6, FAILS, FAILS)]
+)
+def test_the_papers_band_is_a_claim_of_its_own_and_narrower_than_ours(runs, share, ours, papers):
     found = runs(rnmt_plus=[1.0] * 3, esnmt=[share] * 3)
-    assert part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.9").verdict == HOLDS
-    assert part(found, "0.7 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.85").verdict == verdict
+    assert part(found, "0.6 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.9").verdict == ours
+    assert part(found, "0.7 <= BLEU(esnmt) / BLEU(rnmt_plus) <= 0.8").verdict == papers
 
 
 def test_the_page_says_what_each_model_costs(runs, tmp_path):

@@ -302,7 +302,7 @@ def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
     ]  # fmt: skip
     (line,) = claims.advice(rows)
     assert line == (
-        "Where all words are needed and a full softmax is too slow, in this order (validation"
+        "Where all words are needed and a full softmax is too slow (validation"
         " perplexity against it): partitions -3.0 [-8.0, +2.0]% (undecided); samples +12.0"
         " [+8.0, +15.0]% (worse)."
     )

@@ -35,8 +35,8 @@ BETTER = summary.Compared(
 )
 ONE_SEED = summary.Compared("tied", "free vectors", "BLEU", Estimate(9.0, 8.0, 9.5, 1))
 FOUND = Findings(
-    "Claims of a paper", CLAIMS, paper="It says so.", why=["Small data."],
-    terms={"7a": "a map of words", "LV": "all words"},
+    "Claims of a paper", CLAIMS, paper="It says so.", setup="Captions, in BLEU.",
+    why=["Small data."], terms={"7a": "a map of words", "LV": "all words"},
     compared=[BETTER, ONE_SEED], advice=["Use joint."],
     charts={"gain": Chart("joint gains 1.5 BLEU", [Rows("BLEU", [Row("joint", 1.5, 1, 2)])])},
 )  # fmt: skip
@@ -138,6 +138,7 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
     text = page(recipe)
     for words in (
         "**The paper**: It says so.",
+        "## What we measured\n\nCaptions, in BLEU.\n",
         "| 1. joint is better | **partly run** | undecided 1, not run 1 |",
         "![joint gains 1.5 BLEU](gain.png)",
         "| joint: 41.5 | free vectors: 40.0 | +1.50 [+1.00, +2.00] BLEU | 3 | better |",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE, DETAILS = "report", "details"  # names of the generated parts
 READING = (
     "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
-    " Values are means over the seeds that both have, so one method's can differ between rows."
+    " A row uses only the seeds that both models have, so a model's value can differ between rows."
     f" [Verdicts](../../recipes/README.md#verdicts): *undecided* with fewer than {SEEDS_NEEDED}"
     f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}."
 )
@@ -71,7 +71,7 @@ def short(
 ) -> list[str]:
     """The generated part of README.md."""
     lines = [f"**The paper**: {found.paper}", ""] if found.paper else []
-    lines += ["## What we measured", ""]
+    lines += ["## What we measured", "", *([found.setup, ""] if found.setup else [])]
     if found.compared:
         lines += [*summary.table_of(summary.of_page(found.compared)), "", READING, ""]
     lines += [*found.costs, ""] if found.costs else []

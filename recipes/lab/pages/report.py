@@ -31,6 +31,7 @@ class Findings:
         charts: figures by file name, without .svg and .png.
         name: of the paper, for the overview.
         paper: its claims in a sentence or two.
+        setup: data, models and measure of the experiments, in a sentence.
         terms: meaning of the names that claims use.
         why: main differences from the paper's experiments, for the page.
         costs: lines of a table of what the methods cost, for the page.
@@ -48,6 +49,7 @@ class Findings:
     charts: Charts = field(default_factory=dict)
     name: str = ""
     paper: str = ""
+    setup: str = ""
     terms: Mapping[str, str] = field(default_factory=dict)
     why: Sequence[str] = ()
     costs: Sequence[str] = ()
