@@ -78,10 +78,13 @@ def _load(options: Any) -> Any:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         dictionaries[side] = Dictionary.load(str(path))
-        prefix = folder / f"train.{source}-{target}.{language}"
-        text = data_utils.load_indexed_dataset(str(prefix), dictionaries[side])
+        # Text that was binarized in the other direction serves, too, as in training.
+        names = (f"train.{source}-{target}.{language}", f"train.{target}-{source}.{language}")
+        prefixes = [folder / name for name in names]
+        found = (data_utils.load_indexed_dataset(str(p), dictionaries[side]) for p in prefixes)
+        text = next((one for one in found if one is not None), None)
         if text is None:
-            raise UserError(f"{prefix}: no binarized text")
+            raise UserError(f"{prefixes[0]}: no binarized text")
         setattr(pairs, short, text)
         setattr(pairs, f"{short}_sizes", text.sizes)
     return pairs, dictionaries

@@ -1,7 +1,7 @@
 """Map rows of a checkpoint's tables to words of the model's dictionaries."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional
 
 import torch
 from fairseq.data import Dictionary
@@ -81,7 +81,9 @@ def _trained_dictionary(
 
     if stored is not None and is_it(new):
         return None
-    files = _files(path, state, side, task)
+    folders = Path(path).parent, data_folder(state)
+    name = _name(state, side, task, is_recognized=stored is not None)
+    files = [file for folder in folders for file in sorted(folder.glob(name))]
     for file in files:
         if file.is_file():
             found = Dictionary.load(str(file))
@@ -91,14 +93,20 @@ def _trained_dictionary(
         return None  # assume the same, as fairseq does; loading warns
     raise UserError(
         f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
-        f"{size if stored is None else int(stored) >> 32:,} symbols, is neither {files[0]} nor "
-        f"{files[-1]}: copy the {files[0].name} of its training data beside the checkpoint"
+        f"{size if stored is None else int(stored) >> 32:,} symbols, is no {name} in {folders[0]} "
+        f"or {folders[1]}: copy the {name} of its training data beside the checkpoint"
     )
 
 
-def _files(path: str, state: Dict[str, Any], side: str, task: Any) -> List[Path]:
-    """Possible dictionary files: beside the checkpoint, or in its training data."""
+def _name(state: Dict[str, Any], side: str, task: Any, is_recognized: bool) -> str:
+    """The name of the dictionary's file, or a pattern.
+
+    Args:
+        is_recognized: whether the checkpoint has a checksum. Then any name will do where the
+            languages were not stored, because fairseq had inferred them.
+    """
     options = task_options(state)
-    language = options.get(f"{side}_lang") or getattr(task.cfg, f"{side}_lang", None)
-    name = f"dict.{language}.txt" if language else "dict.txt"
-    return [Path(path).parent / name, data_folder(state) / name]
+    language = options.get(f"{side}_lang")
+    if language is None and f"{side}_lang" in options:
+        language = "*" if is_recognized else getattr(task.cfg, f"{side}_lang", None)
+    return f"dict.{language}.txt" if language else "dict.txt"

@@ -22,11 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def figure_path(text: str) -> str:
-    """The path of a figure to be written."""
+    """The path of a figure to be written, which does not exist."""
     if Path(text).suffix not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(FORMATS)}")
     if not Path(text).parent.is_dir():
         raise argparse.ArgumentTypeError(f"{text}: no folder {Path(text).parent}; create it first")
+    if Path(text).exists():
+        raise argparse.ArgumentTypeError(f"{text} exists; remove it, or give another name")
     return text
 
 

@@ -39,7 +39,12 @@ from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.moved_tables import find_moved_tables
-from fairseq_outlayers.tasks.stored_options import check_texts, set_languages
+from fairseq_outlayers.tasks.stored_options import (
+    check_texts,
+    folder_beside,
+    set_languages,
+    task_options,
+)
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig, reset_search
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
@@ -102,7 +107,8 @@ def load(
 
     Args:
         checkpoint: a file of our or fairseq's architectures; several are an ensemble.
-        data: folder with the dictionaries; by default the training data.
+        data: folder with the dictionaries; by default the training data or, if that has none, the
+            checkpoint's.
         candidates: file of ``data_prep/build_candidates.py``, for translation models.
         kind: :class:`Translator` or :class:`LanguageModel`, to refuse a checkpoint of the other;
             it also tells type checkers what is returned.
@@ -128,6 +134,8 @@ def load(
     check_device(device)
     check_dtype(dtype)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
+    if data is None and (data := folder_beside(paths[0], state)):
+        task_options(state)["data"] = str(data)
     set_languages(state)
     config = _config(state)
     task_name = str(config.task._name)

@@ -181,6 +181,11 @@ class EmbeddingOutputLayer(OutputLayer):
     def check_embedding(embedding: nn.Module) -> None:
         """Refuse input embeddings that are not a plain table, before their sizes are used."""
         if not isinstance(embedding, nn.Embedding):
+            if hasattr(embedding, "words"):
+                raise UserError(
+                    "this --output-layer uses the decoder's input embeddings, but they are "
+                    "composed of units of words: choose --output-layer subword, or linear"
+                )
             raise UserError(
                 "this --output-layer uses the decoder's input embeddings, but "
                 f"{type(embedding).__name__} is not a plain embedding table: choose --output-layer "

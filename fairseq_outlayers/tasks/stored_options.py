@@ -46,6 +46,18 @@ def data_folder(state: Dict[str, Any]) -> Path:
     return first_folder(task_options(state)["data"])
 
 
+def folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
+    """The folder of a checkpoint if it has dictionaries and that of the training data has none.
+
+    Args:
+        path: of the checkpoint.
+        state: its content.
+    """
+    pattern, beside = "dict*.txt", Path(path).parent
+    gone = not any(data_folder(state).glob(pattern))
+    return beside if gone and any(beside.glob(pattern)) else None
+
+
 def first_folder(data: Any) -> Path:
     """The first of the data folders, which fairseq reads dictionaries from."""
     return Path(str(data).split(os.pathsep)[0])

@@ -36,6 +36,10 @@ REMEDIES: Dict[str, str] = {
         "--valid-subset, --gen-subset)"
     ),
     r"--path required for generation": "no checkpoint: give its path as --path",
+    r"Model file not found: (.*\.pt:.*)": (
+        "{1}: this command evaluates one checkpoint: name one (load(...).score in Python scores by "
+        "several)"
+    ),
     r"Model file not found: (.*)": "{1}: no such checkpoint: check the path",
     r"Cannot load model parameters from checkpoint (.*); please": (
         "{1} contains another model than the options describe: continue with the options of its "
@@ -46,8 +50,8 @@ REMEDIES: Dict[str, str] = {
         "reset the optimizer by --reset-optimizer"
     ),
     r"Error\(s\) in loading state_dict for (\w+):\s+([^\n]{1,160})": (
-        "the checkpoint lacks parameters of its own {1}, so it is damaged or of another version: "
-        "{2}"
+        "the checkpoint lacks parameters of its own {1}, so it is damaged or of another version, "
+        "or --model-overrides asks for another model: {2}"
     ),
     r"Interpolation key 'task\.\w+' not found": (
         "the model of --arch is a language model, but the --task is not: choose another --arch, or "

@@ -69,6 +69,7 @@ UNUSED = (
     Unused("generate|eval.lm", "valid_subset", "the set is named by --gen-subset"),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
+    Unused("interactive", "score_reference", "use fairseq-generate, or load(...).score in Python"),
     Unused("interactive", "source_text", "words of the input are copied without it: leave it out"),
     Unused("interactive", "lm_path", "only fairseq-generate adds a language model"),
     Unused("interactive", "lm_weight", "only fairseq-generate adds a language model"),

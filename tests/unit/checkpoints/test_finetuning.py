@@ -269,12 +269,36 @@ def test_a_dictionary_beside_the_checkpoint_is_found_first(tmp_path):
     torch.testing.assert_close(done.state["decoder.embed_tokens.weight"][4], row)
 
 
+def test_dictionaries_of_languages_that_were_inferred_are_recognized(tmp_path):
+    """fairseq does not store inferred ones, and the new training may be of others."""
+    old, new = (
+        as_task(words_of("a", "b"), words_of("x", "y")),
+        as_task(words_of("c"), words_of("y")),
+    )
+    new.cfg.source_lang, new.cfg.target_lang = "fr", "de"
+    old.source_dictionary.save(str(tmp_path / "dict.de.txt"))
+    old.target_dictionary.save(str(tmp_path / "dict.en.txt"))
+    trained = make_model("transformer_outlayers", old)
+    state = checkpoint(trained, tmp_path, "transformer_outlayers")
+    state["cfg"]["task"].update(source_lang=None, target_lang=None)
+    done = finetune(make_model("transformer_outlayers", new), state, new)
+    row = trained.state_dict()["decoder.embed_tokens.weight"][old.target_dictionary.index("y")]
+    torch.testing.assert_close(done.state["decoder.embed_tokens.weight"][4], row)
+    (tmp_path / "dict.en.txt").unlink()
+    with pytest.raises(
+        UserError, match=r"target dictionary, of 6 symbols, is no dict.\*.txt in /no"
+    ):
+        finetune(make_model("transformer_outlayers", new), state, new)
+
+
 def test_a_dictionary_that_is_not_the_trained_one_is_refused(tmp_path):
     stock = stock_model("transformer", as_task(make_dictionary(13), make_dictionary(9)))
     task = own_task()
     task.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
     model = make_model("transformer_outlayers", task)
-    with pytest.raises(UserError, match="target dictionary, of 13 symbols, is neither /nowhere/di"):
+    with pytest.raises(
+        UserError, match=r"target dictionary, of 13 symbols, is no dict.tgt.txt in "
+    ):
         finetune(model, checkpoint(stock, tmp_path), task)
 
 

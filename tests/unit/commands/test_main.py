@@ -39,6 +39,10 @@ def test_the_help_has_an_example_on_one_line(name, capsys):
         ("neighbours a.pt --words dog --plot map", "'map' must end in .svg, .png, .pdf"),
         ("neighbours a.pt --words dog --plot x.jpeg2", "'x.jpeg2' must end in .svg, .png, .pdf"),
         ("neighbours a.pt --words dog --plot no/map.svg", "no/map.svg: no folder no; create it"),
+        (
+            "neighbours a.pt --words dog --plot docs/translation.svg",
+            "docs/translation.svg exists; remove it, or give another name",
+        ),
         ("partitions bin --partition-size 5 --seed -1", "-1: must be a whole number, 0 or more"),
         ("partitions bin --partition-size 5 --seed 2", "--seed 2 has no effect without --resh"),
         ("external-words --examples -1", "-1: must be a whole number, 0 or more"),

@@ -135,6 +135,19 @@ def test_dictionaries_alone_are_recognized_by_their_words(tmp_path, checkpoint):
     assert loading.load(checkpoint, str(other)).task.cfg.target_lang == "aa"
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_dictionaries_beside_a_checkpoint_that_has_moved_are_found(tmp_path, checkpoint, known):
+    expected = load(checkpoint).translate("w1 w2").text
+    if not known:
+        without_languages(checkpoint)
+    moved = tmp_path / "mv é"
+    moved.mkdir()
+    for file in (*tmp_path.glob("dict.*.txt"), *tmp_path.glob("dict.txt")):
+        file.rename(moved / file.name)
+    found = load([shutil.copy(checkpoint, moved), shutil.copy(checkpoint, moved / "b.pt")])
+    assert found.translate("w1 w2").text == expected
+
+
 def test_two_equal_dictionaries_are_of_no_certain_language(tmp_path, checkpoint):
     without_languages(checkpoint)
     shutil.copy(tmp_path / "dict.src.txt", tmp_path / "dict.xx.txt")

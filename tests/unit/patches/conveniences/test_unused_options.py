@@ -113,6 +113,12 @@ def test_defaults_are_accepted(command):
             "--context-window 35: must be below --tokens-per-sample 35, which counts the words of "
             "the context too: lower it, or raise --tokens-per-sample",
         ),
+        (
+            "fairseq-interactive",
+            {"score_reference": True},
+            "--score-reference has no effect in fairseq-interactive: use fairseq-generate, or "
+            "load(...).score in Python",
+        ),
     ],
 )
 def test_options_without_effect_are_refused(command, given, message):
