@@ -130,6 +130,15 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
     assert pairs == "500"
     assert re.search(rf"target words trained .* of {NUM_WORDS + 4} in the dictionary", output, re.S)
 
+    # Text that was binarized in the other direction, which fairseq-train reads, too.
+    pair = re.search(
+        r"dict\.(\w+)\.txt.*dict\.(\w+)\.txt", " ".join(sorted(map(str, data.iterdir())))
+    )
+    for source, target in (pair.groups(), pair.groups()[::-1]):
+        languages = ["--source-lang", source, "--target-lang", target]
+        main(["partitions", str(data), "--partition-size", "60", *languages])
+        assert " of 500 sentence pairs" in capsys.readouterr().out
+
 
 @pytest.mark.parametrize(
     ("options", "message"),

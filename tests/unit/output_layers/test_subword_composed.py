@@ -1,5 +1,7 @@
 """The composed output layer: what is tied is one and the same, and what is not is not."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn as nn
@@ -9,6 +11,7 @@ from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig, reset_idle_options
 from fairseq_outlayers.output_layers import build_output_layer
+from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.subword_composed import tied_layers
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
@@ -81,6 +84,11 @@ def test_tied_layers_alone_are_shared(dictionary, composition, tie):
         assert same == (name in tied), name
         own = any(parameter.startswith(f"parts.{name}.") for parameter, _ in named(layer))
         assert own == (name not in tied), name
+
+
+def test_layers_that_need_a_table_of_embeddings_name_those_that_do_not():
+    with pytest.raises(UserError, match=r"composed of units.*--output-layer subword, or linear"):
+        EmbeddingOutputLayer.check_embedding(SimpleNamespace(words=None))
 
 
 def named(module):

@@ -274,6 +274,11 @@ def test_a_missing_file_is_told_if_the_user_named_it(missing, command, told, tmp
     assert plain_message(raised.value) == line
 
 
+def test_a_command_for_one_checkpoint_says_so():
+    line = plain_message(OSError("Model file not found: a.pt:b.pt"))
+    assert line.startswith("a.pt:b.pt: this command evaluates one checkpoint: name one (load(")
+
+
 def test_the_hook_prints_the_line_alone(capsys, monkeypatch):
     monkeypatch.delenv("OUTLAYERS_TRACEBACK", raising=False)
     error = OSError("Model file not found: no.pt")
