@@ -14,7 +14,12 @@ from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
-from fairseq_outlayers.tasks.stored_options import data_folder, set_languages, task_options
+from fairseq_outlayers.tasks.stored_options import (
+    data_folder,
+    folder_beside,
+    set_languages,
+    task_options,
+)
 from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 
@@ -66,12 +71,15 @@ def load(path: str, data: Optional[str] = None) -> Trained:
 
     Args:
         path: the checkpoint.
-        data: folder with the dictionaries; by default the training data's path.
+        data: folder with the dictionaries; by default the training data or, if that has none, the
+            checkpoint's.
     Raises:
         UserError: if either is missing, or the model is not of this package.
     """
     require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
+    if data is None and (beside := folder_beside(path, state)):
+        task_options(state)["data"] = str(beside)
     folder = data_folder(state)
     if not any(folder.glob("dict*.txt")):
         raise UserError(

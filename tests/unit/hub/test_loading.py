@@ -146,6 +146,7 @@ def test_dictionaries_beside_a_checkpoint_that_has_moved_are_found(tmp_path, che
         file.rename(moved / file.name)
     found = load([shutil.copy(checkpoint, moved), shutil.copy(checkpoint, moved / "b.pt")])
     assert found.translate("w1 w2").text == expected
+    assert loading.load(str(moved / "b.pt")).task.cfg.target_lang == "tgt"
 
 
 def test_two_equal_dictionaries_are_of_no_certain_language(tmp_path, checkpoint):
