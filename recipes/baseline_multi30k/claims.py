@@ -47,16 +47,20 @@ def claims_of(runs: Runs) -> list[Claim]:
 
 
 def find(recipe: Recipe, runs: Runs) -> Findings:
-    """Verdicts and BLEU of every model."""
+    """Verdicts, and BLEU and validation perplexity of every model."""
     labels = {name: recipe.label(name) for name in recipe.all_arms()}
     view = runs.mostly_alike(list(labels))
     rows = sorted(chart_parts.bleu_rows(view, labels), key=lambda row: -row.value)
     below = chart_parts.note(view, list(labels))
     pairs = [(one, other) for one, other in PAIRS if one in view and other in view]
-    found = [Compared.in_bleu(view, *pair, (labels[pair[0]], labels[pair[1]])) for pair in pairs]
-    compared = [one for one in found if one]
-    decided = sum(one.verdict in ("better", "worse") for one in compared)
-    title = f"BLEU of every model: {decided or 'none'} of {len(compared)} comparisons decided"
+    measures = (Compared.in_bleu, Compared.in_validation_perplexity)
+    in_bleu, in_perplexity = (
+        [one for pair in pairs if (one := measure(view, *pair, (labels[pair[0]], labels[pair[1]])))]
+        for measure in measures
+    )
+    compared = in_bleu + in_perplexity
+    decided = sum(one.verdict in ("better", "worse") for one in in_bleu)
+    title = f"BLEU of every model: {decided or 'none'} of {len(in_bleu)} comparisons decided"
     return Findings(
         recipe.title,
         claims_of(view),
