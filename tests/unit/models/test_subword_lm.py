@@ -258,7 +258,10 @@ def test_low_precision_gives_the_loss_up_to_rounding(dictionary, composition):
         ({"lstm_layers": 0}, "--lstm-layers 0"),
         ({"dropout": 1.0}, r"--dropout 1\.0"),
         ({"init_range": -0.1}, r"--init-range -0\.1"),
-        ({"output_layer": "tied", "tie": "original"}, "composed of units of words: choose --output-layer subword"),
+        (
+            {"output_layer": "tied", "tie": "original"},
+            "composed of units of words: choose --output-layer subword",
+        ),
         ({"output_layer": "linear"}, r"--tie re_rw shares layers .* not with linear: leave --outp"),
     ],
 )
