@@ -16,9 +16,9 @@ from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 from fairseq_outlayers.tasks.stored_options import (
     data_folder,
-    folder_beside,
     set_languages,
     task_options,
+    use_folder_beside,
 )
 from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
@@ -78,8 +78,8 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     """
     require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
-    if data is None and (beside := folder_beside(path, state)):
-        task_options(state)["data"] = str(beside)
+    if data is None:
+        use_folder_beside(path, state)
     folder = data_folder(state)
     if not any(folder.glob("dict*.txt")):
         raise UserError(

@@ -85,10 +85,9 @@ def _trained_dictionary(
     name = _name(state, side, task, is_recognized=stored is not None)
     files = [file for folder in folders for file in sorted(folder.glob(name))]
     for file in files:
-        if file.is_file():
-            found = Dictionary.load(str(file))
-            if is_it(found):
-                return found
+        found = Dictionary.load(str(file))
+        if is_it(found):
+            return found
     if stored is None and is_it(new):
         return None  # assume the same, as fairseq does; loading warns
     raise UserError(

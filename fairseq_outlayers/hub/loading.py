@@ -39,12 +39,7 @@ from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
 from fairseq_outlayers.tasks.moved_tables import find_moved_tables
-from fairseq_outlayers.tasks.stored_options import (
-    check_texts,
-    folder_beside,
-    set_languages,
-    task_options,
-)
+from fairseq_outlayers.tasks.stored_options import check_texts, set_languages, use_folder_beside
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig, reset_search
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
@@ -134,8 +129,8 @@ def load(
     check_device(device)
     check_dtype(dtype)
     state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
-    if data is None and (data := folder_beside(paths[0], state)):
-        task_options(state)["data"] = str(data)
+    if data is None:
+        data = use_folder_beside(paths[0], state)
     set_languages(state)
     config = _config(state)
     task_name = str(config.task._name)

@@ -46,16 +46,20 @@ def data_folder(state: Dict[str, Any]) -> Path:
     return first_folder(task_options(state)["data"])
 
 
-def folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
-    """The folder of a checkpoint if it has dictionaries and that of the training data has none.
+def use_folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
+    """Take a checkpoint's folder as its data if that has dictionaries and the data's has none.
 
     Args:
         path: of the checkpoint.
-        state: its content.
+        state: its content, changed in place.
+    Returns:
+        The folder if it is taken.
     """
     pattern, beside = "dict*.txt", Path(path).parent
-    gone = not any(data_folder(state).glob(pattern))
-    return beside if gone and any(beside.glob(pattern)) else None
+    if any(data_folder(state).glob(pattern)) or not any(beside.glob(pattern)):
+        return None
+    task_options(state)["data"] = str(beside)
+    return beside
 
 
 def first_folder(data: Any) -> Path:
