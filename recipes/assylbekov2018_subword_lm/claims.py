@@ -18,7 +18,6 @@ from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import SEEDS_NEEDED
-from recipes.lab.scores.scoring import read_json
 
 MODELS = ("morphsum", "sylconcat", "charcnn")
 ENDINGS = ("", ".sampled", ".medium")
@@ -238,13 +237,13 @@ def comparisons_shown(runs: Runs) -> Iterator[Compared]:
 
 def costs_of(runs: Runs, speed: Path) -> list[str]:
     """Parameters, speed and memory of the models whose speed was measured, in Markdown."""
-    arms = [row["arm"] for row in read_json(speed).get("rows", [])]
-    if not arms:
+    speeds = costs.measured(speed)
+    if not speeds:
         return []
-    words = {arm: figures.plain(arm.partition(".")[2]) for arm in arms}
+    words = {arm: figures.plain(arm.partition(".")[2]) for arm in speeds}
     columns: costs.Columns = {"parameters": lambda arm: costs.parameters(runs, arm)}
-    data = figures.language(arms[0].partition(".")[0])
-    return costs.table(words, speed, columns, heading=data)
+    data = figures.language(next(iter(speeds)).partition(".")[0])
+    return costs.table(words, speeds, columns, heading=data)
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

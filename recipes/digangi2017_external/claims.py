@@ -19,7 +19,6 @@ from recipes.lab.pages.summary import Compared
 from recipes.lab.pages.table import mean_and_deviation, table
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import Metric
-from recipes.lab.scores.scoring import read_json
 from recipes.lab.settings import UserError
 
 FORM = "tokenised"  # sacreBLEU's tokenizer would split <unk> into three tokens
@@ -222,14 +221,14 @@ def compared_at(
 
 def costs_of(arms: Arms, speed: Path) -> list[str]:
     """Looping translations by size, and parameters, speed and memory, in Markdown."""
-    measured = [row["arm"] for row in read_json(speed).get("rows", [])]
-    names = {arm: figures.in_words(arm.partition(".")[0]) for arm in measured}
+    speeds = costs.measured(speed)
+    names = {arm: figures.in_words(arm.partition(".")[0]) for arm in speeds}
     columns: dict[str, Callable[[str], str]] = {
         f"loops, {size} pairs": lambda arm, size=size: loops(arms, arm.split(".")[0], size)
         for size in arms.sizes
     }
     columns["parameters"] = lambda arm: costs.parameters(arms.runs, arm)
-    return costs.table(names, speed, columns)
+    return costs.table(names, speeds, columns)
 
 
 def loops(arms: Arms, setting: str, size: str) -> str:

@@ -332,7 +332,7 @@ def costs(runs: Runs, folder: Path) -> list[str]:
         "without the optimizer's state": lambda arm: size(arm, alone),
     }
     names = {arm: name(arm) for arm in (*figures.CELLS, "esnmt_wide") if arm in runs}
-    return costs_table.table(names, folder / "speed.json", columns)
+    return costs_table.table(names, costs_table.measured(folder / "speed.json"), columns)
 
 
 def of_penalties(runs: Runs) -> Iterator[str]:

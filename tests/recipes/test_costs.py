@@ -24,7 +24,9 @@ def speed_file(path, **ratios):
 
 def test_speeds_are_those_of_the_rounds_beside_the_first_arm(tmp_path):
     path = speed_file(tmp_path / "speed.json", stock=[1.0, 1.0, 1.0], ours=[0.5, 2.0, 0.8])
-    found = costs.table(NAMES, path, {"size": lambda arm: f"{len(arm)} letters"}, "text")
+    found = costs.table(
+        NAMES, costs.measured(path), {"size": lambda arm: f"{len(arm)} letters"}, "text"
+    )
     assert found == [
         "| text | size | training speed (as it was: 1) | peak memory |",
         "|---|---|---|---|",
@@ -34,7 +36,7 @@ def test_speeds_are_those_of_the_rounds_beside_the_first_arm(tmp_path):
 
 
 def test_without_a_measurement_there_is_no_table(tmp_path):
-    assert costs.table(NAMES, tmp_path / "speed.json", {}) == []
-    assert (
-        costs.table({"other": "other"}, speed_file(tmp_path / "speed.json", stock=[1.0]), {}) == []
-    )
+    path = tmp_path / "speed.json"
+    assert costs.table(NAMES, costs.measured(path), {}) == []
+    speed_file(path, stock=[1.0])
+    assert costs.table({"other": "other"}, costs.measured(path), {}) == []

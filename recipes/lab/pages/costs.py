@@ -8,32 +8,37 @@ from recipes.lab.runs import Runs
 from recipes.lab.scores.scoring import read_json
 
 Columns = Mapping[str, Callable[[str], str]]  # the cell of an arm, by heading
+Speeds = Mapping[str, Mapping]  # a row of measurements, by arm
+
+
+def measured(speed: Path) -> Speeds:
+    """The rows of a file of measurements (`recipes.lab speed`) by arm; empty without a file."""
+    return {row["arm"]: row for row in read_json(speed).get("rows", [])}
 
 
 def table(
-    names: Mapping[str, str], speed: Path, before: Columns, heading: str = "model"
+    names: Mapping[str, str], speeds: Speeds, before: Columns, heading: str = "model"
 ) -> list[str]:
     """A row for every arm whose speed was measured, in Markdown; empty if there is none.
 
     Args:
         names: the arms in words.
-        speed: file of measurements (`recipes.lab speed`); its first arm has speed 1.
+        speeds: of :func:`measured`; the first arm has speed 1.
         before: columns before those of speed and memory.
         heading: of the names.
     """
-    measured = {row["arm"]: row for row in read_json(speed).get("rows", [])}
-    if not any(arm in measured for arm in names):
+    if not any(arm in speeds for arm in names):
         return []
-    first = next(iter(measured))
+    first = next(iter(speeds))
     columns = {
         **before,
-        f"training speed ({names.get(first, first)}: 1)": lambda arm: in_turns(measured[arm]),
-        "peak memory": lambda arm: f"{measured[arm]['peak_rss_mb']:,.0f} MB",
+        f"training speed ({names.get(first, first)}: 1)": lambda arm: in_turns(speeds[arm]),
+        "peak memory": lambda arm: f"{speeds[arm]['peak_rss_mb']:,.0f} MB",
     }
     rows = [
         [words, *(cell(arm) for cell in columns.values())]
         for arm, words in names.items()
-        if arm in measured
+        if arm in speeds
     ]
     return of_rows([heading, *columns], rows)
 
