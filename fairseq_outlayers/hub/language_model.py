@@ -160,15 +160,19 @@ class LanguageModel(TrainedModels):
         first = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
         if seed is not None and not sampling:
             raise UserError(f"seed={seed} has no effect without sampling=True")
-        options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
-        options["max_len_b"] = len(prefix) + max_units
+        added, held = len(prefix) + max_units, self._positions() - 1
         shortest = check_whole("min_len", generation.get("min_len", 1), 0)
-        if shortest > options["max_len_b"]:
+        if shortest > held:
+            raise UserError(
+                f"min_len={shortest}: the model has positions for {held} units only; lower it"
+            )
+        if shortest > added:
             raise UserError(
                 f"min_len={shortest}: a prompt of {len(prefix)} units and max_units={max_units} "
-                f"have at most {options['max_len_b']}; raise max_units"
+                f"have at most {added}; raise max_units"
             )
-        options["max_len_b"] = min(options["max_len_b"], self._positions() - 1)
+        options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
+        options["max_len_b"] = min(added, held)
         generator = self.build_search(options, generation, SEARCH_OPTIONS)
         # The task takes the first symbol away and begins the search with it.
         tokens = torch.cat([torch.tensor(self.first[:1]), prefix])[None]

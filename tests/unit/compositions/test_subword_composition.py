@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from fairseq_outlayers.compositions import COMPOSITION, COMPOSITIONS
+from fairseq_outlayers.compositions.sylconcat import all_places
 from fairseq_outlayers.compositions.units import number_units
 
 WORDS = [["un", "believ", "able"], ["able"], ["believ", "er", "s", "un"], ["s", "s"]]
@@ -61,6 +62,39 @@ def test_sylconcat_projects_the_vectors_side_by_side():
             if unit
         )
         torch.testing.assert_close(combined, expected)
+
+
+def side_by_side(parts, ids):
+    """The projection of concatenated syllables, a row for every word."""
+    return parts["proj"](parts["emb"](ids).flatten(1))
+
+
+def test_sylconcat_projects_what_words_share_only_once():
+    rows = [["a", "b"], ["c", "b"], ["a"], ["b", "a", "c"], ["c", "b", "c"]]
+    composition, parts, ids = make("sylconcat", rows)
+    assert [len(units) for units in composition.prepare_all(ids).at] == [3, 2, 1]
+    layers = [parts["emb"].weight, parts["proj"].weight]
+    like = torch.randn(5, 4, dtype=torch.float64)
+    expected = torch.autograd.grad(side_by_side(parts, ids), layers, like)
+    for prepared in (composition.prepare_all(ids), all_places(ids)):  # the latter on accelerators
+        found = torch.autograd.grad(composition.combine(parts, prepared), layers, like)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_sylconcat_sums_gradients_of_shared_syllables_in_float32_under_autocast():
+    rows = [["a", f"x{number}"] for number in range(4000)]
+    composition, parts, ids = make("sylconcat", rows)
+    for part in parts.values():
+        part.float()
+    prepared, weight = composition.prepare_all(ids), parts["emb"].weight
+    like = torch.rand(4000, 4, generator=torch.Generator().manual_seed(1)) + 0.5
+    (expected,) = torch.autograd.grad(side_by_side(parts, ids), [weight], like)
+    with torch.autocast("cpu", torch.bfloat16):
+        combined = composition.combine(parts, prepared)
+    (found,) = torch.autograd.grad(combined, [weight], like.to(combined.dtype))
+    error = (found[0] - expected[0]).norm() / expected[0].norm()  # of "a", in every word
+    assert error < 0.02
 
 
 def naive_charcnn(parts, row, masked):

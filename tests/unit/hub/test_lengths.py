@@ -73,6 +73,8 @@ def test_nothing_follows_an_ending(language_model, prompt):
 def test_a_continuation_shorter_than_asked_for_is_refused(language_model):
     with pytest.raises(UserError, match="min_len=9: a prompt of 1 units and max_units=3"):
         language_model.continue_("w1", max_units=3, min_len=9)
+    with pytest.raises(UserError, match="min_len=12: the model has positions for 11 units only"):
+        language_model.continue_("w1", max_units=30, min_len=12)
 
 
 def test_one_text_has_one_score(language_model):
@@ -86,6 +88,7 @@ def test_one_text_has_one_score(language_model):
         (3, "texts=3: must be"),
         (["w1", 1], r"texts\[1\]=1: must be a text"),
         ([None], r"texts\[0\]=None: must be a text"),
+        ({"w1": 1}, "texts={'w1': 1}: must be a text, a list"),
         (b"w1", "texts=b'w1': must be"),
     ],
 )
