@@ -27,7 +27,9 @@ import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.losses import full_nll
 
 HIDDEN_SIZES = {"small": 200, "medium": 650}  # LSTM units
-MORPHS, SYLLABLES, MOST_SYLLABLES = 3_400, 5_900, 8  # on the Penn Treebank
+# About as on the Penn Treebank: units, different ones at the first and at the second place.
+MORPHS, SYLLABLES = (3_400, 3_400, 3_400), (5_900, 4_500, 2_200)
+MOST_SYLLABLES = 8
 ROWS, WINDOW = 20, 35
 ARMS = {
     "word": ("word_lm", "original"),
@@ -41,11 +43,12 @@ def make_dictionary(folder: Path, num_words: int) -> Dictionary:
     """Synthetic words of two units; the first one has the maximum number of syllables."""
     words = [f"w{number}" for number in range(num_words - 4)]
     (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
-    for kind, types in (("morphs", MORPHS), ("syllables", SYLLABLES)):
+    for kind, (types, first, second) in (("morphs", MORPHS), ("syllables", SYLLABLES)):
         lines = []
         for number, word in enumerate(words):
-            length = MOST_SYLLABLES if kind == "syllables" and number == 0 else 2
-            units = (f"u{(number + place * 7) % (types - 4)}" for place in range(length))
+            units = [f"u{number % first}", f"u{types - 1 - number % second}"]
+            if kind == "syllables" and number == 0:
+                units += units[:1] * (MOST_SYLLABLES - 2)
             lines.append(f"{word}\t{' '.join(units)}\n")
         (folder / f"{kind}.txt").write_text("".join(lines))
     return Dictionary.load(str(folder / "dict.txt"))
@@ -84,8 +87,9 @@ def arithmetic(model: Any, positions: int) -> float:
     composition = layer.words.composition
     composed = 2 * 2 * composition.output_size**2  # two highway layers with two maps each
     parts = layer.layers()
-    if "proj" in parts:
-        composed += parts["proj"].weight.numel()
+    if "proj" in parts:  # once for each distinct syllable of a place
+        syllables = sum(map(len, composition.prepare_all(layer.words.ids).at))
+        composed += composition.unit_size * composition.output_size * syllables / layer.num_classes
     if layer.projection is not None:
         composed += layer.projection.weight.numel()
     return positions * size + composed
