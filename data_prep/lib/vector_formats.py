@@ -66,7 +66,9 @@ class FastTextVectors:
 
     def compose(self, word: str) -> np.ndarray | None:
         # Without n-grams (-maxn 0), only the words of the file have vectors.
-        return self.vectors.get_vector(word) if self.vectors.bucket else None
+        vector = self.vectors.get_vector(word) if self.vectors.bucket else None
+        # A word that is shorter than every n-gram has the sum of none.
+        return None if vector is None or not vector.any() else vector
 
 
 def _check_words(path: Path) -> None:

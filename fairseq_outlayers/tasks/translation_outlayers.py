@@ -83,7 +83,10 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         """
         super().load_dataset(split, *args, **kwargs)
         if self.unk_replacement is not None and split != self.cfg.train_subset:
-            self.unk_replacement.check_text(self.dataset(split).src_sizes)
+            pairs = self.dataset(split)
+            # fairseq gives truncated sentences sizes that are up to a word too large.
+            truncated = map(len, pairs.src) if self.cfg.truncate_source else None
+            self.unk_replacement.check_text(truncated or pairs.src_sizes)
 
     def build_generator(
         self,

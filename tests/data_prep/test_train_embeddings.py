@@ -72,6 +72,18 @@ def test_a_fasttext_model_without_ngrams_has_no_vectors_of_unknown_words():
     assert vectors.compose("dog") is None
 
 
+def test_a_word_without_ngrams_has_no_vector_from_subwords():
+    """Facebook's models of 157 languages have n-grams of five characters only."""
+    fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs the extra embed")
+    from lib.vector_formats import FastTextVectors
+
+    vectors = FastTextVectors.__new__(FastTextVectors)
+    vectors.vectors = fasttext.FastTextKeyedVectors(4, 5, 5, 10)
+    vectors.vectors.vectors_ngrams = np.ones((10, 4), np.float32)
+    assert vectors.compose("zq") is None  # <zq> has four
+    np.testing.assert_allclose(vectors.compose("dog"), np.ones(4))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -6,6 +6,8 @@ fairseq's ``LabelSmoothedCrossEntropyCriterion`` leaves out the first words of e
 gradients do not change.
 """
 
+import functools
+import logging
 from typing import Any, Callable
 
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
@@ -13,8 +15,18 @@ from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
     RdropLabelSmoothedCrossEntropyCriterion,
 )
 
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
+
+logger = logging.getLogger(__name__)
+
+
+@functools.cache
+def _warn_of_unscored(prefix: int) -> None:
+    logger.warning(
+        "--ignore-prefix-size %d: no sentence of a batch has more words, so nothing is learned "
+        "from it; if that is not an exception, lower it",
+        prefix,
+    )
 
 
 @replaces(RdropLabelSmoothedCrossEntropyCriterion, "forward")
@@ -26,11 +38,8 @@ def _of_the_words_scored(
     if self.ignore_prefix_size > 0:
         scored = sample["target"][:, self.ignore_prefix_size :].ne(self.padding_idx).sum().item()
         if scored == 0:
-            raise UserError(
-                f"--ignore-prefix-size {self.ignore_prefix_size}: no sentence of a batch has more "
-                "words, so there is nothing to learn: lower it"
-            )
-        logged["ntokens"] = scored
+            _warn_of_unscored(self.ignore_prefix_size)
+        logged["ntokens"] = max(scored, 1)  # a divisor
     if getattr(self, "rdrop_alpha", 0) > 0:
         logged["nll_loss"] = logged["nll_loss"] / 2
     return loss, sample_size, logged

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from fairseq.data import indexed_dataset
 from fairseq.token_generation_constraints import pack_constraints
 
 from fairseq_outlayers.decoding.unk_replacement import (
@@ -15,7 +16,10 @@ from fairseq_outlayers.decoding.unk_replacement import (
     read_translations,
 )
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig
+from fairseq_outlayers.tasks.translation_outlayers import (
+    TranslationOutlayersConfig,
+    TranslationOutlayersTask,
+)
 from tests.conftest import make_batch, make_model
 
 PAD, EOS, UNK = 1, 2, 3
@@ -187,6 +191,31 @@ def test_the_rest_of_a_truncated_sentence_is_left_out(more, dictionaries, tmp_pa
     sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
     UnkReplacement(config, *dictionaries).apply(sample, [[hypothesis]])
     assert words(dictionaries[1], hypothesis) == ["w0", "w3", "Bonn", "</s>"]
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_text_of_truncated_sentences_is_compared_with_their_real_lengths(
+    dictionaries, tmp_path, wrong
+):
+    """fairseq's sizes of those that are not cut off are too large by one."""
+    text = ["w1 w2", "w1 w2 w3 w4 w5", "w1 w2 w3 w4 w5 w6 w7"]
+    for language, dictionary in zip(("xx", "yy"), dictionaries, strict=True):
+        dictionary.save(str(tmp_path / f"dict.{language}.txt"))
+        path = str(tmp_path / f"test.xx-yy.{language}")
+        builder = indexed_dataset.make_builder(f"{path}.bin", "mmap", len(dictionary))
+        for line in text:
+            builder.add_item(dictionary.encode_line(line, add_if_not_exist=False))
+        builder.finalize(f"{path}.idx")
+    (tmp_path / "text").write_text("\n".join(["w1", *text[1:]] if wrong else text))
+    config = TranslationOutlayersConfig(
+        data=str(tmp_path), source_lang="xx", target_lang="yy", max_source_positions=6,
+        truncate_source=True, dataset_impl="mmap", unk_replacement="copy",
+        source_text=str(tmp_path / "text"),
+    )  # fmt: skip
+    task = TranslationOutlayersTask.setup_task(config)
+    message = "text:1: 1 words, but the binarized sentence has 2"
+    with pytest.raises(UserError, match=message) if wrong else nullcontext():
+        task.load_dataset("test")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
 )
 from fairseq.logging import metrics
 
-from fairseq_outlayers.errors import UserError
 from tests.conftest import make_batch, make_model, make_task
 
 PAD = 1
@@ -51,8 +50,17 @@ def test_the_perplexity_is_that_of_the_words_behind_the_prefix(kind, prefix, par
     assert perplexity(criterion, model, batch) == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_prefix_that_leaves_no_word_is_refused(parts):
+def test_a_batch_without_words_behind_the_prefix_counts_nothing_and_is_named_once(parts, caplog):
+    """Sorted by length, one batch of a validation set may well be of short sentences only."""
     task, model, batch = parts
     criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1, ignore_prefix_size=6)
-    with pytest.raises(UserError, match="--ignore-prefix-size 6: no sentence of a batch has more"):
-        criterion(model, batch)
+    for _ in range(2):
+        loss, _, logged = criterion(model, batch)
+    loss.backward()
+    assert loss.item() == 0
+    assert perplexity(criterion, model, batch) == 1  # nothing is divided by zero
+    other = {**logged, "nll_loss": torch.tensor(30.0), "ntokens": 10}
+    with metrics.aggregate() as found:
+        criterion.reduce_metrics([logged, other])
+    assert found.get_smoothed_values()["nll_loss"] == pytest.approx(30 / 11 / math.log(2), abs=1e-3)
+    assert caplog.text.count("--ignore-prefix-size 6: no sentence of a batch has more") == 1
