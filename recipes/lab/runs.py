@@ -137,6 +137,10 @@ class Runs:
     def __contains__(self, arm: str) -> bool:
         return arm in self._entries
 
+    def is_stock(self, arm: str) -> bool:
+        """Whether fairseq has run an arm without this package."""
+        return arm in self and bool(self.entry(arm)["setting"].get("stock"))
+
     def seeds(self, arms: Sequence[str]) -> list[int]:
         """Seeds that all the arms were run with."""
         return sorted(set.intersection(*(set(self._entries.get(arm, {})) for arm in arms)))

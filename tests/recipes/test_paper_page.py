@@ -107,6 +107,20 @@ def test_a_comparison_of_perplexities_is_over_seeds(theirs, verdict, tmp_path):
     assert compare(Runs(ledger.read(path)), "a", "c", ("A", "C")) is None
 
 
+def test_a_perplexity_of_fewer_sentences_is_not_compared(tmp_path):
+    """fairseq without this package leaves out the longest sentences of a validation set."""
+    path = tmp_path / "ledger.jsonl"
+    for arm in ("ours", "stock", "stock2"):
+        for seed in (1, 2, 3):
+            add(path, arm, seed, 50.0, best_valid_ppl=8.0)
+    entries, compare = ledger.read(path), summary.Compared.in_validation_perplexity
+    for entry in entries:
+        entry["setting"]["stock"] = "stock" in entry["arm"]
+    runs = Runs(entries)
+    assert compare(runs, "ours", "stock", ("A", "B")) is None
+    assert compare(runs, "stock2", "stock", ("A", "B")) is not None
+
+
 @pytest.fixture
 def recipe(tmp_path):
     folder = tmp_path / "results" / "paper"

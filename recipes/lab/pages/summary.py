@@ -85,8 +85,11 @@ class Compared:
         Args:
             words: what the arms are called.
         Returns:
-            None without seeds of one schedule that both have.
+            None without seeds of one schedule that both have, or if fairseq without this package
+            has validated one of them: it leaves out the longest sentences of a split.
         """
+        if runs.is_stock(one) != runs.is_stock(other):
+            return None
         by_seed = [np.array(of_arm)[:, None] for of_arm in runs.paired([one, other], PERPLEXITY)]
         if not len(by_seed[0]):
             return None
