@@ -84,9 +84,10 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         super().load_dataset(split, *args, **kwargs)
         if self.unk_replacement is not None and split != self.cfg.train_subset:
             pairs = self.dataset(split)
-            # fairseq gives truncated sentences sizes that are up to a word too large.
-            truncated = map(len, pairs.src) if self.cfg.truncate_source else None
-            self.unk_replacement.check_text(truncated or pairs.src_sizes)
+            sizes = pairs.src_sizes
+            if self.cfg.truncate_source:  # fairseq's are then up to a word too large
+                sizes = [len(pairs.src[number]) for number in range(len(pairs))]
+            self.unk_replacement.check_text(sizes)
 
     def build_generator(
         self,
