@@ -4,7 +4,7 @@ import numbers
 from dataclasses import fields
 from enum import EnumMeta
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Mapping, Sequence, Tuple, get_args
+from typing import Any, Dict, Iterable, Iterator, Sequence, Tuple, get_args
 
 import numpy as np
 
@@ -93,8 +93,8 @@ def check_text(name: str, text: Any) -> str:
 
 
 def check_iterable(name: str, value: Any, what: str) -> Any:
-    """What can be iterated over, or a :class:`UserError`, also for a dict: its keys alone."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    """What can be iterated over, or a :class:`UserError`."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise UserError(f"{name}={value!r:.80}: must be {what}")
     return value
 

@@ -88,7 +88,6 @@ def test_one_text_has_one_score(language_model):
         (3, "texts=3: must be"),
         (["w1", 1], r"texts\[1\]=1: must be a text"),
         ([None], r"texts\[0\]=None: must be a text"),
-        ({"w1": 1}, "texts={'w1': 1}: must be a text, a list"),
         (b"w1", "texts=b'w1': must be"),
     ],
 )
