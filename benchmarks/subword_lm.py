@@ -88,7 +88,7 @@ def arithmetic(model: Any, positions: int) -> float:
     composed = 2 * 2 * composition.output_size**2  # two highway layers with two maps each
     parts = layer.layers()
     if "proj" in parts:  # once for each distinct syllable of a place
-        syllables = sum(map(len, composition.prepare_all(layer.words.ids).at))
+        syllables = len(composition.prepare_all(layer.words.ids).units)
         composed += composition.unit_size * composition.output_size * syllables / layer.num_classes
     if layer.projection is not None:
         composed += layer.projection.weight.numel()

@@ -18,12 +18,14 @@ class PlacedUnits(NamedTuple):
     """The units at every place of ``N`` words.
 
     Attributes:
-        at: the units of each place, ``(n_place,)``.
-        members: row numbers of all ``at``, one after the other, word by word.
+        units: of the first place, then of the second, and so on, ``(n,)``.
+        sizes: how many ``units`` each place has.
+        members: row numbers of ``units``, word by word.
         starts: offset of each word in ``members``, ``(N,)``; None if those are ``(N, L)``.
     """
 
-    at: List[Tensor]
+    units: Tensor
+    sizes: List[int]
     members: Tensor
     starts: Optional[Tensor]
 
@@ -35,7 +37,8 @@ def all_places(ids: Tensor) -> PlacedUnits:
     """
     words = torch.arange(len(ids), device=ids.device).unsqueeze(1)
     places = torch.arange(ids.size(1), device=ids.device)
-    return PlacedUnits(list(ids.unbind(1)), words + places * len(ids), None)
+    sizes = [len(ids)] * ids.size(1)
+    return PlacedUnits(ids.t().flatten(), sizes, words + places * len(ids), None)
 
 
 def distinct_places(ids: Tensor, num_units: int) -> PlacedUnits:
@@ -51,7 +54,7 @@ def distinct_places(ids: Tensor, num_units: int) -> PlacedUnits:
     sizes = torch.bincount(distinct // base, minlength=ids.size(1)).tolist()
     lengths = is_unit.sum(1)
     starts = lengths.cumsum(0) - lengths
-    return PlacedUnits(list((distinct % base).split(sizes)), members, starts)
+    return PlacedUnits(distinct % base, sizes, members, starts)
 
 
 class SylConcat(Composition):
@@ -96,11 +99,11 @@ class SylConcat(Composition):
         return distinct_places(ids, self.num_units)
 
     def combine(self, parts: Parts, prepared: PlacedUnits) -> Tensor:
-        vectors = parts["emb"].with_padding()
+        vectors = parts["emb"](prepared.units)
         kernels = parts["proj"].weight.split(self.unit_size, dim=1)
         # Under autocast products have a lower precision than their sums.
         projected = [
-            F.linear(F.embedding(units, vectors), kernel).to(vectors.dtype)
-            for units, kernel in zip(prepared.at, kernels, strict=False)
+            F.linear(of_place, kernel).to(vectors.dtype)
+            for of_place, kernel in zip(vectors.split(prepared.sizes), kernels, strict=False)
         ]
         return F.embedding_bag(prepared.members, torch.cat(projected), prepared.starts, mode="sum")

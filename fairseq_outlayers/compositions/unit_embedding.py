@@ -22,7 +22,7 @@ class UnitEmbedding(nn.Module):
         nn.init.normal_(self.weight, std=size**-0.5)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """``(N, L) -> (N, L, d)``."""
+        """``(*ids.shape) -> (*ids.shape, d)``."""
         return F.embedding(ids, self.with_padding(), padding_idx=PADDING)
 
     def sum(self, ids: Tensor) -> Tensor:

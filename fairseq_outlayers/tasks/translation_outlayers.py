@@ -86,7 +86,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             pairs = self.dataset(split)
             sizes = pairs.src_sizes
             if self.cfg.truncate_source:  # fairseq's are then up to a word too large
-                sizes = [len(pairs.src[number]) for number in range(len(pairs))]
+                sizes = (len(pairs.src[number]) for number in range(len(pairs)))
             self.unk_replacement.check_text(sizes)
 
     def build_generator(

@@ -72,7 +72,7 @@ def side_by_side(parts, ids):
 def test_sylconcat_projects_what_words_share_only_once():
     rows = [["a", "b"], ["c", "b"], ["a"], ["b", "a", "c"], ["c", "b", "c"]]
     composition, parts, ids = make("sylconcat", rows)
-    assert [len(units) for units in composition.prepare_all(ids).at] == [3, 2, 1]
+    assert composition.prepare_all(ids).sizes == [3, 2, 1]
     layers = [parts["emb"].weight, parts["proj"].weight]
     like = torch.randn(5, 4, dtype=torch.float64)
     expected = torch.autograd.grad(side_by_side(parts, ids), layers, like)
