@@ -12,7 +12,11 @@ from fairseq_outlayers.compositions import COMPOSITION, Composition
 from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.extensions import add_installed_parts
 from fairseq_outlayers.output_layers import OUTPUT_LAYER, OutputLayer
-from fairseq_outlayers.output_layers.subword_composed import uncomposed
+from fairseq_outlayers.output_layers.subword_composed import (
+    SubwordOutputLayer,
+    make_config,
+    uncomposed,
+)
 from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.samplers import SAMPLER, Sampler
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDING, SourceEmbedding
@@ -163,6 +167,7 @@ add_installed_parts(OUTPUT_LAYER, OutputLayer)
 add_installed_parts(SOURCE_EMBEDDING, SourceEmbedding)
 add_installed_parts(SAMPLER, Sampler)
 add_installed_parts(COMPOSITION, Composition)
+SubwordOutputLayer.Config = make_config()  # with the options of installed compositions
 
 # Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
 OutputLayerConfig: Any = selection_config("OutputLayerConfig", OUTPUT_LAYER)

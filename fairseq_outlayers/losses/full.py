@@ -11,6 +11,12 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.losses.checks import (
+    IGNORED_BY_NO_LOSS,
+    check_reduction,
+    check_sizes,
+    check_targets,
+)
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
 from fairseq_outlayers.losses.gradient_products import constant_without_grad
 from fairseq_outlayers.losses.precision import (
@@ -19,7 +25,6 @@ from fairseq_outlayers.losses.precision import (
     choose_chunk_size,
     in_autocast_type,
 )
-from fairseq_outlayers.losses.reduction import check_reduction
 
 _has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
 
@@ -40,7 +45,7 @@ def full_nll(
 
     Args:
         context: projected decoder states, ``(N, D)``.
-        targets: class ids, ``(N,)``.
+        targets: class ids, ``(N,)``; remove positions to ignore beforehand.
         class_embeddings: ``(V, D)``.
         class_bias: ``(V,)`` or None.
         reduction: ``"sum"``, or ``"none"`` for one value per position.
@@ -48,9 +53,12 @@ def full_nll(
     Returns:
         NLL in nats, a scalar, or ``(N,)`` with ``reduction="none"``; at least float32.
     Raises:
-        ValueError: if ``reduction`` is neither.
+        ValueError: if ``reduction`` is neither, sizes do not fit together, or (on a CPU) a target
+            is no class.
     """
     check_reduction(reduction)
+    check_sizes(context, targets, class_embeddings, class_bias)
+    check_targets(targets, len(class_embeddings))
     chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
     if reduction == "sum":
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)
@@ -77,6 +85,7 @@ def _sum(
         targets,
         linear_bias=class_bias,
         reduction="sum",
+        ignore_index=IGNORED_BY_NO_LOSS,
         options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
     )
 
@@ -87,7 +96,8 @@ def _nll_of_chunk(
     """NLL in nats, ``(C,)``; the logits are recomputed in the backward pass."""
 
     def nll(c: Tensor, e: Tensor, b: Optional[Tensor]) -> Tensor:
-        return F.cross_entropy(at_least_float32(F.linear(c, e, b)), targets, reduction="none")
+        logits = at_least_float32(F.linear(c, e, b))
+        return F.cross_entropy(logits, targets, reduction="none", ignore_index=IGNORED_BY_NO_LOSS)
 
     if not torch.is_grad_enabled():
         return nll(context, class_embeddings, class_bias)

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.losses.checks import check_ascending, check_reduction, check_sizes
 from fairseq_outlayers.losses.gradient_products import constant_without_grad
 from fairseq_outlayers.losses.precision import (
     SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
     choose_chunk_size,
 )
-from fairseq_outlayers.losses.reduction import check_reduction
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
 
 # Below this weight, where the largest is 1, other classes are lost in rounding.
@@ -41,7 +41,10 @@ def scored_classes(
         sampled_ids: ascending and distinct, ``(S,)``.
         targets: class ids, ``(N,)``.
         includes_targets: whether all targets are among the sampled classes.
+    Raises:
+        ValueError: if sampled ids are not ascending and distinct (on a CPU).
     """
+    check_ascending(sampled_ids)
     num_sampled = len(sampled_ids)
     where = torch.searchsorted(sampled_ids, targets)
     if includes_targets:
@@ -95,9 +98,15 @@ def sampled_nll(
         The loss and the NLL (the loss without smoothing) in nats: scalars, or ``(N,)`` each with
         ``reduction="none"``; at least float32.
     Raises:
-        ValueError: if ``reduction`` is neither.
+        ValueError: if ``reduction`` is neither, or sizes do not fit together.
     """
     check_reduction(reduction)
+    check_sizes(context, target_rows, class_embeddings, class_bias)
+    if len(log_expected_count) > len(class_embeddings):
+        raise ValueError(
+            f"log_expected_count {tuple(log_expected_count.shape)}: must be (S,), for the sampled "
+            f"classes, of {len(class_embeddings)} in all"
+        )
     sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
     dtype = type_of_products(context)

@@ -47,13 +47,14 @@ def build_output_layer(
         hidden_size: size of the decoder states.
         dictionary: the target dictionary.
     Raises:
-        UserError: if the name is unknown, the layer does not support the sizes, or it has an
-            undeclared table.
+        UserError: if the name is unknown, the layer does not support the sizes, it has an
+            undeclared table, or its methods return other shapes than the interface says.
     """
     chosen = OUTPUT_LAYER.choose(config)
     kind = OUTPUT_LAYERS.get(plain_layer(config) or "", chosen)
     layer = kind.build(config, embedding, hidden_size, dictionary)
     layer.check_tables()
+    layer.check_shapes(hidden_size)
     return layer
 
 

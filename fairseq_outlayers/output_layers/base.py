@@ -154,6 +154,36 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
         """
         check_declared(self, [self.num_classes], "classes")
 
+    @torch.no_grad()
+    def check_shapes(self, hidden_size: int) -> None:
+        """Refuse a layer whose methods return other shapes than this interface says.
+
+        Args:
+            hidden_size: ``H``.
+        Raises:
+            UserError: with the method and the shapes.
+        """
+        kind, ids = type(self).__name__, torch.tensor([1, 0])
+        with torch.random.fork_rng(devices=[]):  # dropout changes no later draw
+            rows, bias = self.class_embeddings(ids), self.class_bias(ids)
+            context = self.project(torch.zeros(len(ids), hidden_size))
+        if rows.dim() != 2 or len(rows) != len(ids):
+            raise UserError(
+                f"{kind}.class_embeddings(ids) returns {tuple(rows.shape)} for 2 ids: must be "
+                "(2, D), the rows of these ids alone, in their order; of all classes only for None"
+            )
+        if bias is not None and bias.shape != ids.shape:
+            raise UserError(
+                f"{kind}.class_bias(ids) returns {tuple(bias.shape)} for 2 ids: must be (2,), the "
+                "biases of these ids alone; of all classes only for None"
+            )
+        if context.shape != rows.shape:
+            raise UserError(
+                f"{kind}.project returns {tuple(context.shape)} for states "
+                f"{(len(ids), hidden_size)}, but class embeddings have {rows.size(1)} dimensions: "
+                f"must be {tuple(rows.shape)}"
+            )
+
     def forward(self, hidden: Tensor) -> Tensor:
         """Scores of all classes, the interface of fairseq's ``output_projection``."""
         return self.logits(hidden)

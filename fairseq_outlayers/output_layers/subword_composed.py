@@ -28,6 +28,24 @@ PRESETS = {  # which layers, bottom-up, input and output share
 }
 
 
+def make_config() -> type:
+    """The options of :class:`SubwordOutputLayer`: its own, and of the compositions known now."""
+
+    @dataclass
+    class Config(COMPOSITION.config("CompositionOptions"), OutputLayer.Config):  # type: ignore[misc]
+        tie: str = field(
+            default="none",
+            metadata={
+                "help": "layers that the output layer subword shares with composed input "
+                "embeddings: original (a plain softmax), none, re (unit embeddings), rw (all "
+                "others), re_rw, or a comma-separated list of emb, proj (sylconcat), cnn "
+                "(charcnn), hw1, hw2"
+            },
+        )
+
+    return Config
+
+
 class SubwordOutputLayer(ComputedOutputLayer):
     """``z = rows h + b``, ``row_w = P HW2(HW1(units of w))`` (Assylbekov & Takhanov 2018).
 
@@ -44,17 +62,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
 
     depends_on_words = True
 
-    @dataclass
-    class Config(COMPOSITION.config("CompositionOptions"), OutputLayer.Config):  # type: ignore[misc]
-        tie: str = field(
-            default="none",
-            metadata={
-                "help": "layers that the output layer subword shares with composed input "
-                "embeddings: original (a plain softmax), none, re (unit embeddings), rw (all "
-                "others), re_rw, or a comma-separated list of emb, proj (sylconcat), cnn "
-                "(charcnn), hw1, hw2"
-            },
-        )
+    Config: Any = make_config()
 
     words: ComposedWords
 

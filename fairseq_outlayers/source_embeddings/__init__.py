@@ -43,13 +43,14 @@ def build_source_embedding(
         embed_dim: size of the vectors.
         bidirectional: whether the encoder reads in two directions.
     Raises:
-        UserError: if the name is unknown, an option is invalid, or the embedding has an undeclared
-            table.
+        UserError: if the name is unknown, an option is invalid, the embedding has an undeclared
+            table, or returns vectors of another size.
     """
     kind = SOURCE_EMBEDDING.choose(config)
     embedding = kind.build(config, dictionary, embed_dim, bidirectional)
     sizes = {len(dictionary), internal_vocabulary_size(config, dictionary)}
     check_declared(embedding, sizes - {embed_dim}, "source words")  # as long as a vector: no table
+    embedding.check_shapes(embed_dim)
     return embedding
 
 

@@ -4,9 +4,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Iterator
 
+import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
 from fairseq_outlayers.tables.table import TableOwner
 
@@ -65,7 +67,28 @@ class SourceEmbedding(TableOwner, SelfInitialized, ABC):
         self.zero_padding()
 
     def zero_padding(self) -> None:
-        """Set the vector of padding to zero."""
+        """Set the vector of padding to zero, in every ``nn.Embedding`` that has a padding index."""
         for module in self.modules():
-            if isinstance(module, nn.Embedding):
+            if isinstance(module, nn.Embedding) and module.padding_idx is not None:
                 nn.init.zeros_(module.weight[module.padding_idx].detach())
+
+    @torch.no_grad()
+    def check_shapes(self, embed_dim: int) -> None:
+        """Refuse an embedding that returns other shapes than this interface says.
+
+        Args:
+            embed_dim: ``d``.
+        Raises:
+            UserError: with the shapes.
+        """
+        ids = torch.tensor([[0, 1, 2]])
+        expected = (*ids.shape, embed_dim)
+        with torch.random.fork_rng(devices=[]):  # dropout changes no later draw
+            found = self.both_directions(ids) if self.directions_differ else [self(ids)]
+            for vectors in found:
+                if vectors.shape != expected:
+                    raise UserError(
+                        f"{type(self).__name__} returns {tuple(vectors.shape)} for ids "
+                        f"{tuple(ids.shape)}: must be {expected}, vectors of --encoder-embed-dim "
+                        "or --embed-dim dimensions"
+                    )

@@ -58,9 +58,11 @@ def test_host_waits_and_uploads_of_an_update_are_those_in_the_table(name):
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", CASES)
 def test_a_gpu_waits_no_more_often_than_the_pretended_device(name):
-    _, expected, _ = on_device("pretended", name)
+    expected = json.loads(TABLE.read_text()).get(name)
+    if expected is None:
+        pytest.skip("not in the table of the pretended device, which is not there beside a GPU")
     _, waits, _ = on_device("cuda", name)
-    assert sum(waits.values()) <= sum(expected.values())
+    assert sum(waits.values()) <= sum(expected["waits"].values())
 
 
 @pytest.mark.parametrize("name", CASES)

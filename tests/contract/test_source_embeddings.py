@@ -15,6 +15,7 @@ from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from fairseq_outlayers.source_embeddings.internal import InternalConfig
 from fairseq_outlayers.tables.external_table import ExternalTable
+from fairseq_outlayers.tables.table import tables_of_model
 from tests.conftest import (
     TRANSLATION_ARCHITECTURES,
     configuration,
@@ -145,8 +146,10 @@ def test_tables_have_row_sparse_gradients_equal_to_dense_ones(task, make, arch, 
         logits, _ = each(**make_batch(task, LENGTHS)["net_input"])
         logits.log_softmax(-1)[..., 5].sum().backward()
     expected = dict(model.encoder.embed_tokens.named_parameters())
+    tables = {id(table.parameter) for table in tables_of_model(lazy.encoder.embed_tokens)}
+    assert tables or source_embedding in EXTERNAL
     for name, parameter in lazy.encoder.embed_tokens.named_parameters():
-        is_table = len(parameter) in (INTERNAL, len(task.source_dictionary))
+        is_table = id(parameter) in tables
         assert parameter.grad.is_sparse == is_table, name
         gradient = parameter.grad.to_dense() if is_table else parameter.grad
         torch.testing.assert_close(gradient, expected[name].grad, rtol=1e-12, atol=1e-15)
@@ -198,12 +201,13 @@ def test_encoders_of_two_directions_may_map_for_each(task, make, arch):
 def test_encoders_of_two_directions_read_external_vectors_once(
     task, make, arch, source_embedding, monkeypatch
 ):
+    options = {"external_map": "per_direction", **TWO_DIRECTIONS[arch]}
+    model = make(arch, source_embedding, **options)
     reads, vectors = [], ExternalTable.vectors
     monkeypatch.setattr(
         ExternalTable, "vectors", lambda self, ids: reads.append(ids) or vectors(self, ids)
     )
-    options = {"external_map": "per_direction", **TWO_DIRECTIONS[arch]}
-    encode(make(arch, source_embedding, **options), sentences_that_differ_in_a_word(task))
+    encode(model, sentences_that_differ_in_a_word(task))
     assert len(reads) == 1
 
 

@@ -22,7 +22,14 @@ def fused_lstm(
         training: as of ``torch.nn.LSTM``.
     Returns:
         The states, ``(T, B, H)``, and the final hidden state and cell, ``(1, B, H)`` each.
+    Raises:
+        ValueError: if inputs are not of size ``I``; ``torch.lstm`` would read beyond their memory.
     """
+    if inputs.size(-1) != weights[0].size(-1):
+        raise ValueError(
+            f"inputs {tuple(inputs.shape)}: the weights are for inputs of size "
+            f"{weights[0].size(-1)}"
+        )
     if _is_refused(inputs):
         start = state[0].float(), state[1].float()
         with torch.autocast("cpu", enabled=False):

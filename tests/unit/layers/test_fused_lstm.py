@@ -1,5 +1,6 @@
 """The fused LSTM where autocast asks for a precision that the CPU refuses."""
 
+import pytest
 import torch
 
 from fairseq_outlayers.layers.recurrent import fused_lstm as module
@@ -34,3 +35,11 @@ def test_without_autocast_the_cpu_is_not_asked(monkeypatch):
     monkeypatch.setattr(module, "_cpu_computes", lambda dtype: 1 / 0)
     inputs, state, weights = given()
     assert fused_lstm(inputs, state, weights, training=False)[0].dtype == torch.float32
+
+
+@pytest.mark.parametrize("size", [D - 1, D + 1])
+def test_inputs_of_another_size_are_refused(size):
+    """``torch.lstm`` reads beyond the memory of the inputs, or shifts them."""
+    _, state, weights = given()
+    with pytest.raises(ValueError, match=f"the weights are for inputs of size {D}"):
+        fused_lstm(torch.zeros(T, B, size), state, weights, training=False)

@@ -8,7 +8,7 @@ import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_outlayers.losses import full, full_nll, smoothing_term
+from fairseq_outlayers.losses import full, full_nll, sampled_nll, smoothing_term
 from fairseq_outlayers.losses.precision import choose_chunk_size
 
 N, V, D = 11, 23, 5
@@ -305,3 +305,34 @@ def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored):
         context, targets, embeddings, bias, smoothing, ignore_index
     )
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("target", [-100, -1, 7])
+def test_targets_that_are_no_class_are_refused(target, dtype, reduction):
+    """PyTorch's losses ignore -100; ours would ignore it in some types and fail in others."""
+    context, classes = torch.zeros(3, 2, dtype=dtype), torch.zeros(7, 2, dtype=dtype)
+    targets = torch.tensor([0, target, 6])
+    with pytest.raises(ValueError, match=f"target {target}: must be a class, .* below 7"):
+        full_nll(context, targets, classes, reduction=reduction)
+
+
+@pytest.mark.parametrize(
+    ("context", "targets", "classes", "bias", "message"),
+    [
+        ((2, 3, 4), (2, 3), (7, 4), (7,), r"\(2, 3, 4\) and targets \(2, 3\).*flatten"),
+        ((3, 4), (2,), (7, 4), (7,), r"\(3, 4\) and targets \(2,\)"),
+        ((3, 4), (3,), (7, 5), (7,), r"class embeddings \(7, 5\) for contexts \(3, 4\)"),
+        ((3, 4), (3,), (7, 4), (6,), r"class bias \(6,\): must be \(7,\)"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(context, targets, classes, bias, message):
+    targets = torch.zeros(targets, dtype=torch.long)
+    with pytest.raises(ValueError, match=message):
+        full_nll(torch.zeros(context), targets, torch.zeros(classes), torch.zeros(bias))
+    with pytest.raises(ValueError, match=message):
+        sampled_nll(
+            torch.zeros(context), targets, torch.zeros(classes), torch.zeros(bias), torch.zeros(5)
+        )

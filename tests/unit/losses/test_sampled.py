@@ -356,3 +356,16 @@ def test_targets_known_to_be_sampled_are_found_without_looking_for_others():
         ids, rows = scored_classes(sampled, targets, includes)
         assert ids.tolist() == [3, 5, 9]
         assert rows.tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("ids", [[1, 3, 2], [1, 2, 2]])
+def test_sampled_ids_that_are_not_ascending_and_distinct_are_refused(ids):
+    """A binary search would not find the targets among them."""
+    with pytest.raises(ValueError, match=r"ids \d, 2 at 1 and 2: must be ascending and distinct"):
+        scored_classes(torch.tensor(ids), torch.tensor([2]))
+
+
+def test_more_expected_counts_than_classes_are_refused():
+    rows = torch.zeros(1, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"log_expected_count \(4,\): .* of 3 in all"):
+        sampled_nll(torch.zeros(1, 2), rows, torch.zeros(3, 2), None, torch.zeros(4))

@@ -1,8 +1,14 @@
 """What an output layer may not do, because losses and searches would not see it."""
 
 import pytest
+import torch
+import torch.nn as nn
 
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayer, build_output_layer
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from tests.conftest import make_dictionary
 
 
 @pytest.mark.parametrize("method", ["logits", "forward"])
@@ -11,3 +17,48 @@ def test_scores_that_are_no_dot_products_are_refused_where_they_are_written(meth
     scores = {method: lambda self, hidden, candidates=None: hidden.log_softmax(-1)}
     with pytest.raises(TypeError, match=rf"Mixture\.{method}.*project, class_embeddings"):
         type("Mixture", (OutputLayer,), scores)
+
+
+def all_rows(self, ids=None):
+    return self.rows("weight", None)
+
+
+def all_biases(self, ids=None):
+    return self.rows("bias", None)
+
+
+def wider(self, hidden):
+    return nn.functional.pad(hidden, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("method", "replacement", "message"),
+    [
+        ("class_embeddings", all_rows, r"class_embeddings\(ids\) returns \(19, 6\) for 2 ids"),
+        ("class_bias", all_biases, r"class_bias\(ids\) returns \(19,\) for 2 ids"),
+        ("project", wider, r"project returns \(2, 7\) for states \(2, 6\).* 6 dimensions"),
+    ],
+)
+def test_a_layer_that_returns_other_shapes_is_refused_when_it_is_built(
+    method, replacement, message, monkeypatch
+):
+    """Sampled losses would take the first rows of a table for the rows that they asked for."""
+    own = type("Own", (LinearOutputLayer,), {method: replacement})
+    monkeypatch.setitem(OUTPUT_LAYERS, "linear", own)
+    dictionary = make_dictionary(15)
+    with pytest.raises(UserError, match=rf"Own\.{message}"):
+        build_output_layer(OutputLayerConfig(), nn.Embedding(19, 6), 6, dictionary)
+
+
+def test_building_a_layer_draws_no_random_number_for_its_check():
+    dictionary, seen = make_dictionary(15), []
+    for check in (True, False):
+        torch.manual_seed(1)
+        embedding = nn.Embedding(19, 6)
+        config = OutputLayerConfig(output_layer="deep_residual", deep_residual_dropout=0.5)
+        if check:
+            build_output_layer(config, embedding, 6, dictionary)
+        else:
+            OUTPUT_LAYERS["deep_residual"].build(config, embedding, 6, dictionary)
+        seen.append(torch.rand(3).tolist())
+    assert seen[0] == seen[1]

@@ -10,6 +10,7 @@ import torch
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, build_source_embedding
+from fairseq_outlayers.source_embeddings.base import SourceEmbedding
 from tests.conftest import make_dictionary, write_external_table
 
 D = 4
@@ -331,3 +332,32 @@ def test_modules_can_be_pickled(task, make, name, activation):
     again = pickle.loads(pickle.dumps(embedding))
     ids = all_ids(task)
     torch.testing.assert_close(again(ids), embedding(ids))
+
+
+class Narrow(SourceEmbedding):
+    """Vectors with a dimension too few, beside an embedding without a row for padding."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.table = torch.nn.Embedding(30, size)
+
+    @classmethod
+    def build(cls, config, dictionary, embed_dim, bidirectional):
+        return cls(embed_dim - 1)
+
+    def forward(self, ids, direction=0):
+        return self.table(ids)
+
+
+def test_vectors_of_another_size_are_refused_when_the_model_is_built(task, monkeypatch):
+    """A kernel of an LSTM would read beyond them."""
+    monkeypatch.setitem(SOURCE_EMBEDDINGS, "internal", Narrow)
+    with pytest.raises(UserError, match=r"Narrow returns \(1, 3, 4\) .*: must be \(1, 3, 5\)"):
+        build_source_embedding(SourceEmbeddingConfig(), task.source_dictionary, 5, False)
+
+
+def test_an_embedding_without_padding_keeps_its_rows():
+    embedding = Narrow(4)
+    before = embedding.table.weight.clone()
+    embedding.zero_padding()
+    assert torch.equal(embedding.table.weight, before)

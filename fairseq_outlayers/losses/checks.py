@@ -1,0 +1,84 @@
+"""Checks of what a loss is given; none reads a tensor's values on an accelerator."""
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+IGNORED_BY_NO_LOSS = torch.iinfo(torch.int64).min
+"""For ``ignore_index``: PyTorch's default would silently drop targets of -100."""
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse an unknown reduction.
+
+    Raises:
+        ValueError: names it and the two choices.
+    """
+    if reduction not in ("sum", "none"):
+        raise ValueError(
+            f"reduction={reduction!r}: must be 'sum' or 'none' (one value per position)"
+        )
+
+
+def check_sizes(
+    context: Tensor, targets: Tensor, class_embeddings: Tensor, class_bias: Optional[Tensor]
+) -> None:
+    """Refuse tensors whose sizes do not fit together.
+
+    Raises:
+        ValueError: with the shapes.
+    """
+    if context.dim() != 2 or targets.shape != context.shape[:1]:
+        raise ValueError(
+            f"context {tuple(context.shape)} and targets {tuple(targets.shape)}: must be (N, D) "
+            "and (N,); flatten batch and time, and remove the positions of padding"
+        )
+    if class_embeddings.dim() != 2 or class_embeddings.size(1) != context.size(1):
+        raise ValueError(
+            f"class embeddings {tuple(class_embeddings.shape)} for contexts "
+            f"{tuple(context.shape)}: must be (V, D) with the same D"
+        )
+    if class_bias is not None and class_bias.shape != class_embeddings.shape[:1]:
+        raise ValueError(
+            f"class bias {tuple(class_bias.shape)}: must be ({len(class_embeddings)},), a number "
+            "for each class"
+        )
+
+
+def check_targets(targets: Tensor, num_classes: int) -> None:
+    """Refuse targets that are no class, on a CPU; kernels of accelerators check them themselves.
+
+    Raises:
+        ValueError: with the first such target.
+    """
+    if not _may_read(targets):
+        return
+    wrong = (targets < 0) | (targets >= num_classes)
+    if wrong.any():
+        raise ValueError(
+            f"target {int(targets[wrong][0])}: must be a class, at least 0 and below "
+            f"{num_classes}; remove positions to ignore, such as padding, beforehand"
+        )
+
+
+def check_ascending(ids: Tensor) -> None:
+    """Refuse ids that are not ascending and distinct, on a CPU.
+
+    Raises:
+        ValueError: with the first such pair.
+    """
+    if not _may_read(ids):
+        return
+    wrong = ids[1:] <= ids[:-1]
+    if wrong.any():
+        place = int(wrong.nonzero()[0])
+        raise ValueError(
+            f"sampled ids {int(ids[place])}, {int(ids[place + 1])} at {place} and {place + 1}: "
+            "must be ascending and distinct (torch.unique)"
+        )
+
+
+def _may_read(tensor: Tensor) -> bool:
+    """Whether reading values costs nothing: on a CPU, and not while a graph is traced."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
