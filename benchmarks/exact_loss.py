@@ -4,8 +4,9 @@
 
 Arms: ours (``losses.full_nll``), plain (``F.cross_entropy`` of all logits), fairseq
 (log-probabilities in float32, then ``F.nll_loss``), ours and fairseq's with label smoothing;
-PyTorch's ``F.linear_cross_entropy`` if available, and Apple's cut-cross-entropy if installed (its
-implementation for ``torch.compile``, which runs on a CPU and has no bias). Prints the median,
+PyTorch's ``F.linear_cross_entropy`` if available; if installed, Apple's cut-cross-entropy (its
+implementation for ``torch.compile``, on a GPU also its kernel; without bias) and, on a GPU, Liger
+Kernel. Those that cannot compute in --dtype are named and left out. Prints the median,
 minimum and maximum of the ratios to plain. Memory is the increase of a fresh process's peak by one
 pass (Linux), also divided by its minimum, the gradients. The error is the largest error of a
 gradient, relative to the largest gradient of plain in float64; it is omitted beyond --error-up-to
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -29,6 +31,7 @@ from torch import Tensor
 from fairseq_outlayers.losses import full_nll, smoothing_term
 
 SMOOTHING = 0.1
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -76,6 +79,23 @@ def cut_cross_entropy(context: Tensor, targets: Tensor, embeddings: Tensor, bias
     )
 
 
+def cut_cross_entropy_kernel(
+    context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor
+) -> Tensor:
+    import cut_cross_entropy
+
+    return cut_cross_entropy.linear_cross_entropy(context, embeddings, targets, reduction="sum")
+
+
+def liger(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
+
+    ignored, unsquared, unsmoothed = -100, 0.0, 0.0
+    return LigerFusedLinearCrossEntropyFunction.apply(
+        context, embeddings, targets, bias, None, ignored, unsquared, unsmoothed, "sum"
+    )[0]
+
+
 ARMS: dict[str, Loss] = {
     "plain": plain,
     "ours": full_nll,
@@ -87,18 +107,28 @@ if hasattr(F, "linear_cross_entropy"):
     ARMS["PyTorch, fused"] = pytorch_fused
 if importlib.util.find_spec("cut_cross_entropy"):
     ARMS["cut-cross-entropy, compiled"] = cut_cross_entropy
+    if torch.cuda.is_available():
+        ARMS["cut-cross-entropy"] = cut_cross_entropy_kernel
+if importlib.util.find_spec("liger_kernel") and torch.cuda.is_available():
+    ARMS["Liger Kernel"] = liger
 
 
 def make_inputs(
-    positions: int, classes: int, dimensions: int, device: str = "cpu"
+    positions: int,
+    classes: int,
+    dimensions: int,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
 ) -> tuple[Tensor, ...]:
     """Random states, targets, class embeddings and bias."""
     generator = torch.Generator().manual_seed(0)
-    context = torch.randn(positions, dimensions, generator=generator).requires_grad_()
-    embeddings = (0.1 * torch.randn(classes, dimensions, generator=generator)).requires_grad_()
+    context = torch.randn(positions, dimensions, generator=generator)
+    embeddings = 0.1 * torch.randn(classes, dimensions, generator=generator)
     targets = torch.randint(classes, (positions,), generator=generator)
-    bias = torch.zeros(classes, requires_grad=True)
-    return turns.on(device, (context, targets, embeddings, bias))
+    trained = [
+        each.to(dtype).requires_grad_() for each in (context, embeddings, torch.zeros(classes))
+    ]
+    return turns.on(device, (trained[0], targets, *trained[1:]))
 
 
 def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
@@ -108,33 +138,44 @@ def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
     loss(*inputs).backward()
 
 
+def drop_impossible(device: str, dtype: torch.dtype) -> None:
+    """Remove the arms that cannot compute in a dtype; prints each with the error."""
+    for name in list(ARMS):
+        try:
+            one_pass(ARMS[name], make_inputs(16, 64, 32, device, dtype))
+        except Exception as error:
+            print(f"without {name}: {type(error).__name__}: {str(error).splitlines()[:1]}")
+            del ARMS[name]
+
+
 def _resident_kilobytes(line: str) -> int:
     """``VmRSS``, the resident size, or ``VmHWM``, its peak."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{line}:")[1].split()[0])
 
 
-def _peak_megabytes(name: str, shape: tuple[int, ...], threads: int, answer: SimpleQueue) -> None:
-    torch.set_num_threads(threads)
-    inputs = make_inputs(*shape)
-    one_pass(ARMS[name], make_inputs(4, 8, 4))  # imports modules on the first call
+def _peak_megabytes(name: str, shape: tuple[int, ...], options: Any, answer: SimpleQueue) -> None:
+    torch.set_num_threads(options.threads)
+    inputs = make_inputs(*shape, dtype=DTYPES[options.dtype])
+    # The first call imports modules.
+    one_pass(ARMS[name], make_inputs(4, 8, 4, dtype=DTYPES[options.dtype]))
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _resident_kilobytes("VmRSS")
     one_pass(ARMS[name], inputs)
     answer.put((_resident_kilobytes("VmHWM") - before) / 1024)
 
 
-def peak_megabytes(name: str, shape: tuple[int, ...], threads: int, device: str) -> float:
+def peak_megabytes(name: str, shape: tuple[int, ...], options: argparse.Namespace) -> float:
     """Increase of peak memory by one pass, in a new process or on a GPU."""
-    if device != "cpu":
-        inputs = make_inputs(*shape, device)
+    if options.device != "cpu":
+        inputs = make_inputs(*shape, options.device, DTYPES[options.dtype])
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         one_pass(ARMS[name], inputs)
         return (torch.cuda.max_memory_allocated() - before) / 2**20
     context = multiprocessing.get_context("spawn")
     answer = context.SimpleQueue()
-    process = context.Process(target=_peak_megabytes, args=(name, shape, threads, answer))
+    process = context.Process(target=_peak_megabytes, args=(name, shape, options, answer))
     process.start()
     process.join()
     return answer.get()
@@ -153,7 +194,7 @@ def error(name: str, inputs: tuple[Tensor, ...]) -> float:
 
 def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
     """A row per arm: ratios to plain in each round, seconds and megabytes."""
-    inputs = make_inputs(*shape, options.device)
+    inputs = make_inputs(*shape, options.device, DTYPES[options.dtype])
     arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
     times = turns.take_turns(arms, options.rounds)
     least = sum(t.numel() * t.element_size() for t in inputs if t.requires_grad) / 2**20
@@ -163,7 +204,7 @@ def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
             "arm": name,
             "seconds": median(taken),
             "ratios": turns.ratios(taken, times["plain"]),
-            "megabytes": peak_megabytes(name, shape, options.threads, options.device),
+            "megabytes": peak_megabytes(name, shape, options),
             "least_megabytes": least,
             "gradient_error": error(name, inputs) if shape[1] <= options.error_up_to else None,
         }
@@ -182,10 +223,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--error-up-to", type=int, default=60_000, metavar="CLASSES")
     turns.add_device(parser)
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    drop_impossible(options.device, DTYPES[options.dtype])
     rows = []
     print("| classes | loss | seconds | time / plain (min to max) | MB | by the least | error |")
     print("|---|---|---|---|---|---|---|")

@@ -98,6 +98,14 @@ def classes_scored(logs: list[Path], vocabulary: int) -> float:
     return vocabulary * mean(shares) if shares else vocabulary
 
 
+def gpu_gigabytes(logs: list[Path]) -> float | None:
+    """Peak memory of a GPU in an update; fairseq logs what is free. None without a GPU."""
+    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
+    found = [parsed for line in lines if (parsed := training_log.parse_line(line))]
+    free = [line.values["gb_free"] for line in found if "gb_free" in line.values]
+    return torch.cuda.get_device_properties(0).total_memory / 2**30 - min(free) if free else None
+
+
 def cutoffs_of(vocabulary: int) -> list[int]:
     """The ends of the clusters of an adaptive softmax, without the last."""
     return [cutoff for cutoff in CUTOFFS if cutoff < vocabulary]
@@ -178,6 +186,7 @@ def main() -> None:
             - table_megabytes(kind, size, settings.dimensions, moments),
             "dictionaries_mb": dictionaries[size],
             # Of an adaptive softmax, the clusters that a batch needs: not logged.
+            "gpu_gb": gpu_gigabytes(logs),
             "classes_scored": None if kind == "adaptive" else classes_scored(logs, size),
         }
         rows.append(row)
@@ -189,8 +198,10 @@ def print_table(rows: list[dict]) -> None:
     """A line per arm; ratios are to the first."""
     first = rows[0]["arm"]
     titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
-    print("|", " | ".join((*titles, "dictionaries", "classes scored")), "|\n|" + "---|" * 7)
-    names = ("peak_mb", "beyond_tables_mb", "dictionaries_mb", "classes_scored")
+    print(
+        "|", " | ".join((*titles, "dictionaries", "GPU GB", "classes scored")), "|\n|" + "---|" * 8
+    )
+    names = ("peak_mb", "beyond_tables_mb", "dictionaries_mb", "gpu_gb", "classes_scored")
     for row in rows:
         numbers = [row[name] for name in names]
         cells = (

@@ -18,7 +18,7 @@ from fairseq_outlayers.losses.checks import (
     check_targets,
 )
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
-from fairseq_outlayers.losses.gradient_products import constant_without_grad
+from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
 from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
@@ -78,7 +78,7 @@ def _sum(
     # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
     if not _has_linear_cross_entropy or dtype in LOW_PRECISION or len(targets) == 0:
         terms = constant_without_grad(context, class_embeddings, class_bias)
-        return SummedFullNLL.apply(chunk_size, dtype, targets, *terms)
+        return apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
     return F.linear_cross_entropy(
         context,
         class_embeddings,

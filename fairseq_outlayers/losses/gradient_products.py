@@ -7,12 +7,12 @@ exact.
 """
 
 import math
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Tuple, Type
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import Function, once_differentiable
 
 from fairseq_outlayers.layers.autocast import type_of_sums
 
@@ -35,6 +35,17 @@ def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor],
     if torch.is_grad_enabled():
         return tensors
     return tuple(None if tensor is None else tensor.detach() for tensor in tensors)
+
+
+def apply_uncompiled(function: Type[Function], *arguments: Any) -> Any:
+    """``function.apply``, which ``torch.compile`` does not trace but calls.
+
+    With PyTorch 2.11 on a GPU, gradients of a compiled function that keeps them from its forward
+    pass were silently wrong.
+    """
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(function.apply)(*arguments)
+    return function.apply(*arguments)
 
 
 def gathered(table: Tensor, rows: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.checks import check_ascending, check_reduction, check_sizes
-from fairseq_outlayers.losses.gradient_products import constant_without_grad
+from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
 from fairseq_outlayers.losses.precision import (
     SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
@@ -116,7 +116,7 @@ def sampled_nll(
     if reduction == "none":
         nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
     else:
-        nll = SummedNLL.apply(chunk_size, dtype, *constant_without_grad(*terms))
+        nll = apply_uncompiled(SummedNLL, chunk_size, dtype, *constant_without_grad(*terms))
     if smoothing == 0.0:
         return nll, nll
     term = _smoothing_term(terms, log_expected_count, smoothing)

@@ -88,7 +88,8 @@ class _LSTMStates(torch.autograd.Function):
         weights = list(map(fold, scales, (from_input, recurrent)))
         start = [hidden.unsqueeze(0), cell.unsqueeze(0)]
         read = inputs.flip(0) if reverse else inputs
-        with without_tf32():
+        # Autocast would compute in float16 on a GPU, also where bfloat16 was asked for.
+        with without_tf32(), torch.autocast(inputs.device.type, enabled=False):
             states, _, last = torch.lstm(read, start, weights, False, 1, 0.0, False, False, False)
         if reverse:
             states = states.flip(0)

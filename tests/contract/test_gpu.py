@@ -1,21 +1,22 @@
 """What only a GPU can show: low precision, NCCL, compilation, memory. Deselected elsewhere.
 
-The first two tests of precision run on a CPU as well, in bfloat16.
+Low precision (bfloat16) and compilation are tested on a CPU as well.
 """
-
-import copy
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from fairseq_outlayers.losses import full_nll, sampled_nll
+from fairseq_outlayers.layers.recurrent import left_padded_gru
+from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
+from fairseq_outlayers.losses import full, full_nll, sampled_nll
 from fairseq_outlayers.optim import row_gradients
 from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
 from tests.devices import to_device
 from tests.devices.training import SAMPLING, Case, build
 
 ARCHITECTURES = [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES]
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 CRITERIONS = {"full_softmax": {}, "sampled_softmax": SAMPLING}
 gpu = pytest.mark.gpu
 ON_CPU = [("cpu", "amp", torch.bfloat16), ("cpu", "weights", torch.bfloat16)]
@@ -67,26 +68,58 @@ def test_row_gradients_are_averaged_over_nccl(tmp_path):
         dist.destroy_process_group()
 
 
-@gpu
+@pytest.mark.parametrize(
+    ("device", "backend"), [("cpu", "aot_eager"), pytest.param("cuda", "inductor", marks=gpu)]
+)
 @pytest.mark.parametrize("name", ["full", "sampled"])
-def test_compiled_losses_equal_the_others(name):
+def test_losses_in_a_compiled_function_equal_the_others(name, device, backend, monkeypatch):
+    monkeypatch.setattr(full, "_has_linear_cross_entropy", False)
     torch.manual_seed(1)
     tensors = [
-        torch.randn(size, device="cuda", requires_grad=True) for size in [(64, 16), (50, 16)]
+        torch.randn(size, device=device, requires_grad=True) for size in [(64, 16), (50, 16)]
     ]
-    targets = torch.randint(50, (64,), device="cuda")
+    targets = torch.randint(50, (64,), device=device)
 
     def loss(context, embeddings):
+        context, embeddings = context.tanh(), embeddings.tanh()
         if name == "full":
             return full_nll(context, targets, embeddings)
-        return sampled_nll(context, targets, embeddings, None, torch.zeros(30, device="cuda"))[0]
+        return sampled_nll(context, targets, embeddings, None, torch.zeros(30, device=device))[0]
 
-    copies = copy.deepcopy(tensors)
-    expected, found = loss(*tensors), torch.compile(loss)(*copies)
+    copies = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    expected, found = loss(*tensors), torch.compile(loss, backend=backend)(*copies)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
     expected.backward(), found.backward()
     for tensor, reference in zip(copies, tensors, strict=True):
         torch.testing.assert_close(tensor.grad, reference.grad, rtol=1e-4, atol=1e-4)
+
+
+def run_lstm(layer, inputs):
+    weights = [getattr(layer, f"{name}_l0") for name in WEIGHTS]
+    start = inputs.new_zeros(1, inputs.size(1), layer.hidden_size)
+    return fused_lstm(inputs, (start, start), weights, training=True)[0]
+
+
+def run_gru(layer, inputs):
+    mask = torch.zeros(inputs.shape[1::-1], dtype=torch.bool, device=inputs.device)
+    return left_padded_gru._run(layer, inputs.transpose(0, 1), mask)
+
+
+@gpu
+@pytest.mark.parametrize(("kind", "run"), [(torch.nn.LSTM, run_lstm), (torch.nn.GRU, run_gru)])
+def test_small_gradients_under_bfloat16_autocast_do_not_underflow(kind, run):
+    """PyTorch computes recurrent layers in float16 there, whose smallest number is 6e-8."""
+    torch.manual_seed(1)
+    layer, inputs = kind(16, 16).cuda(), torch.randn(5, 3, 16, device="cuda")
+    gradients = []
+    for low in (False, True):
+        layer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16, enabled=low):
+            states = run(layer, inputs)
+        assert states.dtype == (torch.bfloat16 if low else torch.float32)
+        (1e-9 * states.float().sum()).backward()
+        gradients.append(torch.cat([weight.grad.flatten() for weight in layer.parameters()]))
+    assert torch.cosine_similarity(*(1e9 * each for each in gradients), dim=0) > 0.99
 
 
 @gpu

@@ -57,7 +57,8 @@ def test_all_models_are_tuned_with_the_same_rates_or_as_many():
         assert arm.train[-2:] == ("--lr", rate)
         assert arm.train[:-2] == declared.arm(model).train
         rates.setdefault(model, []).append(rate)
-    assert rates.pop("de5k.charcnn_re_rw") == ["0.1", "0.2", "0.4"]
+    for tie in ("re_rw", "re", "rw", "none"):
+        assert rates.pop(f"de5k.charcnn_{tie}") == ["0.2", "0.4", "0.7"]
     assert set(map(tuple, rates.values())) == {("0.7", "1.0", "1.5")}
     of_claim_4 = {f"{data}.{model}" for data in ("de5k", "en5k", "fr5k", "de15k", "en15k", "fr15k")
                   for model in ("word_re", "morphsum_re_rw")}  # fmt: skip
@@ -68,7 +69,8 @@ def test_all_models_are_tuned_with_the_same_rates_or_as_many():
 @pytest.mark.parametrize(
     ("arm", "rate"),
     [("de5k.sylconcat_original", "1.0"), ("de5k.sylconcat_none", "0.7"), ("de5k.word_E", "1.0"),
-     ("fr5k.morphsum_re_rw", "1.0"), ("de5k.charcnn_re", "0.7"), ("de5k.word_re.sampled", "1.0"),
+     ("fr5k.morphsum_re_rw", "1.0"), ("de5k.charcnn_re", "0.4"), ("de5k.charcnn_original", "0.7"),
+     ("de5k.word_re.sampled", "1.0"),
      ("de5k.mean_re", "0.7"),  # no rate chosen
      ("de5k.morphsum_re_rw.sampled", "0.7"), ("de15k.morphsum_re_rw", "0.7"),
      ("ptb.sylconcat_original", "0.7"), ("ptb.charcnn_original", "0.5")],

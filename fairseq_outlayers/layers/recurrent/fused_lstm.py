@@ -1,19 +1,17 @@
-"""PyTorch's fused LSTM, also under autocast on CPUs that do not compute it in low precision."""
+"""PyTorch's fused LSTM, also under autocast."""
 
-import functools
 from typing import List, Tuple
 
 import torch
 from torch import Tensor
+
+from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
 
 
 def fused_lstm(
     inputs: Tensor, state: Tuple[Tensor, Tensor], weights: List[Tensor], training: bool
 ) -> Tuple[Tensor, Tensor, Tensor]:
     """One LSTM layer in one direction.
-
-    Autocast passes oneDNN a low precision that it refuses on some CPUs (bfloat16 without AVX-512).
-    There the layer runs in float32.
 
     Args:
         inputs: ``(T, B, I)``.
@@ -30,22 +28,8 @@ def fused_lstm(
             f"inputs {tuple(inputs.shape)}: the weights are for inputs of size "
             f"{weights[0].size(-1)}"
         )
-    if _is_refused(inputs):
-        start = state[0].float(), state[1].float()
-        with torch.autocast("cpu", enabled=False):
-            return fused_lstm(inputs.float(), start, [w.float() for w in weights], training)
-    return torch.lstm(inputs, state, weights, True, 1, 0.0, training, False, False)
 
+    def kernel(x: Tensor, start: List[Tensor], w: List[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
+        return torch.lstm(x, start, w, True, 1, 0.0, training, False, False)
 
-def _is_refused(inputs: Tensor) -> bool:
-    if inputs.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
-        return False
-    return not _cpu_computes(torch.get_autocast_dtype("cpu"))
-
-
-@functools.cache
-def _cpu_computes(dtype: torch.dtype) -> bool:
-    """Whether oneDNN computes in ``dtype`` on this CPU."""
-    if dtype == torch.bfloat16:
-        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    return dtype != torch.float16 or torch.ops.mkldnn._is_mkldnn_fp16_supported()
+    return call_kernel(kernel, inputs, state, weights)

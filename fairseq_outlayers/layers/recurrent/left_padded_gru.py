@@ -1,12 +1,13 @@
 """A bidirectional GRU over left-padded batches, on PyTorch's fused kernel, without packing."""
 
-from typing import Any
+from typing import Any, List
 
 import torch
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.padding import reversal, take_positions
+from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
 
 # Opens the update gate to exactly 1 in every floating-point type, so the state does not change.
 OPEN = 1e4
@@ -59,7 +60,9 @@ def _run(gru: Any, inputs: Tensor, padding_mask: Tensor) -> Tensor:
     ]
     flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
     start = inputs.new_zeros(1, inputs.size(0), size)
-    states, _ = torch.gru(
-        flagged.transpose(0, 1), start, weights, True, 1, 0.0, gru.training, False, False
-    )
+
+    def kernel(x: Tensor, first: List[Tensor], w: List[Tensor]) -> Tensor:
+        return torch.gru(x, first[0], w, True, 1, 0.0, gru.training, False, False)[0]
+
+    states = call_kernel(kernel, flagged.transpose(0, 1), [start], weights)
     return states.transpose(0, 1)

@@ -35,6 +35,10 @@ LONGEST_LINE = 500  # of a log in a message
 class CommandFailed(RuntimeError):
     """A command failed; the message has the end of its log."""
 
+    def __init__(self, message: str, usage: Usage | None = None):
+        super().__init__(message)
+        self.usage = usage
+
 
 class Progress:
     """A progress line on a terminal, updated every second; otherwise a line per epoch.
@@ -167,7 +171,8 @@ def run(
         # wait4 returns the resource usage of this process only.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise CommandFailed(_failure(command, process.returncode, log))
     bytes_a_unit = 1 if sys.platform == "darwin" else 1024
-    return Usage(time.monotonic() - started, usage.ru_maxrss * bytes_a_unit / 2**20)
+    used = Usage(time.monotonic() - started, usage.ru_maxrss * bytes_a_unit / 2**20)
+    if process.returncode:
+        raise CommandFailed(_failure(command, process.returncode, log), used)
+    return used

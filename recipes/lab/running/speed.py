@@ -69,7 +69,14 @@ def logged(
     runs.mkdir(parents=True, exist_ok=True)
     log = runs / f"{name}.round{number}.log"
     with process.Progress(f"round {number}, {name}") as progress:
-        usage = process.run(command, log=log, on_line=progress.feed)
+        try:
+            usage = process.run(command, log=log, on_line=progress.feed)
+        except process.CommandFailed as failure:
+            # On a GPU, fairseq alone often aborts after the end of a training, when Python kills
+            # its thread that loads batches (with this package: patches/required/loader_at_exit.py).
+            if failure.usage is None or not training_log.summarize(log)["finished"]:
+                raise
+            usage = failure.usage
     return speed(log), usage.peak_rss_mb
 
 

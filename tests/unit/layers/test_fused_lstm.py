@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_outlayers.layers.recurrent import fused_lstm as module
+from fairseq_outlayers.layers.recurrent import kernel_type as module
 from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 
 T, B, D, H = 4, 3, 5, 6
