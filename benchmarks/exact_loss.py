@@ -223,11 +223,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--error-up-to", type=int, default=60_000, metavar="CLASSES")
     turns.add_device(parser)
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    for name in set(ARMS) - {"plain", *options.arms}:
+        del ARMS[name]
     drop_impossible(options.device, DTYPES[options.dtype])
     rows = []
     print("| classes | loss | seconds | time / plain (min to max) | MB | by the least | error |")

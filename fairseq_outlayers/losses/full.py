@@ -25,6 +25,7 @@ from fairseq_outlayers.losses.precision import (
     choose_chunk_size,
     in_autocast_type,
 )
+from fairseq_outlayers.losses.softmax_rows import bytes_of_score, is_fused
 
 _has_linear_cross_entropy = hasattr(torch.nn, "LinearCrossEntropyOptions")  # PyTorch >= 2.13
 
@@ -59,9 +60,9 @@ def full_nll(
     check_reduction(reduction)
     check_sizes(context, targets, class_embeddings, class_bias)
     check_targets(targets, len(class_embeddings))
-    chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
     if reduction == "sum":
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)
+    chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
     context, class_embeddings, class_bias = in_autocast_type(context, class_embeddings, class_bias)
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
     return torch.cat([_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks])
@@ -74,9 +75,16 @@ def _sum(
     class_bias: Optional[Tensor],
     chunk_size: int,
 ) -> Tensor:
-    dtype = type_of_products(context)
+    dtype, device = type_of_products(context), context.device
+    size = bytes_of_score(device, dtype)
+    chunk_size = choose_chunk_size(chunk_size, device, len(class_embeddings), bytes_of_score=size)
     # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
-    if not _has_linear_cross_entropy or dtype in LOW_PRECISION or len(targets) == 0:
+    if (
+        not _has_linear_cross_entropy
+        or is_fused(device, dtype)
+        or dtype in LOW_PRECISION
+        or len(targets) == 0
+    ):
         terms = constant_without_grad(context, class_embeddings, class_bias)
         return apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
     return F.linear_cross_entropy(

@@ -18,6 +18,7 @@ from fairseq_outlayers.losses.gradient_products import (
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
+from fairseq_outlayers.losses.softmax_rows import softmax_
 
 
 class SummedFullNLL(torch.autograd.Function):
@@ -71,21 +72,22 @@ def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Ten
     for_embeddings = (
         None if of_embeddings is None else float16_factor(context, min(chunk_size, len(targets)))
     )
+    any_wanted = any(gradient is not None for gradient in sums)
     for start in range(0, len(targets), chunk_size):
         part = slice(start, start + chunk_size)
         target = targets[part].unsqueeze(1)
-        scores = at_least_float32(F.linear(context[part], embeddings, bias))
-        normalizer = scores.logsumexp(1, keepdim=True)
-        log_likelihood = scores.gather(1, target) - normalizer
+        scores = F.linear(context[part], embeddings, bias)
+        own = at_least_float32(scores.gather(1, target))
+        normalizer, gradients = softmax_(scores, wants_probabilities=any_wanted)
+        log_likelihood = own - normalizer.unsqueeze(1)
         total -= log_likelihood.sum()
-        if all(gradient is None for gradient in sums):
+        if gradients is None:
             continue
-        # In place: the scores become their gradients.
-        scores.sub_(normalizer).exp_().scatter_(1, target, log_likelihood.expm1_())
+        gradients.scatter_(1, target, log_likelihood.expm1_().to(gradients.dtype))
         if of_context is not None:
-            of_context[part] = product(scores, embeddings, for_context)
+            of_context[part] = product(gradients, embeddings, for_context)
         if of_embeddings is not None:
-            add_product(of_embeddings, scores, context[part], for_embeddings)
+            add_product(of_embeddings, gradients, context[part], for_embeddings)
         if of_bias is not None:
-            of_bias += scores.sum(0)
+            of_bias += gradients.sum(0, dtype=of_bias.dtype)
     return total

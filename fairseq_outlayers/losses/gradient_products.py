@@ -6,6 +6,7 @@ underflow, and values above 65,504 overflow; so factors are scaled by a power of
 exact.
 """
 
+import functools
 import math
 from typing import Any, Optional, Tuple, Type
 
@@ -92,14 +93,12 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
     """``shares @ other``, in at least float32.
 
     Args:
-        shares: probabilities or gradients of scores, ``(C, K)``, in at least float32.
+        shares: probabilities or gradients of scores, ``(C, K)``.
         other: ``(K, D)``, in the dtype to compute in.
         factor: of :func:`float16_factor`.
     """
-    if shares.dtype == other.dtype:
-        return shares @ other
     if factor is None:
-        return (shares.to(other.dtype) @ other).to(shares.dtype)
+        return (shares.to(other.dtype) @ other).to(type_of_sums(shares.dtype))
     return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
 
 
@@ -124,13 +123,31 @@ def add_product(total: Tensor, shares: Tensor, other: Tensor, factor: Optional[T
 
     Args:
         total: of :func:`zeros_to_sum`, ``(K, D)``.
-        shares: ``(C, K)``, in at least float32.
+        shares: ``(C, K)``.
         other: ``(C, D)``, in the dtype to compute in.
         factor: of :func:`float16_factor`.
     """
-    if shares.dtype == other.dtype:
-        total.addmm_(shares.t(), other)
-    elif factor is None:
-        total += shares.to(other.dtype).t() @ other  # added in float32
-    else:
+    if factor is not None:
         total += product(shares.t(), other, factor)
+        return
+    low = shares.to(other.dtype)
+    if low.dtype == total.dtype:
+        total.addmm_(low.t(), other)
+    elif _adds_in_float32(total.device, low.dtype):
+        torch.ops.aten.addmm.dtype_out(total, low.t(), other, total.dtype, out=total)
+    else:
+        total += low.t() @ other  # added in float32
+
+
+@functools.cache
+def _adds_in_float32(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether a product of low precision can be added to a float32 sum without rounding before."""
+    if device.type != "cuda" or not hasattr(torch.ops.aten.addmm, "dtype_out"):
+        return False
+    ones = torch.ones(16, 16, dtype=dtype, device=device)
+    total = torch.full((16, 16), 1 / 256, device=device)
+    try:
+        torch.ops.aten.addmm.dtype_out(total, ones.t(), ones, total.dtype, out=total)
+    except RuntimeError:
+        return False
+    return bool((total == 16 + 1 / 256).all())

@@ -21,7 +21,11 @@ LOW_PRECISION = (torch.float16, torch.bfloat16)
 
 
 def choose_chunk_size(
-    asked: int, device: torch.device, num_classes: int, on_cpu: int = POSITIONS_ON_CPU
+    asked: int,
+    device: torch.device,
+    num_classes: int,
+    on_cpu: int = POSITIONS_ON_CPU,
+    bytes_of_score: int = BYTES_OF_SCORE,
 ) -> int:
     """Positions per chunk of scores: ``asked``, or by device if that is 0.
 
@@ -30,12 +34,13 @@ def choose_chunk_size(
         device: of the scores.
         num_classes: scored at each position; a chunk on an accelerator has at most half a gigabyte.
         on_cpu: chunk size on a CPU.
+        bytes_of_score: that a score takes on an accelerator.
     """
     if asked > 0:
         return asked
     if device.type == "cpu":
         return on_cpu
-    fitting = BYTES_ON_ACCELERATOR // (BYTES_OF_SCORE * max(num_classes, 1))
+    fitting = BYTES_ON_ACCELERATOR // (bytes_of_score * max(num_classes, 1))
     return max(MULTIPLE_OF, min(MOST_POSITIONS, fitting // MULTIPLE_OF * MULTIPLE_OF))
 
 

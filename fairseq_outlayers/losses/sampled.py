@@ -13,11 +13,13 @@ from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.checks import check_ascending, check_reduction, check_sizes
 from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
 from fairseq_outlayers.losses.precision import (
+    BYTES_OF_SCORE,
     SAMPLED_POSITIONS_ON_CPU,
     at_least_float32,
     choose_chunk_size,
 )
 from fairseq_outlayers.losses.sampled_kernel import SummedNLL, Terms, nll_by_chunks
+from fairseq_outlayers.losses.softmax_rows import bytes_of_score
 
 # Below this weight, where the largest is 1, other classes are lost in rounding.
 ROUNDING = 1e-6
@@ -110,8 +112,10 @@ def sampled_nll(
     sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
     dtype = type_of_products(context)
+    device = context.device
+    size = BYTES_OF_SCORE if reduction == "none" else bytes_of_score(device, dtype)
     chunk_size = choose_chunk_size(
-        chunk_size, context.device, len(log_expected_count), SAMPLED_POSITIONS_ON_CPU
+        chunk_size, device, len(log_expected_count), SAMPLED_POSITIONS_ON_CPU, size
     )
     if reduction == "none":
         nll = nll_by_chunks(terms.in_type(dtype), chunk_size)

@@ -19,6 +19,7 @@ from fairseq_outlayers.losses.gradient_products import (
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
+from fairseq_outlayers.losses.softmax_rows import exclude_, softmax_
 
 
 class Terms(NamedTuple):
@@ -58,14 +59,14 @@ class Terms(NamedTuple):
 
         A hit is a sampled class that is the position's target.
         """
-        num_sampled = len(self.sampled_offset)
-        scores = self.context @ self.embeddings[:num_sampled].t()
-        sampled = at_least_float32(scores) + self.sampled_offset
-        if num_sampled > 0:  # does not synchronize to count hits
-            column = self.target_rows.clamp(max=num_sampled - 1).unsqueeze(1)
-            is_hit = (self.target_rows < num_sampled).unsqueeze(1)
-            own = sampled.gather(1, column).masked_fill(is_hit, float("-inf"))
-            sampled.scatter_(1, column, own)
+        sampled, target = self.products()
+        sampled = at_least_float32(sampled) + self.sampled_offset
+        exclude_(sampled, self.target_rows)
+        return sampled, target
+
+    def products(self) -> Tuple[Tensor, Tensor]:
+        """Products with the sampled classes, ``(N, S)``, and ``(N,)`` scores of the targets."""
+        sampled = self.context @ self.embeddings[: len(self.sampled_offset)].t()
         own_scores = (self.context * self.target_embeddings()).sum(-1)
         return sampled, at_least_float32(own_scores) + self.target_offset
 
@@ -111,12 +112,12 @@ class SummedNLL(torch.autograd.Function):
             factors = _float16_factors(terms, chunk_size, sums)
             for part in parts(len(terms.target_rows), chunk_size):
                 chunk = terms.positions(part)
-                sampled, target = chunk.scores()
-                normalizer = torch.logaddexp(torch.logsumexp(sampled, 1), target)
+                sampled, target = chunk.products()
+                normalizer, probabilities = softmax_(
+                    sampled, chunk.sampled_offset, target, chunk.target_rows, any_wanted
+                )
                 total += (normalizer - target).sum()
-                if any_wanted:
-                    # In place: the scores become probabilities.
-                    probabilities = sampled.sub_(normalizer.unsqueeze(1)).exp_()
+                if probabilities is not None:
                     excess = (target - normalizer).expm1_()
                     _add_gradients(sums, part, chunk, probabilities, excess, factors)
         ctx.gradients, ctx.types = sums, [tensor.dtype for tensor in tensors[1:]]
@@ -174,6 +175,6 @@ def _add_gradients(
         add_product(of_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
         of_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
     if of_sampled_offset is not None:
-        of_sampled_offset += probabilities.sum(0)
+        of_sampled_offset += probabilities.sum(0, dtype=of_sampled_offset.dtype)
     if of_target_offset is not None:
         of_target_offset[part] = excess

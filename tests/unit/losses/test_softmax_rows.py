@@ -1,0 +1,71 @@
+"""Softmax of rows in place against the equation in float64, on the CPU and in one kernel."""
+
+import pytest
+import torch
+
+from fairseq_outlayers.losses.gradient_products import add_product
+from fairseq_outlayers.losses.softmax_rows import bytes_of_score, is_fused, softmax_
+
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 2**-8}
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("size", [(3, 1), (5, 128), (4, 4096), (6, 9001)])
+@pytest.mark.parametrize("given", ["", "offset", "extra", "excluded", "offset extra excluded"])
+def test_normalizers_and_probabilities_are_those_of_the_equation(given, size, dtype, device):
+    generator = torch.Generator().manual_seed(1)
+    scores = (5 * torch.randn(size, generator=generator)).to(dtype)
+    wide = torch.promote_types(dtype, torch.float32)
+    more = {
+        "offset": 5 * torch.randn(size[1], dtype=wide, generator=generator),
+        "extra": 5 * torch.randn(size[0], dtype=wide, generator=generator),
+        "excluded": torch.randint(size[1] + 3, size[:1], generator=generator),
+    }
+    if "extra" not in given:
+        more["excluded"].clamp_(min=1)  # otherwise a row of one class has none
+    more = {name: value for name, value in more.items() if name in given}
+    exact = scores.double() + more.get("offset", torch.zeros(())).double()
+    for row, column in enumerate(more.get("excluded", [])):
+        if column < size[1]:
+            exact[row, column] = float("-inf")
+    beside = more["extra"].double() if "extra" in more else torch.full(size[:1], float("-inf"))
+    normalizer = torch.logaddexp(exact.logsumexp(1), beside.double())
+
+    on_device = {name: value.to(device) for name, value in more.items()}
+    alone, none = softmax_(scores.to(device).clone(), **on_device, wants_probabilities=False)
+    found, probabilities = softmax_(scores.to(device).clone(), **on_device)
+
+    tolerance = max(TOLERANCES[wide], TOLERANCES[torch.float32] if device == "cuda" else 0)
+    close = {"rtol": tolerance, "atol": tolerance}
+    assert none is None
+    torch.testing.assert_close(found.double().cpu(), normalizer, **close)
+    torch.testing.assert_close(alone, found)
+    rounded = TOLERANCES[probabilities.dtype]
+    expected = (exact - normalizer.unsqueeze(1)).exp()
+    torch.testing.assert_close(probabilities.double().cpu(), expected, rtol=4 * rounded, atol=1e-7)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_gpu_needs_one_kernel_and_no_other_memory(dtype):
+    assert is_fused(torch.device("cuda"), dtype)
+    assert bytes_of_score(torch.device("cuda"), dtype) == dtype.itemsize
+    scores = torch.randn(512, 4096, device="cuda", dtype=dtype)
+    softmax_(scores.clone())  # compiles
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    _, probabilities = softmax_(scores)
+    assert probabilities.data_ptr() == scores.data_ptr()
+    assert torch.cuda.max_memory_allocated() - before < 2**16
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+def test_half_precision_products_are_added_in_float32(device):
+    """A sum in bfloat16 would stop growing at 256."""
+    ones = torch.ones(8, 16, dtype=torch.bfloat16, device=device)
+    total = torch.full((16, 16), 1 / 256, device=device)
+    for _ in range(64):
+        add_product(total, ones, ones, None)
+    assert (total == 512 + 1 / 256).all()
