@@ -1,15 +1,18 @@
 """Parts of other installed packages, found by entry points.
 
 An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, ``compositions``,
-``source_embeddings``) adds a part under its name (CONTRIBUTING.md, "In a package of your own").
+``source_embeddings``) adds a part under its name; one in ``fairseq_outlayers.models`` names a
+module that registers models (CONTRIBUTING.md, "In a package of your own").
 """
 
 import functools
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Dict
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.registry import Selection
+
+GROUPS = "fairseq_outlayers."
 
 
 def add_installed_parts(selection: Selection, interface: type) -> None:
@@ -22,7 +25,7 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
         UserError: if an entry point cannot be loaded, is no subclass of ``interface``, or its name
             is taken.
     """
-    for point in _installed().select(group=f"fairseq_outlayers.{selection.option}s"):
+    for point in _installed().select(group=f"{GROUPS}{selection.option}s"):
         if point.name in selection.registry:
             raise UserError(
                 f"{_described(point)}: there is a part of this name already: rename the entry point"
@@ -33,9 +36,25 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
         selection.registry[point.name] = part
 
 
+def import_installed_models() -> None:
+    """Import the modules of other packages that register models, after all of ours.
+
+    Raises:
+        UserError: if one cannot be imported.
+    """
+    for point in _installed().select(group=f"{GROUPS}models"):
+        _loaded(point)
+
+
 @functools.cache
 def _installed() -> Any:
     return entry_points()
+
+
+def installed_parts() -> Dict[str, EntryPoint]:
+    """The entry points of parts in other packages, by the part's name."""
+    groups = [group for group in _installed().groups if group.startswith(GROUPS)]
+    return {point.name: point for group in groups for point in _installed().select(group=group)}
 
 
 def _loaded(point: EntryPoint) -> Any:
@@ -44,12 +63,20 @@ def _loaded(point: EntryPoint) -> Any:
     except UserError:
         raise
     except Exception as error:
-        # Imported from within the part's own module, which is not complete yet.
-        remedy = (
-            f"put `import fairseq_outlayers` into {point.module.partition('.')[0]}/__init__.py"
-            if isinstance(error, AttributeError)
-            else "repair or uninstall that package"
-        )
+        package = point.module.partition(".")[0]
+        remedy = "repair or uninstall that package"
+        if f"partially initialized module '{GROUPS}" in str(error):
+            remedy = (
+                f"if {package}/__init__.py imports a model, name the model's module by an entry "
+                f"point of the group {GROUPS}models instead"
+            )
+        elif isinstance(
+            error, AttributeError
+        ):  # it may be imported within itself, not complete yet
+            remedy = (
+                f"is {point.attr} the name of the class? If so, put `import fairseq_outlayers` into "
+                f"{package}/__init__.py"
+            )
         raise UserError(f"{_described(point)}: cannot be loaded: {error}: {remedy}") from error
 
 

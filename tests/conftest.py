@@ -24,6 +24,7 @@ from fairseq.models import (
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.extensions import installed_parts
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
@@ -120,6 +121,7 @@ def architectures(kind: type) -> dict:
     }
 
 
+INSTALLED_PARTS = set(installed_parts())  # of other packages: no page of ours has them
 TRANSLATION_ARCHITECTURES = architectures(FairseqEncoderDecoderModel)
 LANGUAGE_MODEL_ARCHITECTURES = architectures(FairseqLanguageModel)
 

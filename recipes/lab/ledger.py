@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from recipes.lab.scores import scoring
@@ -167,7 +167,15 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed"
-    return found
+    return found | _packages_of_parts()
+
+
+def _packages_of_parts() -> dict[str, str]:
+    """Versions of packages with parts of their own (CONTRIBUTING.md)."""
+    every = entry_points()
+    groups = [group for group in every.groups if group.startswith("fairseq_outlayers.")]
+    points = [point for group in groups for point in every.select(group=group)]
+    return {point.dist.name: point.dist.version for point in points if point.dist}
 
 
 def machine() -> dict:

@@ -16,6 +16,15 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 INIT = "import fairseq_outlayers\n"
+# The section with its code, class, option, and a test of the contract.
+PARTS = {
+    "output_layers": ("output layer", "ScaledOutputLayer", "--initial-scale", "output_layers"),
+    "samplers": ("sampler", "MixedSampler", "--uniform-share", "samplers"),
+    "compositions": ("composition", "CharMean", "--length-power", "compositions"),
+    "source_embeddings": (
+        "source embedding", "LowRankEmbedding", "--source-rank", "source_embeddings",
+    ),
+}  # fmt: skip
 
 
 def section(title):
@@ -42,6 +51,20 @@ def package(tmp_path):
         (tmp_path / "mylayers" / "mean_context.py").write_text(code)
         return tmp_path
 
+    def install_part(group):
+        """Of another group of entry points, in a module of its section's name."""
+        title, kind, *_ = PARTS[group]
+        path, code = FILE.search(section(f"Add a {title}".replace("a o", "an o"))).groups()
+        name = Path(path).stem
+        folder = install(entry=f"{name} = mylayers.{name}:{kind}")
+        (folder / "mylayers" / f"{name}.py").write_text(code)
+        entries = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+        text = entries.read_text()
+        entries.write_text(text.replace("outlayers.output_layers]", f"outlayers.{group}]"))
+        return folder, name
+
+    install.part = install_part
+
     return install
 
 
@@ -57,15 +80,42 @@ def run(folder, *command):
     )
 
 
-def test_an_installed_layer_has_its_options_and_passes_the_contract(package):
-    folder = package()
+@pytest.mark.parametrize("group", PARTS)
+def test_an_installed_part_has_its_options(group, package):
+    folder, name = package.part(group)
     page = run(folder, "-m", "fairseq_outlayers", "options")
-    assert "`scaled`" in page.stdout, page.stderr
-    assert "`--initial-scale`" in page.stdout
-    tests = ("tests/contract/test_output_layers.py", "tests/contract/test_models.py")
-    said = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "scaled")
+    assert f"`{name}`" in page.stdout, page.stderr
+    assert f"`{PARTS[group][2]}`" in page.stdout
+
+
+@pytest.mark.parametrize("group", PARTS)
+def test_an_installed_part_passes_the_contract_and_the_tests_of_the_page(group, package):
+    """The command of the section "Add a part", on one file of the contract."""
+    folder, name = package.part(group)
+    contract = f"tests/contract/test_{PARTS[group][3]}.py"
+    of_all = "test_options or test_ranges or test_baking"
+    said = run(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not gpu", contract,
+        "tests/unit/commands/test_options.py", "tests/unit/test_options.py",
+        "tests/unit/test_ranges.py", "tests/unit/export/test_baking.py",
+        "-k", f"{name} or {of_all}",
+    )  # fmt: skip
     assert said.returncode == 0, said.stdout[-3000:]
-    assert int(re.search(r"(\d+) passed", said.stdout).group(1)) > 30
+    assert f"{name}" in run(
+        folder, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", contract,
+        "-k", name,
+    ).stdout  # fmt: skip
+
+
+def test_the_options_of_an_installed_composition_are_those_of_a_command(package):
+    folder, name = package.part("compositions")
+    code = f"""
+        from fairseq_outlayers.options import OutputLayerConfig
+        config = OutputLayerConfig(output_layer="subword", composition="{name}", length_power=2.0)
+        print(config.length_power)
+    """
+    said = run(folder, "-c", "\n".join(line.strip() for line in code.splitlines()))
+    assert said.stdout == "2.0\n", said.stderr[-3000:]
 
 
 def test_it_may_be_imported_before_ours(package):
@@ -78,13 +128,17 @@ def test_it_may_be_imported_before_ours(package):
     assert said.stdout == "True\n", said.stderr[-3000:]
 
 
-def test_a_user_dir_of_its_own_has_its_models_and_ours(package):
-    folder = package(init=INIT + "from mylayers import mean_context\n")
+@pytest.mark.parametrize("first", ["import fairseq_outlayers", "import mylayers.mean_context"])
+def test_an_installed_model_is_registered_after_ours(first, package):
+    folder = package()
+    toml = re.findall(r"```toml\n(.*?)```", section("In a package of your own"), re.DOTALL)[1]
+    ((group, entries),) = tomllib.loads(toml)["project"]["entry-points"].items()
+    file = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    file.write_text(file.read_text() + "\n".join([f"[{group}]", *lines]) + "\n")
     code = f"""
-        from argparse import Namespace
+        {first}
         from fairseq.models import MODEL_REGISTRY
-        from fairseq.utils import import_user_module
-        import_user_module(Namespace(user_dir="{folder}/mylayers"))
         print({{"mean_context", "luong_lstm"}} <= set(MODEL_REGISTRY))
     """
     said = run(folder, "-c", "\n".join(line.strip() for line in code.splitlines()))
@@ -97,7 +151,11 @@ def test_a_user_dir_of_its_own_has_its_models_and_ours(package):
         ({"entry": "tied = mylayers.scaled:ScaledOutputLayer"}, "there is a part of this name"),
         ({"entry": "own = mylayers.scaled:nn"}, "is not a subclass of OutputLayer"),
         ({"entry": "own = mylayers.nowhere:Layer"}, "cannot be loaded: No module named"),
-        ({"entry": "own = mylayers.scaled:Layer"}, "cannot be loaded: .*has no attribute"),
+        ({"entry": "own = mylayers.scaled:Layer"}, "has no attribute.*is Layer the name"),
+        (
+            {"init": INIT + "from mylayers import mean_context\n"},
+            "cannot be loaded: .*partially initialized.*group fairseq_outlayers.models instead",
+        ),
     ],
 )
 def test_what_is_wrong_with_an_entry_point_is_told_in_one_line(package, changes, message):

@@ -47,7 +47,8 @@ def _require_known(path: str, state: Any, part: str) -> None:
     if isinstance(name, str) and not any(name in registry for registry in KNOWN[part]):
         raise UserError(
             f"{path}: its {part} is {name!r}, which fairseq does not have: give the --user-dir "
-            "that defines it, or another checkpoint"
+            "that defines it (in Python, import it; a package with the entry point "
+            "fairseq_outlayers.models is always imported), or another checkpoint"
         )
 
 
@@ -60,6 +61,8 @@ def _usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any
     given = inspect.signature(stock).bind(filenames, *args, **kwargs).arguments
     _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
     try:
+        for part in _Built.parts if given.get("state") is not None else ():  # loaded before
+            _require_known(filenames[0], given["state"], part)
         models, cfg, task = stock(filenames, *args, **kwargs)
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0][:150]

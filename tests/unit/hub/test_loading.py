@@ -82,6 +82,14 @@ def test_a_checkpoint_of_another_kind_is_refused(tmp_path, checkpoint):
         load(checkpoint, kind="Translator")
 
 
+def test_a_checkpoint_of_a_model_that_is_not_imported_is_refused(tmp_path, checkpoint):
+    state = torch.load(checkpoint, weights_only=False)
+    state["cfg"]["model"]["_name"] = "mean_context"
+    torch.save(state, tmp_path / "other.pt")
+    with pytest.raises(UserError, match="its model is 'mean_context', .*in Python, import it"):
+        load(tmp_path / "other.pt")
+
+
 def test_models_of_different_tasks_are_no_ensemble(tmp_path, checkpoint):
     language_model = save_checkpoint(tmp_path, "subword_lm")
     for paths in ([checkpoint, language_model], [language_model, checkpoint]):
