@@ -63,21 +63,23 @@ def _loaded(point: EntryPoint) -> Any:
     except UserError:
         raise
     except Exception as error:
-        package = point.module.partition(".")[0]
-        remedy = "repair or uninstall that package"
-        if f"partially initialized module '{GROUPS}" in str(error):
-            remedy = (
-                f"if {package}/__init__.py imports a model, name the model's module by an entry "
-                f"point of the group {GROUPS}models instead"
-            )
-        elif isinstance(
-            error, AttributeError
-        ):  # it may be imported within itself, not complete yet
-            remedy = (
-                f"is {point.attr} the name of the class? If so, put `import fairseq_outlayers` into "
-                f"{package}/__init__.py"
-            )
+        remedy = _remedy(point, error)
         raise UserError(f"{_described(point)}: cannot be loaded: {error}: {remedy}") from error
+
+
+def _remedy(point: EntryPoint, error: Exception) -> str:
+    package = point.module.partition(".")[0]
+    if f"partially initialized module '{GROUPS}" in str(error):
+        return (
+            f"if {package}/__init__.py imports a model, name the model's module by an entry point "
+            f"of the group {GROUPS}models instead"
+        )
+    if isinstance(error, AttributeError):  # perhaps imported within itself, not complete yet
+        return (
+            f"is {point.attr} the name of the class? If so, put `import fairseq_outlayers` into "
+            f"{package}/__init__.py"
+        )
+    return "repair or uninstall that package"
 
 
 def _described(point: EntryPoint) -> str:
