@@ -142,7 +142,8 @@ def _stock_limits() -> Iterator[str]:
 
 def _summary(part: Any) -> str:
     """The first paragraph of a docstring, on one line."""
-    return " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "`")
+    text = (part.__doc__ or "").strip() or "(its class has no docstring)"
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "`")
 
 
 def _row(action: argparse.Action) -> str:

@@ -68,7 +68,8 @@ def _usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any
         reason = str(error).splitlines()[0][:150]
         raise UserError(
             f"{', '.join(filenames)}: its options, with --model-overrides, are not those of "
-            f"its model ({getattr(error, 'full_key', '')}: {reason}); give another checkpoint"
+            f"its model ({getattr(error, 'full_key', '')}: {reason}); give another checkpoint, or "
+            "install the package that has this part"
         ) from error
     finally:
         _Built.parts = ()
