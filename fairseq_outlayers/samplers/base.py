@@ -102,12 +102,13 @@ class ProposalSampler(Sampler):
         """``(V,)``, ``log c_k`` of every class."""
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
-        # Inverse CDF in float64: exact for any number of classes.
-        points = generator.random(self.num_sampled) * self._cumulative[-1]
+        # Inverse CDF in float64: exact for any number of classes. In order, searches are local.
+        points = np.sort(generator.random(self.num_sampled)) * self._cumulative[-1]
         drawn = np.searchsorted(self._cumulative, points, side="right")
         # A point may be rounded up to the sum, beyond the last class.
         drawn = np.minimum(drawn, self.num_classes - 1)
-        found = np.stack(np.unique(drawn, return_counts=True))
+        firsts = np.flatnonzero(np.diff(drawn, prepend=-1))
+        found = np.stack([drawn[firsts], np.diff(firsts, append=len(drawn))])
         ids, counts = torch.from_numpy(found).to(targets.device, non_blocking=True)
         if self.log_expected_counts.device != targets.device:
             self.log_expected_counts = self.log_expected_counts.to(targets.device)

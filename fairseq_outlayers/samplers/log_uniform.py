@@ -1,6 +1,6 @@
 """Log-uniform (Zipfian) sampling by rank in the dictionary."""
 
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -11,9 +11,16 @@ from fairseq_outlayers.samplers.frequencies import ranks_by_count
 class LogUniformSampler(ProposalSampler):
     """``Q(k) = log((r_k + 2) / (r_k + 1)) / log(V + 1)``, with ``r_k`` the rank from 0.
 
-    For dictionaries without counts, the rank is the order in the dictionary.
+    Args:
+        num_classes: ``V``.
+        num_sampled: number of draws.
+        ranks: ``r_k``, ``(V,)``, 0 for the most frequent class; None: classes are in that order.
     """
+
+    def __init__(self, num_classes: int, num_sampled: int, ranks: Optional[np.ndarray] = None):
+        ranks = np.arange(num_classes) if ranks is None else np.asarray(ranks)
+        super().__init__(np.log1p(1.0 / (ranks + 1)), num_sampled)
 
     @classmethod
     def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "LogUniformSampler":
-        return cls(np.log1p(1.0 / (ranks_by_count(dictionary) + 1)), num_sampled)
+        return cls(len(dictionary), num_sampled, ranks_by_count(dictionary))

@@ -11,7 +11,7 @@ from fairseq.data import TruncatedDictionary
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import SamplerConfig
-from fairseq_outlayers.samplers import SAMPLERS, ProposalSampler, build_sampler
+from fairseq_outlayers.samplers import SAMPLERS, LogUniformSampler, ProposalSampler, build_sampler
 from fairseq_outlayers.samplers.batch_negatives import skip
 from fairseq_outlayers.samplers.frequencies import class_counts
 from tests.conftest import make_dictionary, needed_sampler_options
@@ -137,6 +137,14 @@ def test_log_uniform_follows_its_formula_over_the_ranks():
     for rank, k in enumerate(by_rank):
         q = math.log((rank + 2) / (rank + 1)) / math.log(len(by_rank) + 1)
         assert sampler.log_expected_counts[k].item() == pytest.approx(math.log(3 * q), rel=1e-12)
+
+
+def test_log_uniform_without_a_dictionary_takes_classes_in_the_order_of_their_frequencies():
+    q = np.log1p(1 / np.arange(1, 6)) / math.log(6)
+    sampler = LogUniformSampler(5, 3)
+    np.testing.assert_allclose(sampler.log_expected_counts, np.log(3 * q), rtol=1e-12)
+    last_first = LogUniformSampler(5, 3, ranks=np.arange(5)[::-1])
+    assert torch.equal(last_first.log_expected_counts, sampler.log_expected_counts.flip(0))
 
 
 def test_log_uniform_ranks_by_count_where_the_dictionary_is_not_sorted():
