@@ -52,7 +52,7 @@ def _installed() -> Any:
 
 
 def installed_parts() -> Dict[str, EntryPoint]:
-    """The entry points of parts in other packages, by the part's name."""
+    """The entry points of parts and models in other packages, by name."""
     groups = [group for group in _installed().groups if group.startswith(GROUPS)]
     return {point.name: point for group in groups for point in _installed().select(group=group)}
 
@@ -74,7 +74,8 @@ def _remedy(point: EntryPoint, error: Exception) -> str:
             f"if {package}/__init__.py imports a model, name the model's module by an entry point "
             f"of the group {GROUPS}models instead"
         )
-    if isinstance(error, AttributeError):  # perhaps imported within itself, not complete yet
+    # The module lacks the class: misspelt, or imported within itself and not complete yet.
+    if isinstance(error, AttributeError) and point.attr and f"'{point.attr}'" in str(error):
         return (
             f"is {point.attr} the name of the class? If so, put `import fairseq_outlayers` into "
             f"{package}/__init__.py"

@@ -163,11 +163,12 @@ def register_size(name: str, model: Any, summary: str, **defaults: Any) -> None:
     register_model(name, dataclass=made)(sized)
 
 
+add_installed_parts(COMPOSITION, Composition)
+# With their options; before the output layers, one of which may inherit it.
+SubwordOutputLayer.Config = make_config()
 add_installed_parts(OUTPUT_LAYER, OutputLayer)
 add_installed_parts(SOURCE_EMBEDDING, SourceEmbedding)
 add_installed_parts(SAMPLER, Sampler)
-add_installed_parts(COMPOSITION, Composition)
-SubwordOutputLayer.Config = make_config()  # with the options of installed compositions
 
 # Inherited by the dataclass of every model: `--output-layer` and each layer's own options.
 OutputLayerConfig: Any = selection_config("OutputLayerConfig", OUTPUT_LAYER)

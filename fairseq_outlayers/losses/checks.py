@@ -5,7 +5,7 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-IGNORED_BY_NO_LOSS = torch.iinfo(torch.int64).min
+NO_IGNORE_INDEX = torch.iinfo(torch.int64).min
 """For ``ignore_index``: PyTorch's default would silently drop targets of -100."""
 
 
@@ -58,7 +58,7 @@ def check_targets(targets: Tensor, num_classes: int) -> None:
     if wrong.any():
         raise ValueError(
             f"target {int(targets[wrong][0])}: must be a class, at least 0 and below "
-            f"{num_classes}; remove positions to ignore, such as padding, beforehand"
+            f"{num_classes:,}; remove positions to ignore, such as padding, beforehand"
         )
 
 
@@ -79,6 +79,29 @@ def check_ascending(ids: Tensor) -> None:
         )
 
 
+def check_included(sampled_ids: Tensor, targets: Tensor, places: Tensor) -> None:
+    """Refuse targets that are not among the sampled classes, on a CPU.
+
+    Args:
+        sampled_ids: ascending, ``(S,)``.
+        targets: ``(N,)``.
+        places: where each target would be, ``(N,)``.
+    Raises:
+        ValueError: with the first such target.
+    """
+    if not _may_read(targets) or len(targets) == 0:
+        return
+    wrong = places >= len(sampled_ids)
+    if len(sampled_ids) > 0:
+        wrong = wrong | (sampled_ids[places.clamp(max=len(sampled_ids) - 1)] != targets)
+    if wrong.any():
+        raise ValueError(
+            f"target {int(targets[wrong][0])} is not among the sampled ids: includes_targets needs "
+            "all of them"
+        )
+
+
 def _may_read(tensor: Tensor) -> bool:
     """Whether reading values costs nothing: on a CPU, and not while a graph is traced."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    is_plain = type(tensor) in (Tensor, torch.nn.Parameter)
+    return is_plain and tensor.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.checks import (
-    IGNORED_BY_NO_LOSS,
+    NO_IGNORE_INDEX,
     check_reduction,
     check_sizes,
     check_targets,
@@ -75,13 +75,13 @@ def _sum(
     class_bias: Optional[Tensor],
     chunk_size: int,
 ) -> Tensor:
-    dtype, device = type_of_products(context), context.device
-    size = bytes_of_score(device, dtype)
-    chunk_size = choose_chunk_size(chunk_size, device, len(class_embeddings), bytes_of_score=size)
+    dtype, device, num_classes = type_of_products(context), context.device, len(class_embeddings)
+    size = bytes_of_score(device, dtype, num_classes)
+    chunk_size = choose_chunk_size(chunk_size, device, num_classes, bytes_of_score=size)
     # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
     if (
         not _has_linear_cross_entropy
-        or is_fused(device, dtype)
+        or is_fused(device, dtype, num_classes)
         or dtype in LOW_PRECISION
         or len(targets) == 0
     ):
@@ -93,7 +93,7 @@ def _sum(
         targets,
         linear_bias=class_bias,
         reduction="sum",
-        ignore_index=IGNORED_BY_NO_LOSS,
+        ignore_index=NO_IGNORE_INDEX,
         options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
     )
 
@@ -105,7 +105,7 @@ def _nll_of_chunk(
 
     def nll(c: Tensor, e: Tensor, b: Optional[Tensor]) -> Tensor:
         logits = at_least_float32(F.linear(c, e, b))
-        return F.cross_entropy(logits, targets, reduction="none", ignore_index=IGNORED_BY_NO_LOSS)
+        return F.cross_entropy(logits, targets, reduction="none", ignore_index=NO_IGNORE_INDEX)
 
     if not torch.is_grad_enabled():
         return nll(context, class_embeddings, class_bias)

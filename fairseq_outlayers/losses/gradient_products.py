@@ -39,14 +39,19 @@ def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor],
 
 
 def apply_uncompiled(function: Type[Function], *arguments: Any) -> Any:
-    """``function.apply``, which ``torch.compile`` does not trace but calls.
+    """``function.apply``, which ``torch.compile`` does not trace on an accelerator but calls.
 
-    With PyTorch 2.11 on a GPU, gradients of a compiled function that keeps them from its forward
-    pass were silently wrong.
+    With PyTorch 2.11 on a GPU, the gradients of a traced function that keeps them from its forward
+    pass were silently zero.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() and _is_traced_wrongly(arguments):
         return torch.compiler.disable(function.apply)(*arguments)
     return function.apply(*arguments)
+
+
+def _is_traced_wrongly(arguments: Tuple[Any, ...]) -> bool:
+    tensors = [each for each in arguments if isinstance(each, Tensor)]
+    return any(tensor.device.type != "cpu" for tensor in tensors)
 
 
 def gathered(table: Tensor, rows: Tensor) -> Tensor:

@@ -10,7 +10,13 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_products
-from fairseq_outlayers.losses.checks import check_ascending, check_reduction, check_sizes
+from fairseq_outlayers.losses.checks import (
+    check_ascending,
+    check_included,
+    check_reduction,
+    check_sizes,
+    check_targets,
+)
 from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
 from fairseq_outlayers.losses.precision import (
     BYTES_OF_SCORE,
@@ -44,12 +50,15 @@ def scored_classes(
         targets: class ids, ``(N,)``.
         includes_targets: whether all targets are among the sampled classes.
     Raises:
-        ValueError: if sampled ids are not ascending and distinct (on a CPU).
+        ValueError: on a CPU, if sampled ids are not ascending and distinct, a target is negative,
+            or is not among them in spite of ``includes_targets``.
     """
     check_ascending(sampled_ids)
+    check_targets(targets, torch.iinfo(targets.dtype).max)
     num_sampled = len(sampled_ids)
     where = torch.searchsorted(sampled_ids, targets)
     if includes_targets:
+        check_included(sampled_ids, targets, where)
         return ScoredClasses(sampled_ids, where)
     found = torch.zeros_like(targets, dtype=torch.bool)
     if num_sampled > 0:
@@ -100,10 +109,12 @@ def sampled_nll(
         The loss and the NLL (the loss without smoothing) in nats: scalars, or ``(N,)`` each with
         ``reduction="none"``; at least float32.
     Raises:
-        ValueError: if ``reduction`` is neither, or sizes do not fit together.
+        ValueError: if ``reduction`` is neither, sizes do not fit together, or (on a CPU) a row of a
+            target is none.
     """
     check_reduction(reduction)
     check_sizes(context, target_rows, class_embeddings, class_bias)
+    check_targets(target_rows, len(class_embeddings))
     if len(log_expected_count) > len(class_embeddings):
         raise ValueError(
             f"log_expected_count {tuple(log_expected_count.shape)}: must be (S,), for the sampled "
@@ -113,10 +124,9 @@ def sampled_nll(
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
     dtype = type_of_products(context)
     device = context.device
-    size = BYTES_OF_SCORE if reduction == "none" else bytes_of_score(device, dtype)
-    chunk_size = choose_chunk_size(
-        chunk_size, device, len(log_expected_count), SAMPLED_POSITIONS_ON_CPU, size
-    )
+    num_sampled = len(log_expected_count)
+    size = BYTES_OF_SCORE if reduction == "none" else bytes_of_score(device, dtype, num_sampled)
+    chunk_size = choose_chunk_size(chunk_size, device, num_sampled, SAMPLED_POSITIONS_ON_CPU, size)
     if reduction == "none":
         nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
     else:

@@ -19,7 +19,7 @@ from fairseq_outlayers.losses.gradient_products import (
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
-from fairseq_outlayers.losses.softmax_rows import exclude_, softmax_
+from fairseq_outlayers.losses.softmax_rows import scores_without, softmax_
 
 
 class Terms(NamedTuple):
@@ -61,7 +61,8 @@ class Terms(NamedTuple):
         """
         sampled, target = self.products()
         sampled = at_least_float32(sampled) + self.sampled_offset
-        exclude_(sampled, self.target_rows)
+        if sampled.size(1) > 0:
+            sampled = sampled.scatter(1, *scores_without(sampled, self.target_rows))
         return sampled, target
 
     def products(self) -> Tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ which takes longer than the products of tensor cores. Sizes: ``C`` positions, ``
 
 import functools
 import importlib.util
+import logging
 from typing import Any, Optional, Tuple
 
 import torch
@@ -14,6 +15,8 @@ from torch import Tensor
 from fairseq_outlayers.losses.precision import BYTES_OF_SCORE, at_least_float32
 
 FUSED_TYPES = (torch.float32, torch.bfloat16)  # float16 needs a scale against underflow
+MOST_CLASSES = 2**20  # beyond, a chunk has fewer rows than a GPU has multiprocessors
+logger = logging.getLogger(__name__)
 
 
 def softmax_(
@@ -36,13 +39,13 @@ def softmax_(
         probabilities of the ``K`` classes, ``(C, K)``: in the dtype of the scores on a GPU, in at
         least float32 elsewhere; None if they are not wanted.
     """
-    if is_fused(scores.device, scores.dtype) and scores.numel() > 0:
+    if is_fused(scores.device, scores.dtype, scores.size(1)) and scores.numel() > 0:
         return _fused(scores, offset, extra, excluded, wants_probabilities)
     wide = at_least_float32(scores)
     if offset is not None:
-        wide = wide.add_(offset)
-    if excluded is not None:
-        exclude_(wide, excluded)
+        wide = wide.add_(offset) if offset.dtype == wide.dtype else wide + offset
+    if excluded is not None and wide.size(1) > 0:
+        wide.scatter_(1, *scores_without(wide, excluded))
     normalizer = wide.logsumexp(1)
     if extra is not None:
         normalizer = torch.logaddexp(normalizer, extra)
@@ -51,33 +54,46 @@ def softmax_(
     return normalizer, wide.sub_(normalizer.unsqueeze(1)).exp_()
 
 
-def exclude_(scores: Tensor, columns: Tensor) -> None:
-    """Set a score of each row to minus infinity, without waiting for a device to count them.
+def scores_without(scores: Tensor, columns: Tensor) -> Tuple[Tensor, Tensor]:
+    """Where to put which score, so that a class of each row is left out.
+
+    Does not wait for a device to count the rows.
 
     Args:
-        scores: ``(C, K)``, changed in place.
+        scores: ``(C, K)``, ``K > 0``.
         columns: ``(C,)``; ``K`` or more for none.
+    Returns:
+        Columns and scores to scatter, ``(C, 1)`` each: minus infinity, or the score that is there.
     """
-    num_columns = scores.size(1)
-    if num_columns > 0:
-        column = columns.clamp(max=num_columns - 1).unsqueeze(1)
-        is_there = (columns < num_columns).unsqueeze(1)
-        scores.scatter_(1, column, scores.gather(1, column).masked_fill(is_there, float("-inf")))
+    column = columns.clamp(max=scores.size(1) - 1).unsqueeze(1)
+    is_there = (columns < scores.size(1)).unsqueeze(1)
+    return column, scores.gather(1, column).masked_fill(is_there, float("-inf"))
 
 
-def is_fused(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether :func:`softmax_` is one kernel for scores on this device, of this dtype."""
-    return device.type == "cuda" and dtype in FUSED_TYPES and _has_triton()
+def is_fused(device: torch.device, dtype: torch.dtype, num_classes: int) -> bool:
+    """Whether :func:`softmax_` is one kernel for scores of these classes, in this dtype."""
+    if device.type != "cuda" or dtype not in FUSED_TYPES or num_classes > MOST_CLASSES:
+        return False
+    return _kernel_works(device, dtype)
 
 
-def bytes_of_score(device: torch.device, dtype: torch.dtype) -> int:
+def bytes_of_score(device: torch.device, dtype: torch.dtype, num_classes: int) -> int:
     """Memory that a score takes in :func:`softmax_` and the products after it."""
-    return dtype.itemsize if is_fused(device, dtype) else BYTES_OF_SCORE
+    return dtype.itemsize if is_fused(device, dtype, num_classes) else BYTES_OF_SCORE
 
 
 @functools.cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _kernel_works(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether Triton is there and can compile, for which it needs a C compiler."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    try:
+        _fused(torch.zeros(2, 3, device=device, dtype=dtype), None, None, None, True)
+    except Exception as error:
+        reason = str(error).splitlines()[:1]
+        logger.warning("losses run without their kernel, slower: Triton fails here: %s", reason)
+        return False
+    return True
 
 
 def _fused(

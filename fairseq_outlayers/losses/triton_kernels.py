@@ -81,8 +81,8 @@ def softmax_rows(
 
     Args:
         scores: ``(C, K)``, float32 or bfloat16.
-        offset: ``(K,)`` in float32, or None.
-        extra: ``(C,)`` in float32, or None.
+        offset: ``(K,)``, computed in float32, or None.
+        extra: ``(C,)``, computed in float32, or None.
         excluded: ``(C,)`` in int64, or None.
         normalizer: ``(C,)`` in float32.
         writes: whether probabilities are wanted.
@@ -92,8 +92,8 @@ def softmax_rows(
     with torch.cuda.device_of(scores):
         kernel(
             scores,
-            scores if offset is None else offset.contiguous(),
-            scores if extra is None else extra.contiguous(),
+            scores if offset is None else offset.float().contiguous(),
+            scores if extra is None else extra.float().contiguous(),
             scores if excluded is None else excluded.contiguous(),
             normalizer,
             scores.stride(0),

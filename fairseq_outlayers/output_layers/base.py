@@ -158,29 +158,37 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
     def check_shapes(self, hidden_size: int) -> None:
         """Refuse a layer whose methods return other shapes than this interface says.
 
+        Not checked if its parameters have different dtypes or devices.
+
         Args:
             hidden_size: ``H``.
         Raises:
             UserError: with the method and the shapes.
         """
-        kind, ids = type(self).__name__, torch.tensor([1, 0])
-        with torch.random.fork_rng(devices=[]):  # dropout changes no later draw
+        kinds = {(each.dtype, each.device) for each in self.read_parameters()}
+        if len(kinds) > 1:
+            return
+        dtype, device = kinds.pop() if kinds else (torch.float32, torch.device("cpu"))
+        ids = torch.tensor([[1, 0]], device=device)
+        gpus = [device] if device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpus):  # dropout changes no later draw
             rows, bias = self.class_embeddings(ids), self.class_bias(ids)
-            context = self.project(torch.zeros(len(ids), hidden_size))
-        if rows.dim() != 2 or len(rows) != len(ids):
+            context = self.project(torch.zeros(1, 2, hidden_size, dtype=dtype, device=device))
+        kind = type(self).__name__
+        if rows.dim() != 3 or rows.shape[:2] != ids.shape:
             raise UserError(
-                f"{kind}.class_embeddings(ids) returns {tuple(rows.shape)} for 2 ids: must be "
-                "(2, D), the rows of these ids alone, in their order; of all classes only for None"
+                f"{kind}.class_embeddings(ids) returns {tuple(rows.shape)} for ids (1, 2): must be "
+                "(1, 2, D), the rows of these ids alone; of all classes only for None"
             )
         if bias is not None and bias.shape != ids.shape:
             raise UserError(
-                f"{kind}.class_bias(ids) returns {tuple(bias.shape)} for 2 ids: must be (2,), the "
-                "biases of these ids alone; of all classes only for None"
+                f"{kind}.class_bias(ids) returns {tuple(bias.shape)} for ids (1, 2): must be "
+                "(1, 2), the biases of these ids alone; of all classes only for None"
             )
         if context.shape != rows.shape:
             raise UserError(
                 f"{kind}.project returns {tuple(context.shape)} for states "
-                f"{(len(ids), hidden_size)}, but class embeddings have {rows.size(1)} dimensions: "
+                f"{(1, 2, hidden_size)}, but class embeddings have {rows.size(-1)} dimensions: "
                 f"must be {tuple(rows.shape)}"
             )
 

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
+from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
 from fairseq_outlayers.reservoirs.echo_state import positions_in_order
@@ -64,6 +65,10 @@ class FrozenLSTM(FrozenLayer):
         return states, (states[0 if reverse else -1], cell)
 
 
+def _run_lstm(inputs: Tensor, state: List[Tensor], weights: List[Tensor]) -> Any:
+    return torch.lstm(inputs, state, weights, False, 1, 0.0, False, False, False)
+
+
 class _LSTMStates(torch.autograd.Function):
     """All states of a sequence; saves inputs and states, and computes no matrix gradients.
 
@@ -88,9 +93,9 @@ class _LSTMStates(torch.autograd.Function):
         weights = list(map(fold, scales, (from_input, recurrent)))
         start = [hidden.unsqueeze(0), cell.unsqueeze(0)]
         read = inputs.flip(0) if reverse else inputs
-        # Autocast would compute in float16 on a GPU, also where bfloat16 was asked for.
-        with without_tf32(), torch.autocast(inputs.device.type, enabled=False):
-            states, _, last = torch.lstm(read, start, weights, False, 1, 0.0, False, False, False)
+        with without_tf32():
+            states, _, last = call_kernel(_run_lstm, read, start, weights)
+        states, last = states.to(inputs.dtype), last.to(inputs.dtype)
         if reverse:
             states = states.flip(0)
         ctx.save_for_backward(inputs, hidden, cell, radius, gamma, recurrent, from_input, states)

@@ -81,9 +81,11 @@ class SourceEmbedding(TableOwner, SelfInitialized, ABC):
         Raises:
             UserError: with the shapes.
         """
-        ids = torch.tensor([[0, 1, 2]])
+        device = next((each.device for each in self.parameters()), torch.device("cpu"))
+        ids = torch.tensor([[0, 1, 2]], device=device)
         expected = (*ids.shape, embed_dim)
-        with torch.random.fork_rng(devices=[]):  # dropout changes no later draw
+        gpus = [device] if device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpus):  # dropout changes no later draw
             found = self.both_directions(ids) if self.directions_differ else [self(ids)]
             for vectors in found:
                 if vectors.shape != expected:

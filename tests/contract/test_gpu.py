@@ -9,7 +9,9 @@ import torch.distributed as dist
 
 from fairseq_outlayers.layers.recurrent import left_padded_gru
 from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
-from fairseq_outlayers.losses import full, full_nll, sampled_nll
+from fairseq_outlayers.losses import full, full_nll, gradient_products, sampled_nll
+from fairseq_outlayers.losses.full_kernel import SummedFullNLL
+from fairseq_outlayers.losses.sampled_kernel import SummedNLL
 from fairseq_outlayers.optim import row_gradients
 from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
 from tests.devices import to_device
@@ -72,8 +74,19 @@ def test_row_gradients_are_averaged_over_nccl(tmp_path):
     ("device", "backend"), [("cpu", "aot_eager"), pytest.param("cuda", "inductor", marks=gpu)]
 )
 @pytest.mark.parametrize("name", ["full", "sampled"])
-def test_losses_in_a_compiled_function_equal_the_others(name, device, backend, monkeypatch):
+def test_losses_in_a_compiled_function_are_not_traced(name, device, backend, monkeypatch):
+    """On a CPU they may be; there the test makes them be treated like those on a GPU."""
     monkeypatch.setattr(full, "_has_linear_cross_entropy", False)
+    monkeypatch.setattr(gradient_products, "_is_traced_wrongly", lambda arguments: True)
+    traced = []
+    for kernel in (SummedFullNLL, SummedNLL):
+        forward = kernel.forward
+
+        def spy(ctx, *arguments, forward=forward):
+            traced.append(torch.compiler.is_compiling())
+            return forward(ctx, *arguments)
+
+        monkeypatch.setattr(kernel, "forward", staticmethod(spy))
     torch.manual_seed(1)
     tensors = [
         torch.randn(size, device=device, requires_grad=True) for size in [(64, 16), (50, 16)]
@@ -88,6 +101,7 @@ def test_losses_in_a_compiled_function_equal_the_others(name, device, backend, m
 
     copies = [tensor.detach().clone().requires_grad_() for tensor in tensors]
     expected, found = loss(*tensors), torch.compile(loss, backend=backend)(*copies)
+    assert traced == [False, False]
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
     expected.backward(), found.backward()
     for tensor, reference in zip(copies, tensors, strict=True):

@@ -118,6 +118,21 @@ def test_the_options_of_an_installed_composition_are_those_of_a_command(package)
     assert said.stdout == "2.0\n", said.stderr[-3000:]
 
 
+def test_an_installed_layer_may_inherit_the_options_of_compositions(package):
+    folder = package(entry="mysub = mylayers.mysub:MySubword")
+    (folder / "mylayers" / "mysub.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer\n"
+        "class MySubword(SubwordOutputLayer):\n"
+        "    @dataclass\n"
+        "    class Config(SubwordOutputLayer.Config):\n"
+        "        my_size: int = 3\n"
+    )
+    said = run(folder, "-c", "from fairseq_outlayers.options import OutputLayerConfig as C; "
+               "print(C(output_layer='mysub').my_size)")  # fmt: skip
+    assert said.stdout == "3\n", said.stderr[-3000:]
+
+
 def test_it_may_be_imported_before_ours(package):
     code = """
         import mylayers.scaled

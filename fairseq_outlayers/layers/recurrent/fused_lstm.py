@@ -21,13 +21,8 @@ def fused_lstm(
     Returns:
         The states, ``(T, B, H)``, and the final hidden state and cell, ``(1, B, H)`` each.
     Raises:
-        ValueError: if inputs are not of size ``I``; ``torch.lstm`` would read beyond their memory.
+        ValueError: if inputs are not of size ``I``.
     """
-    if inputs.size(-1) != weights[0].size(-1):
-        raise ValueError(
-            f"inputs {tuple(inputs.shape)}: the weights are for inputs of size "
-            f"{weights[0].size(-1)}"
-        )
 
     def kernel(x: Tensor, start: List[Tensor], w: List[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
         return torch.lstm(x, start, w, True, 1, 0.0, training, False, False)

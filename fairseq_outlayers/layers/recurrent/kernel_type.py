@@ -6,24 +6,29 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 from torch import Tensor
 
+BFLOAT16_IN_CUDNN = 91300  # its first version, and PyTorch's first that uses it
+BFLOAT16_IN_PYTORCH = (2, 10)
+
 
 def call_kernel(
     kernel: Callable[..., Any], inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]
 ) -> Any:
     """Call a kernel; under autocast in the dtype that was asked for, or in float32.
 
-    Autocast passes oneDNN a low precision that it refuses on some CPUs (bfloat16 without AVX-512);
-    there the kernel runs in float32. On a GPU, autocast computes recurrent layers in float16
-    whatever was asked for: under bfloat16 autocast nothing scales the loss, so that small gradients
-    underflow.
+    Autocast passes oneDNN a low precision that it refuses on some CPUs (bfloat16 without AVX-512).
+    On a GPU, it computes recurrent layers in float16 whatever was asked for: under bfloat16
+    autocast nothing scales the loss, so that small gradients underflow.
 
     Args:
         kernel: takes inputs, state and weights.
         inputs: ``(T, B, I)``.
         state: initial states.
-        weights: in the kernel's order.
+        weights: in the kernel's order, the first ``(G H, I)``.
+    Raises:
+        ValueError: if inputs are not of size ``I``; PyTorch would read beyond their memory.
     """
-    dtype = _type_instead(inputs)
+    check_input_size(inputs, weights[0])
+    dtype = type_instead(inputs)
     if dtype is None:
         return kernel(inputs, list(state), list(weights))
     with torch.autocast(inputs.device.type, enabled=False):
@@ -31,15 +36,40 @@ def call_kernel(
         return kernel(inputs.to(dtype), *cast)
 
 
-def _type_instead(inputs: Tensor) -> Optional[torch.dtype]:
+def check_input_size(inputs: Tensor, weight: Tensor) -> None:
+    """Refuse inputs that are not of the size that a kernel's weights are for.
+
+    Args:
+        inputs: ``(T, B, I)``.
+        weight: of the inputs, ``(G H, I)``.
+    Raises:
+        ValueError: with the sizes.
+    """
+    if inputs.size(-1) != weight.size(-1):
+        raise ValueError(
+            f"inputs {tuple(inputs.shape)}: the weights are for inputs of size {weight.size(-1)}"
+        )
+
+
+def type_instead(inputs: Tensor) -> Optional[torch.dtype]:
     """The dtype to compute in, or None to leave it to autocast."""
     device = inputs.device.type
-    if not torch.is_autocast_enabled(device):
+    if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
         return None
     dtype = torch.get_autocast_dtype(device)
     if device == "cuda":
-        return dtype if dtype == torch.bfloat16 else None
-    return torch.float32 if device == "cpu" and not _cpu_computes(dtype) else None
+        if dtype != torch.bfloat16:
+            return None
+        return torch.bfloat16 if _cudnn_computes_bfloat16() else torch.float32
+    return None if _cpu_computes(dtype) else torch.float32
+
+
+@functools.cache
+def _cudnn_computes_bfloat16() -> bool:
+    """Whether recurrent layers in bfloat16 are one kernel; a loop over the steps otherwise."""
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    of_cudnn = 0 if torch.version.hip else torch.backends.cudnn.version() or 0
+    return version >= BFLOAT16_IN_PYTORCH and of_cudnn >= BFLOAT16_IN_CUDNN
 
 
 @functools.cache

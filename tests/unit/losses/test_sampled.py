@@ -369,3 +369,37 @@ def test_more_expected_counts_than_classes_are_refused():
     rows = torch.zeros(1, dtype=torch.long)
     with pytest.raises(ValueError, match=r"log_expected_count \(4,\): .* of 3 in all"):
         sampled_nll(torch.zeros(1, 2), rows, torch.zeros(3, 2), None, torch.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("targets", "includes", "message"),
+    [
+        ([1, -100], False, "target -100: must be a class"),
+        ([1, -1], True, "target -1: must be a class"),
+        ([3, 4], True, "target 4 is not among the sampled ids"),
+        ([3, 9], True, "target 9 is not among the sampled ids"),
+    ],
+)
+def test_targets_that_cannot_be_scored_are_refused(targets, includes, message):
+    with pytest.raises(ValueError, match=message):
+        scored_classes(torch.tensor([1, 3, 5]), torch.tensor(targets), includes)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+@pytest.mark.parametrize("row", [-1, 3])
+def test_rows_of_targets_that_are_none_are_refused(row, reduction):
+    given = torch.zeros(1, 2), torch.tensor([row]), torch.zeros(3, 2), None, torch.zeros(2)
+    with pytest.raises(ValueError, match=f"target {row}: must be a class, .* below 3"):
+        sampled_nll(*given, reduction=reduction)
+
+
+def test_one_value_per_position_compiles():
+    context, classes = torch.randn(4, 3, requires_grad=True), torch.randn(6, 3)
+    rows = torch.tensor([0, 2, 5, 1])
+
+    def loss(c):
+        return sampled_nll(c, rows, classes, None, torch.zeros(4), reduction="none")[0]
+
+    (expected,) = torch.autograd.grad(loss(context).sum(), context)
+    (found,) = torch.autograd.grad(torch.compile(loss, backend="aot_eager")(context).sum(), context)
+    torch.testing.assert_close(found, expected)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from fairseq_outlayers.losses import softmax_rows
 from fairseq_outlayers.losses.gradient_products import add_product
 from fairseq_outlayers.losses.softmax_rows import bytes_of_score, is_fused, softmax_
 
@@ -50,8 +51,9 @@ def test_normalizers_and_probabilities_are_those_of_the_equation(given, size, dt
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_gpu_needs_one_kernel_and_no_other_memory(dtype):
-    assert is_fused(torch.device("cuda"), dtype)
-    assert bytes_of_score(torch.device("cuda"), dtype) == dtype.itemsize
+    assert is_fused(torch.device("cuda"), dtype, 4096)
+    assert bytes_of_score(torch.device("cuda"), dtype, 4096) == dtype.itemsize
+    assert not is_fused(torch.device("cuda"), dtype, 2**20 + 1)
     scores = torch.randn(512, 4096, device="cuda", dtype=dtype)
     softmax_(scores.clone())  # compiles
     torch.cuda.reset_peak_memory_stats()
@@ -69,3 +71,24 @@ def test_half_precision_products_are_added_in_float32(device):
     for _ in range(64):
         add_product(total, ones, ones, None)
     assert (total == 512 + 1 / 256).all()
+
+
+def test_where_triton_cannot_compile_pytorch_computes_and_says_so(monkeypatch, caplog):
+    """It needs a C compiler when the first kernel is launched."""
+
+    def fails(*arguments):
+        raise RuntimeError("Failed to find C compiler. Please specify via CC.")
+
+    monkeypatch.setattr(softmax_rows.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(softmax_rows, "_fused", fails)
+    works = softmax_rows._kernel_works.__wrapped__
+    assert not works(torch.device("cpu"), torch.float32)
+    assert "Failed to find C compiler" in caplog.text
+    monkeypatch.setattr(softmax_rows, "_fused", lambda *arguments: None)
+    assert works(torch.device("cpu"), torch.float32)
+
+
+def test_an_offset_of_another_type_is_added_in_it():
+    scores = torch.tensor([[1.0, 2.0]])
+    normalizer, _ = softmax_(scores, offset=torch.tensor([1e-9, 0.0], dtype=torch.float64))
+    assert normalizer.dtype == torch.float64

@@ -34,9 +34,13 @@ def wider(self, hidden):
 @pytest.mark.parametrize(
     ("method", "replacement", "message"),
     [
-        ("class_embeddings", all_rows, r"class_embeddings\(ids\) returns \(19, 6\) for 2 ids"),
-        ("class_bias", all_biases, r"class_bias\(ids\) returns \(19,\) for 2 ids"),
-        ("project", wider, r"project returns \(2, 7\) for states \(2, 6\).* 6 dimensions"),
+        (
+            "class_embeddings",
+            all_rows,
+            r"class_embeddings\(ids\) returns \(19, 6\) for ids \(1",
+        ),
+        ("class_bias", all_biases, r"class_bias\(ids\) returns \(19,\) for ids \(1, 2\)"),
+        ("project", wider, r"project returns \(1, 2, 7\) for states \(1, 2, 6\).* 6 dim"),
     ],
 )
 def test_a_layer_that_returns_other_shapes_is_refused_when_it_is_built(
@@ -62,3 +66,11 @@ def test_building_a_layer_draws_no_random_number_for_its_check():
             OUTPUT_LAYERS["deep_residual"].build(config, embedding, 6, dictionary)
         seen.append(torch.rand(3).tolist())
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("name", ["tied", "joint", "output_structure", "deep_residual"])
+@pytest.mark.parametrize("to", [torch.float64, "meta"])
+def test_embeddings_of_another_type_or_device_are_no_reason_to_refuse(name, to):
+    embedding = nn.Embedding(19, 6).to(to)
+    config = OutputLayerConfig(output_layer=name)
+    assert build_output_layer(config, embedding, 6, make_dictionary(15)).num_classes == 19

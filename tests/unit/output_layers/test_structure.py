@@ -17,10 +17,9 @@ V, D, H = 19, 5, 5
 def make_layer(name, d=D, hidden_size=H, seed=0, **options):
     torch.manual_seed(seed)
     dictionary = make_dictionary(V - 4)
-    embedding = nn.Embedding(V, d)
+    embedding = nn.Embedding(V, d).double()
     config = OutputLayerConfig(output_layer=name, **options)
     layer = build_output_layer(config, embedding, hidden_size, dictionary).double()
-    embedding.double()
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -0.5, 0.5)
     return layer

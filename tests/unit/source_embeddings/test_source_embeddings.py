@@ -361,3 +361,21 @@ def test_an_embedding_without_padding_keeps_its_rows():
     before = embedding.table.weight.clone()
     embedding.zero_padding()
     assert torch.equal(embedding.table.weight, before)
+
+
+def test_the_check_of_an_embedding_draws_no_random_number(task, monkeypatch):
+    class WithDropout(Narrow):
+        @classmethod
+        def build(cls, config, dictionary, embed_dim, bidirectional):
+            return cls(embed_dim)
+
+        def forward(self, ids, direction=0):
+            return torch.nn.functional.dropout(super().forward(ids), 0.5)
+
+    monkeypatch.setitem(SOURCE_EMBEDDINGS, "internal", WithDropout)
+    drawn = []
+    for build in (WithDropout.build, build_source_embedding):
+        torch.manual_seed(1)
+        build(SourceEmbeddingConfig(), task.source_dictionary, 5, False)
+        drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1]
