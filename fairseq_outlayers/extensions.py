@@ -7,7 +7,7 @@ module that registers models (CONTRIBUTING.md, "In a package of your own").
 
 import functools
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Dict
+from typing import Any
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.registry import Selection
@@ -49,12 +49,6 @@ def import_installed_models() -> None:
 @functools.cache
 def _installed() -> Any:
     return entry_points()
-
-
-def installed_parts() -> Dict[str, EntryPoint]:
-    """The entry points of parts and models in other packages, by name."""
-    groups = [group for group in _installed().groups if group.startswith(GROUPS)]
-    return {point.name: point for group in groups for point in _installed().select(group=group)}
 
 
 def _loaded(point: EntryPoint) -> Any:

@@ -24,8 +24,9 @@ from fairseq.models import (
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.compositions import COMPOSITIONS
-from fairseq_outlayers.extensions import installed_parts
 from fairseq_outlayers.options import OutputLayerConfig
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from tests import devices  # noqa: F401  (registers a pretended device before any backward pass)
@@ -121,7 +122,13 @@ def architectures(kind: type) -> dict:
     }
 
 
-INSTALLED_PARTS = set(installed_parts())  # of other packages: no page of ours has them
+# Parts of other packages, which no page of ours has.
+INSTALLED_PARTS = {
+    name
+    for registry in (OUTPUT_LAYERS, SAMPLERS, COMPOSITIONS, SOURCE_EMBEDDINGS)
+    for name, part in registry.items()
+    if not part.__module__.startswith("fairseq_outlayers.")
+}
 TRANSLATION_ARCHITECTURES = architectures(FairseqEncoderDecoderModel)
 LANGUAGE_MODEL_ARCHITECTURES = architectures(FairseqLanguageModel)
 

@@ -7,7 +7,7 @@ which takes longer than the products of tensor cores. Sizes: ``C`` positions, ``
 import functools
 import importlib.util
 import logging
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -103,7 +103,8 @@ def _fused(
     excluded: Optional[Tensor],
     wants_probabilities: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    kernels: Any = importlib.import_module("fairseq_outlayers.losses.triton_kernels")
+    from fairseq_outlayers.losses import triton_kernels  # needs Triton
+
     normalizer = scores.new_empty(len(scores), dtype=torch.float32)
-    kernels.softmax_rows(scores, offset, extra, excluded, normalizer, wants_probabilities)
+    triton_kernels.softmax_rows(scores, offset, extra, excluded, normalizer, wants_probabilities)
     return normalizer, scores if wants_probabilities else None

@@ -12,6 +12,26 @@ WARPS = 8
 
 
 @triton.jit
+def _scores_of(
+    first,
+    offset,
+    left_out,
+    column,
+    num_columns,
+    has_offset: tl.constexpr,
+    has_excluded: tl.constexpr,
+):
+    """Scores of some columns of a row in float32; minus infinity beyond the last one."""
+    value = tl.load(first + column, mask=column < num_columns, other=float("-inf"))
+    value = value.to(tl.float32)
+    if has_offset:
+        value += tl.load(offset + column, mask=column < num_columns, other=0.0)
+    if has_excluded:
+        value = tl.where(column == left_out, float("-inf"), value)
+    return value
+
+
+@triton.jit
 def _softmax_rows(
     scores,
     offset,
@@ -37,12 +57,7 @@ def _softmax_rows(
     total = tl.zeros([block], tl.float32)
     for start in range(0, num_columns, block):
         column = start + places
-        value = tl.load(first + column, mask=column < num_columns, other=float("-inf"))
-        value = value.to(tl.float32)
-        if has_offset:
-            value += tl.load(offset + column, mask=column < num_columns, other=0.0)
-        if has_excluded:
-            value = tl.where(column == left_out, float("-inf"), value)
+        value = _scores_of(first, offset, left_out, column, num_columns, has_offset, has_excluded)
         higher = tl.maximum(highest, value)
         # Of lanes without any finite score, zero: infinity minus infinity is not a number.
         base = tl.where(higher == float("-inf"), 0.0, higher)
@@ -59,12 +74,9 @@ def _softmax_rows(
     if writes:
         for start in range(0, num_columns, block):
             column = start + places
-            value = tl.load(first + column, mask=column < num_columns, other=float("-inf"))
-            value = value.to(tl.float32)
-            if has_offset:
-                value += tl.load(offset + column, mask=column < num_columns, other=0.0)
-            if has_excluded:
-                value = tl.where(column == left_out, float("-inf"), value)
+            value = _scores_of(
+                first, offset, left_out, column, num_columns, has_offset, has_excluded
+            )
             share = tl.exp(value - log_sum).to(scores.dtype.element_ty)
             tl.store(first + column, share, mask=column < num_columns)
 

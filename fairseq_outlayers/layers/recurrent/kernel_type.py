@@ -27,8 +27,10 @@ def call_kernel(
     Raises:
         ValueError: if inputs are not of size ``I``; PyTorch would read beyond their memory.
     """
-    check_input_size(inputs, weights[0])
-    dtype = type_instead(inputs)
+    size = weights[0].size(-1)
+    if inputs.size(-1) != size:
+        raise ValueError(f"inputs {tuple(inputs.shape)}: the weights are for inputs of size {size}")
+    dtype = _type_instead(inputs)
     if dtype is None:
         return kernel(inputs, list(state), list(weights))
     with torch.autocast(inputs.device.type, enabled=False):
@@ -36,22 +38,7 @@ def call_kernel(
         return kernel(inputs.to(dtype), *cast)
 
 
-def check_input_size(inputs: Tensor, weight: Tensor) -> None:
-    """Refuse inputs that are not of the size that a kernel's weights are for.
-
-    Args:
-        inputs: ``(T, B, I)``.
-        weight: of the inputs, ``(G H, I)``.
-    Raises:
-        ValueError: with the sizes.
-    """
-    if inputs.size(-1) != weight.size(-1):
-        raise ValueError(
-            f"inputs {tuple(inputs.shape)}: the weights are for inputs of size {weight.size(-1)}"
-        )
-
-
-def type_instead(inputs: Tensor) -> Optional[torch.dtype]:
+def _type_instead(inputs: Tensor) -> Optional[torch.dtype]:
     """The dtype to compute in, or None to leave it to autocast."""
     device = inputs.device.type
     if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):

@@ -61,8 +61,9 @@ def _usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any
     given = inspect.signature(stock).bind(filenames, *args, **kwargs).arguments
     _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
     try:
-        for part in _Built.parts if given.get("state") is not None else ():  # loaded before
-            _require_known(filenames[0], given["state"], part)
+        if given.get("state") is not None:  # loaded before
+            for part in _Built.parts:
+                _require_known(filenames[0], given["state"], part)
         models, cfg, task = stock(filenames, *args, **kwargs)
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0][:150]
