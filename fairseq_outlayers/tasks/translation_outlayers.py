@@ -144,6 +144,13 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if isinstance(search, CandidateGenerator) and search.int8_projections is not None:
             search.int8_projections.clear()
 
+    def valid_step(self, sample: Dict[str, Any], model: Any, criterion: Any) -> Any:
+        """fairseq's step; words that ``--eval-bleu`` has copied leave the target dictionary."""
+        result = super().valid_step(sample, model, criterion)
+        if self.unk_replacement is not None:
+            self.unk_replacement.remove_replacements()
+        return result
+
     def _needs_ours(self, models: Any, args: Any) -> bool:
         """Whether a search over all words is ours, not fairseq's."""
         return (

@@ -1,11 +1,14 @@
 """Unknown words: heuristics on attention made by hand, and through the task's decoding."""
 
+import json
 from contextlib import nullcontext
 
 import pytest
 import torch
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.data import indexed_dataset
 from fairseq.token_generation_constraints import pack_constraints
+from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.unk_replacement import (
     HEURISTICS,
@@ -20,7 +23,7 @@ from fairseq_outlayers.tasks.translation_outlayers import (
     TranslationOutlayersConfig,
     TranslationOutlayersTask,
 )
-from tests.conftest import make_batch, make_model
+from tests.conftest import make_batch, make_model, small_sizes
 
 PAD, EOS, UNK = 1, 2, 3
 # Columns are target tokens; rows are the source: padding, three words, </s>.
@@ -281,6 +284,27 @@ def test_new_words_are_forgotten_when_the_next_lines_are_read(make_task, decode,
         # What this line has brought, and nothing of the lines before.
         assert len(dictionaries[0]) == sizes[0] + 1
         assert len(dictionaries[1]) <= sizes[1] + 3
+
+
+def test_a_validation_in_training_leaves_the_target_dictionary_as_it_was(
+    make_task, dictionaries, tmp_path
+):
+    (tmp_path / "text").write_text("Bonn Ulm Jena\n" * 2)
+    task = make_task(
+        unk_replacement="copy",
+        source_text=str(tmp_path / "text"),
+        eval_bleu=True,
+        eval_bleu_args=json.dumps({"beam": 1, "max_len_b": 9}),
+    )
+    config = OmegaConf.create({"_name": "luong_lstm", **small_sizes("luong_lstm")})
+    model = task.build_model(config).eval()
+    with torch.no_grad():
+        model.decoder.output_projection.bias[UNK] = 9.0
+    batch = make_batch(task, [(3, 3), (3, 4)])
+    batch["net_input"]["src_tokens"][:, :3] = UNK
+    *_, logged = task.valid_step(batch, model, CrossEntropyCriterion(task, sentence_avg=False))
+    assert logged["_bleu_sys_len"] > 0  # a search has been made
+    assert len(dictionaries[1]) == task.unk_replacement.num_target_words
 
 
 def test_a_word_that_an_earlier_replacement_has_added_is_an_unknown_constraint(
