@@ -2,6 +2,7 @@
 
 import inspect
 import os
+from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
 
 import torch
@@ -9,15 +10,25 @@ from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+from omegaconf import II
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.options import changed_defaults
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
 
+
+
+@dataclass
+class _WithTrainSubset(LanguageModelingConfig):
+    train_subset: str = II("dataset.train_subset")
+
+
 SubwordLanguageModelingConfig: Any = changed_defaults(
-    "SubwordLanguageModelingConfig", LanguageModelingConfig, tokens_per_sample=35
+    "SubwordLanguageModelingConfig", _WithTrainSubset, tokens_per_sample=35
 )
+
+EVAL_LM_MAX_TOKENS = 36_000  # what fairseq-eval-lm asks for without --max-tokens
 
 # Options of fairseq's task that split a text into samples, and their allowed values here.
 WITHOUT_SAMPLES: Dict[str, Tuple[Any, ...]] = {
@@ -140,7 +151,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
             )
         name = next(split for split, loaded in self.datasets.items() if loaded is dataset)
         windows = self._windows(name, max_sentences, num_shards, shard_id)
-        if name == "train":
+        if name == getattr(self.args, "train_subset", "train"):
             # Otherwise validation would fail after the first epoch.
             rows = getattr(self.args, "batch_size_valid", None) or max_sentences
             for other in self.datasets.keys() - {name}:
@@ -168,6 +179,11 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
                 f"--context-window {context_window} does not apply to --task "
                 "subword_language_modeling, which carries its state through the whole text: leave "
                 "it out"
+            )
+        if max_tokens not in (None, EVAL_LM_MAX_TOKENS):
+            raise UserError(
+                f"--max-tokens {max_tokens} does not apply to --task subword_language_modeling: "
+                "leave it out; --batch-size and --tokens-per-sample are the size of a batch"
             )
         options.pop("max_positions", None)
         iterator = self.get_batch_iterator(dataset, max_sentences=batch_size or 1, **options)

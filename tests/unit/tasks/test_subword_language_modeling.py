@@ -57,9 +57,11 @@ def test_a_batch_size_is_needed_and_must_not_exceed_the_text(task):
         task.get_batch_iterator(task.datasets["train"], max_tokens=100, max_sentences=2)
 
 
-def test_a_text_too_short_for_validation_is_found_before_training(task):
+@pytest.mark.parametrize("subset", ["train", "half"])
+def test_a_text_too_short_for_validation_is_found_before_training(task, subset):
     task.datasets["valid"] = TokenStream(torch.arange(4, 7), eos=2, pad=1)
-    text = task.datasets["train"]
+    text = task.datasets[subset] = task.datasets.pop("train")
+    task.args.train_subset = subset
     with pytest.raises(UserError, match=r"the valid text into 4 col.*3 words.*--batch-size-valid"):
         task.get_batch_iterator(text, max_sentences=4)
     task.args.batch_size_valid = 3
@@ -92,11 +94,13 @@ def test_a_model_that_carries_no_state_is_refused(task, monkeypatch):
         task.build_model(SimpleNamespace())
 
 
-def test_evaluation_reads_one_column_and_refuses_a_context_window(task):
-    (batch,) = task.eval_lm_dataloader(task.datasets["train"], num_workers=0)
+def test_evaluation_reads_one_column_and_refuses_other_ways_of_batching(task):
+    (batch,) = task.eval_lm_dataloader(task.datasets["train"], max_tokens=36_000, num_workers=0)
     assert batch["target"].tolist() == [[4, 5, 6, 7, 8]]
     with pytest.raises(UserError, match="--context-window 3 does not apply"):
         task.eval_lm_dataloader(task.datasets["train"], context_window=3)
+    with pytest.raises(UserError, match="--max-tokens 4000 does not apply"):
+        task.eval_lm_dataloader(task.datasets["train"], max_tokens=4000)
 
 
 def test_sentences_to_be_scored_are_batched_by_fairseq(task):
