@@ -25,14 +25,16 @@ def class_counts(dictionary: Any) -> np.ndarray:
     Raises:
         UserError: if all words have the same count, that is, the file has no counts.
     """
-    counts = np.maximum(word_counts(dictionary), 1.0)
-    words = counts[dictionary.nspecial :]
-    if len(words) > 1 and words.min() == words.max():
+    listed = word_counts(dictionary)
+    words = listed[dictionary.nspecial :]
+    seen = words[words > 0] if words.any() else words  # fairseq's padding words have the count 0
+    if len(words) > 1 and seen.min() == seen.max():
         raise UserError(
-            f"this --sampler needs counts, but all {len(words)} words of the target dictionary "
-            f"have the count {words[0]:.0f}: rebuild dict.txt with fairseq-preprocess, or choose "
+            f"this --sampler needs counts, but all {len(seen)} words of the target dictionary "
+            f"have the count {seen[0]:.0f}: rebuild dict.txt with fairseq-preprocess, or choose "
             "--sampler log_uniform, which only needs words sorted by frequency"
         )
+    counts = np.maximum(listed, 1.0)
     counts[: dictionary.nspecial] = 1.0
     counts[[dictionary.eos(), dictionary.unk()]] = words.max(initial=1.0)
     # Words that --output-dictionary-size cuts off are <unk> as targets.

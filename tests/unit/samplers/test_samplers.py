@@ -170,11 +170,19 @@ def test_unigram_follows_the_counts_to_a_power(power):
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("number", [2, 5])
-def test_unigram_refuses_a_dictionary_without_counts(number):
-    dictionary = make_dictionary(number)
-    dictionary.count[4:] = [1] * number
-    with pytest.raises(UserError, match=rf"needs counts.*all {number} words .* the count 1.*rebu"):
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1] * 2, "all 2 words of the target dictionary have the count 1: rebuild"),
+        ([0] * 5, "all 5 words of the target dictionary have the count 0: rebuild"),
+        ([100, 100, 0, 0], "all 2 words of the target dictionary have the count 100: rebuild"),
+    ],
+)
+def test_unigram_refuses_a_dictionary_without_counts(counts, message):
+    """fairseq pads it with words of count 0."""
+    dictionary = make_dictionary(len(counts))
+    dictionary.count[4:] = counts
+    with pytest.raises(UserError, match=f"this --sampler needs counts, but {message}"):
         make("unigram", dictionary, 2)
 
 
