@@ -1,5 +1,6 @@
 """Batches partition by partition."""
 
+import logging
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -7,6 +8,8 @@ from fairseq.data.iterators import EpochBatchIterator, ShardedIterator
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.plan import Words
+
+logger = logging.getLogger(__name__)
 
 Batch = Sequence[int]
 
@@ -94,6 +97,8 @@ class PartitionedBatches(EpochBatchIterator):
         if self._planned == (epoch, shuffle):
             return self._batches
         self.partitions = self._plan(epoch)
+        if self._planned[0] < 0 and len(self.partitions.batches) == 1:
+            self._warn_of_one_partition()
         self._collater.epoch, self._collater.number_of = epoch, self.partitions.number_of
         multiple_of = self.num_shards * self._update_freq(epoch)
         self._batches = []
@@ -104,6 +109,15 @@ class PartitionedBatches(EpochBatchIterator):
             self._batches += [divided[index] for index in order]
         self._planned = (epoch, shuffle)
         return self._batches
+
+    def _warn_of_one_partition(self) -> None:
+        sizes = [f"{len(words.of(0))} {side}" for side, words in self.partitions.words.items()]
+        logger.warning(
+            "--partition-size %s: the whole training text is one partition, whose %s words fit, so "
+            "nothing is saved: choose a smaller one",
+            self.fingerprint.get("--partition-size"),
+            " and ".join(sizes),
+        )
 
     def partition_of(self, sample: Dict[str, Any]) -> int:
         """The number of the partition that a collated batch is from."""

@@ -62,7 +62,7 @@ def test_words_of_a_truncated_text_are_those_of_its_sentences():
     assert read == [[10, 11, eos], [10, 11, 12, eos], [10, 11, 12, eos], [10, eos]]
 
 
-def batches_of(processes, max_sentences=5, **options):
+def batches_of(processes, max_sentences=5, size=14, **options):
     """The iterator that the task makes of 40 sentence pairs, each side the same."""
     dictionary = make_dictionary(30)
     generator = np.random.default_rng(1)
@@ -71,7 +71,7 @@ def batches_of(processes, max_sentences=5, **options):
     dataset = LanguagePairDataset(
         texts[0], texts[0].sizes, dictionary, texts[1], texts[1].sizes, dictionary
     )
-    config = TranslationOutlayersConfig(partition_size=14, **options)
+    config = TranslationOutlayersConfig(partition_size=size, **options)
     config.train_subset = "train"
     task = TranslationOutlayersTask(config, dictionary, dictionary)
     task.datasets["train"] = dataset
@@ -89,6 +89,18 @@ def test_every_process_is_in_the_same_partition_at_every_step(processes):
     assert number_of.max() > 2
     for step in zip(*shards, strict=True):
         assert len({number_of[sentence] for batch in step for sentence in batch}) == 1
+
+
+@pytest.mark.parametrize("size", [14, 34, 1000])
+def test_one_partition_of_the_whole_text_is_warned_of_once(size, caplog):
+    batches = batches_of(1, size=size)
+    for epoch in (1, 2):
+        batches.ordered_batches(epoch, False, shuffle=True)
+    warned = (
+        f"--partition-size {size}: the whole training text is one partition, whose 34 target words "
+        "fit, so nothing is saved: choose a smaller one"
+    )
+    assert caplog.messages == ([] if size == 14 else [warned])
 
 
 def test_another_number_of_processes_does_not_go_on():
