@@ -227,7 +227,8 @@ def costs_of(arms: Arms, speed: Path) -> list[str]:
         f"loops, {size} pairs": lambda arm, size=size: loops(arms, arm.split(".")[0], size)
         for size in arms.sizes
     }
-    columns["parameters"] = lambda arm: costs.parameters(arms.runs, arm)
+    size = next(iter(speeds), "..").split(".")[1]
+    columns[f"parameters, {size} pairs"] = lambda arm: costs.parameters(arms.runs, arm)
     return costs.table(names, speeds, columns)
 
 
@@ -238,7 +239,7 @@ def loops(arms: Arms, setting: str, size: str) -> str:
     if not texts or not counts:
         return "-"
     low, high = (f"{end(counts) / len(texts[1]):.1%}" for end in (min, max))
-    return f"{low} to {high}" if len(counts) > 1 else f"{low} (1 seed)"
+    return f"{low} to {high} ({len(counts)} seeds)" if len(counts) > 1 else f"{low} (1 seed)"
 
 
 def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:

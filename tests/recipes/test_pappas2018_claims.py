@@ -328,6 +328,8 @@ def test_the_report_has_claims_and_figures(texts, line, tmp_path, capsys):
     for name in ("output_layers.de-en.png", "speed_by_share.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
         assert (folder / name).stat().st_size < 100_000
+    drawn = (folder / "speed_by_share.svg").read_text()
+    assert "Sampling trains up to 2.5 times as fast" in drawn  # 3 / 1 and 4 / 2
     assert "1. holds" in capsys.readouterr().out
     assert (folder / "translation.de-en.md").exists()
 
