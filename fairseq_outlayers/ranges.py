@@ -7,7 +7,7 @@ is built. NaN and infinity are in no range.
 
 import math
 from dataclasses import field
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional
 
 from fairseq_outlayers.errors import UserError, as_flag
 
@@ -99,7 +99,9 @@ def check_ranges(config: Any, dataclass: Any) -> None:
         check_number(name, getattr(config, name, None), limits)
 
 
-def check_number(name: str, value: Any, limits: Range) -> None:
-    """Raise ``UserError`` if ``value`` is a number out of the range."""
+def check_number(
+    name: str, value: Any, limits: Range, spelled: Callable[..., str] = as_flag
+) -> None:
+    """Raise ``UserError`` if ``value`` is a number out of the range; ``spelled`` names it."""
     if isinstance(value, (int, float)) and value not in limits:
-        raise UserError(f"{as_flag(name)} {value}: must be {limits}")
+        raise UserError(f"{spelled(name, value)}: must be {limits}")

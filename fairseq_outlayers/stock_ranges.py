@@ -142,28 +142,29 @@ TEXTS: Dict[str, Callable[[str], float]] = {
 REFERENCE = "${"
 
 
-def check_stock_ranges(options: Any) -> None:
+def check_stock_ranges(options: Any, spelled: Callable[..., str] = as_flag) -> None:
     """Check the numbers of a parsed command line.
 
     Args:
         options: a namespace; numbers that are not in the table must be finite.
+        spelled: an option in messages, of its name or of its name and value.
     Raises:
         UserError: for the first number out of its range, or options that exclude each other.
     """
     for name, value in vars(options).items():
-        limits, option = STOCK.get(name), as_flag(name)
+        limits, option = STOCK.get(name), spelled(name)
         if name in TEXTS and isinstance(value, str) and not value.startswith(REFERENCE):
             value = _number(option, value, TEXTS[name])
         if value == [] and limits is not None:
             raise UserError(f"{option} has no value: must be {limits}")
         for number in value if isinstance(value, list) else [value]:
             if limits is not None:
-                check_number(name, number, limits)
+                check_number(name, number, limits, spelled)
             elif isinstance(number, float) and not math.isfinite(number):
-                raise UserError(f"{option} {number}: must be a finite number")
+                raise UserError(f"{spelled(name, number)}: must be a finite number")
     if getattr(options, "adam_betas", None) is not None:
         parse_betas(options.adam_betas)
-    _check_decoding(options)
+    _check_decoding(options, spelled)
     _check_schedule(options)
     _check_saving(options)
     _check_batches(options)
@@ -177,12 +178,18 @@ def _number(option: str, text: str, kind: Callable[[str], float]) -> float:
         raise UserError(f"{option} {text!r}: must be a {what}") from error
 
 
-def _check_decoding(options: Any) -> None:
+def _check_decoding(options: Any, spelled: Callable[..., str]) -> None:
     nbest, beam = getattr(options, "nbest", None) or 1, getattr(options, "beam", None) or 1
     if nbest > beam:
         raise UserError(
-            f"--nbest {nbest}: --beam {beam} finds only {beam} hypotheses; raise --beam"
+            f"{spelled('nbest', nbest)}: {spelled('beam', beam)} finds only {beam} hypotheses; "
+            f"raise {spelled('beam')}"
         )
+    for name in ("sampling_topk", "sampling_topp"):
+        if (number := getattr(options, name, None)) == 0:
+            raise UserError(
+                f"{spelled(name, number)}: must be above 0; leave it out to sample among all words"
+            )
     shards, shard = getattr(options, "num_shards", 0), getattr(options, "shard_id", 0)
     if shards and shard >= shards:
         raise UserError(
@@ -194,8 +201,9 @@ def _check_decoding(options: Any) -> None:
     a, b = options.max_len_a, options.max_len_b
     if shortest > a + b:
         raise UserError(
-            f"--min-len {shortest}: with --max-len-a {a:g} --max-len-b {b}, the translation of one "
-            f"word has at most {a + b:g} tokens; raise --max-len-b"
+            f"{spelled('min_len', shortest)}: with {spelled('max_len_a', a)} "
+            f"{spelled('max_len_b', b)}, the translation of one word has at most {a + b:g} tokens; "
+            f"raise {spelled('max_len_b')}"
         )
 
 

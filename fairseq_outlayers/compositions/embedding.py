@@ -46,7 +46,7 @@ class ComposedWords(nn.Module):
             parts: the layers by name, of the input or of the output.
             words: ids, of any shape; None for all.
         """
-        ids = self.ids if words is None else self.ids[words.flatten()]
+        ids = self.ids if words is None else self.ids.index_select(0, words.flatten())
         if not torch.is_grad_enabled():
             chunks = ids.split(WORDS_AT_A_TIME)
             vectors = torch.cat([self.compose(parts, chunk) for chunk in chunks])
@@ -96,6 +96,7 @@ class ComposedEmbedding(CachedAtInference):
     def forward(self, words: Tensor) -> Tensor:
         """``(*words.shape) -> (*words.shape, D)``."""
         if self.may_change():
+            self.invalidate()
             distinct, positions = words.unique(return_inverse=True)
             return F.embedding(positions, self.words(self.parts, distinct))
         return F.embedding(words, self.all_words())

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from fairseq.data.data_utils import collate_tokens
-from fairseq.search import BeamSearch, DiverseSiblingsSearch
+from fairseq.search import BeamSearch, DiverseSiblingsSearch, Sampling
 from fairseq.sequence_generator import (
     EnsembleModel,
     SequenceGenerator,
@@ -25,6 +25,7 @@ from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
 from fairseq_outlayers.decoding.int8_projection import Int8Projections
 from fairseq_outlayers.decoding.lean_step import LeanBeamSearch
 from fairseq_outlayers.decoding.length_limits import LengthLimits
+from fairseq_outlayers.decoding.sampling import RescaledSampling
 from fairseq_outlayers.errors import UserError, as_flag
 
 Hypotheses = List[List[Dict[str, Tensor]]]
@@ -64,6 +65,9 @@ class CandidateGenerator(SequenceGenerator):
         self.candidates = candidates
         self.given_beam = options.get("beam_size", 1)  # fairseq's own is below the number of words
         self.spelled: Callable[..., str] = as_flag  # options in errors; Python has another spelling
+        if type(self.search) is Sampling:
+            kept = self.search.sampling_topk, self.search.sampling_topp
+            self.search = RescaledSampling(dictionary, *kept)
         self.sampling_topk = getattr(self.search, "sampling_topk", -1)
         # Diverse siblings take twice the beam from the continuations of a hypothesis.
         siblings = isinstance(self.search, DiverseSiblingsSearch)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.arguments import check_iterable, check_whole
+from fairseq_outlayers.hub.arguments import check_iterable, check_whole, perplexity
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
 from fairseq_outlayers.hub.batches import batches
 from fairseq_outlayers.hub.text import TextProcessor
@@ -49,7 +49,7 @@ class TextScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        return math.exp(-self.score / len(self.tokens))
+        return perplexity(self.score, len(self.tokens))
 
 
 class Continuation(NamedTuple):

@@ -53,6 +53,6 @@ def check_search(
     """
     options = checked(options, GenerationConfig)
     given = SimpleNamespace(**{"min_len": 1, **options})
-    check_stock_ranges(given)
+    check_stock_ranges(given, spelled)
     check_strategy(given, num_words, spelled)
     return options

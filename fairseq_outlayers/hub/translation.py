@@ -1,11 +1,10 @@
 """What a translation model returns."""
 
-import math
 from typing import Iterable, List, NamedTuple, Optional, Sequence
 
 from torch import Tensor
 
-from fairseq_outlayers.hub.arguments import check_iterable
+from fairseq_outlayers.hub.arguments import check_iterable, perplexity
 
 
 class Translation(NamedTuple):
@@ -62,4 +61,4 @@ class PairScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        return math.exp(-self.score / len(self.tokens))
+        return perplexity(self.score, len(self.tokens))

@@ -5,9 +5,9 @@ from torch import Tensor
 
 
 def type_of_products(tensor: Tensor) -> torch.dtype:
-    """The dtype of matrix products of a tensor: autocast's, or its own."""
+    """The dtype of matrix products of a tensor: autocast's, or its own, as float64 always has."""
     device = tensor.device.type
-    if torch.is_autocast_enabled(device):
+    if tensor.dtype != torch.float64 and torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)
     return tensor.dtype
 

@@ -1,6 +1,6 @@
 """A table computed from parameters, cached at inference."""
 
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -48,6 +48,10 @@ class CachedAtInference(nn.Module):
     def invalidate(self) -> None:
         """Discard the cached table."""
         self._cached = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """What copies and files contain: not the cached table."""
+        return {**self.__dict__, "_cached": None, "_state": None}
 
     def train(self, mode: bool = True) -> Any:
         if mode:

@@ -21,6 +21,16 @@ def check_reduction(reduction: str) -> None:
         )
 
 
+def check_smoothing(smoothing: float) -> None:
+    """Refuse an impossible probability of all wrong classes.
+
+    Raises:
+        ValueError: with the number.
+    """
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"smoothing={smoothing}: must be at least 0 and below 1")
+
+
 def check_sizes(
     context: Tensor, targets: Tensor, class_embeddings: Tensor, class_bias: Optional[Tensor]
 ) -> None:

@@ -94,7 +94,10 @@ def _sum(
         linear_bias=class_bias,
         reduction="sum",
         ignore_index=NO_IGNORE_INDEX,
-        options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=chunk_size),
+        options=torch.nn.LinearCrossEntropyOptions(
+            batch_chunk_size=chunk_size,
+            allow_retain_graph=torch.compiler.is_compiling(),  # else PyTorch warns, and breaks it
+        ),
     )
 
 

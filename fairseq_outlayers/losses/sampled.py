@@ -15,6 +15,7 @@ from fairseq_outlayers.losses.checks import (
     check_included,
     check_reduction,
     check_sizes,
+    check_smoothing,
     check_targets,
 )
 from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
@@ -109,13 +110,14 @@ def sampled_nll(
         The loss and the NLL (the loss without smoothing) in nats: scalars, or ``(N,)`` each with
         ``reduction="none"``; at least float32.
     Raises:
-        ValueError: if ``reduction`` is neither, sizes do not fit together, or (on a CPU) a row of a
-            target is none.
+        ValueError: if ``reduction`` is neither, ``smoothing`` is out of range, sizes do not fit
+            together, or (on a CPU) a row of a target is none.
     """
     check_reduction(reduction)
+    check_smoothing(smoothing)
     check_sizes(context, target_rows, class_embeddings, class_bias)
     check_targets(target_rows, len(class_embeddings))
-    if len(log_expected_count) > len(class_embeddings):
+    if log_expected_count.dim() != 1 or len(log_expected_count) > len(class_embeddings):
         raise ValueError(
             f"log_expected_count {tuple(log_expected_count.shape)}: must be (S,), for the sampled "
             f"classes, of {len(class_embeddings)} in all"
@@ -132,7 +134,7 @@ def sampled_nll(
     else:
         nll = apply_uncompiled(SummedNLL, chunk_size, dtype, *constant_without_grad(*terms))
     if smoothing == 0.0:
-        return nll, nll
+        return nll, nll.clone()
     term = _smoothing_term(terms, log_expected_count, smoothing)
     return nll + (term if reduction == "none" else term.sum()), nll
 

@@ -86,9 +86,10 @@ def nll_by_chunks(terms: Terms, chunk_size: int) -> Tensor:
 
     chunks = [
         checkpoint(nll, *terms.positions(part), use_reentrant=False)
-        for part in parts(len(terms.target_rows), chunk_size)
+        # One empty chunk without positions, so that the result has gradients.
+        for part in parts(len(terms.target_rows), chunk_size) or [slice(0)]
     ]
-    return torch.cat(chunks) if chunks else terms.target_offset.new_zeros(0)
+    return torch.cat(chunks)
 
 
 class SummedNLL(torch.autograd.Function):

@@ -4,6 +4,7 @@ from typing import Optional
 
 from torch import Tensor
 
+from fairseq_outlayers.losses.checks import check_sizes, check_smoothing, check_targets
 from fairseq_outlayers.losses.gradient_products import gathered
 from fairseq_outlayers.losses.precision import at_least_float32
 
@@ -32,8 +33,14 @@ def smoothing_term(
         smoothing: probability given to the wrong classes, in [0, 1).
         ignore_index: a class excluded from smoothing (padding), or None.
     Returns:
-        Nats, ``(N,)``; may be negative.
+        Nats, ``(N,)``; may be negative. Zero if no wrong class has a share.
+    Raises:
+        ValueError: if sizes do not fit together, ``smoothing`` is out of range, or (on a CPU) a
+            target is no class.
     """
+    check_smoothing(smoothing)
+    check_sizes(context, targets, class_embeddings, class_bias)
+    check_targets(targets, len(class_embeddings))
     states = at_least_float32(context)
     total = class_embeddings.sum(0, dtype=states.dtype)
     target_logit = (states * gathered(class_embeddings, targets)).sum(-1)
@@ -42,13 +49,25 @@ def smoothing_term(
         total_bias = class_bias.sum(dtype=states.dtype)
         # Widened first, so that the gradients of a frequent class are summed in float32.
         target_logit = target_logit + class_bias.to(states.dtype)[targets]
-    num_smoothed = class_embeddings.size(0)
+    share = share_of_a_class(smoothing, len(class_embeddings), ignore_index)
+    if share == 0:
+        return target_logit * 0
     if ignore_index is not None:
-        num_smoothed -= 1
         total = total - class_embeddings[ignore_index]
         if class_bias is not None:
             total_bias = total_bias - class_bias[ignore_index]
-    share = smoothing / (num_smoothed - 1)
     # Not a matrix product, which autocast would compute in float16.
     sum_of_logits = (states * total).sum(-1) + total_bias
     return (smoothing + share) * target_logit - share * sum_of_logits
+
+
+def share_of_a_class(smoothing: float, num_classes: int, ignore_index: Optional[int]) -> float:
+    """The probability that smoothing gives to each wrong class; 0 if there is none.
+
+    Args:
+        smoothing: of all of them.
+        num_classes: ``V``, with the target.
+        ignore_index: a class without a share, or None.
+    """
+    others = num_classes - 1 - (ignore_index is not None)
+    return smoothing / others if others > 0 else 0.0

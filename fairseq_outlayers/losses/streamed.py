@@ -10,11 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.losses.checks import check_sizes, check_smoothing, check_targets
 from fairseq_outlayers.losses.precision import (
     at_least_float32,
     choose_chunk_size,
     in_autocast_type,
 )
+from fairseq_outlayers.losses.smoothing import share_of_a_class
 
 
 class ClassBlock(NamedTuple):
@@ -60,13 +62,21 @@ def streamed_nll(
         ignore_index: a class excluded from smoothing (padding), or None.
         chunk_size: positions per chunk of scores; 0: chosen by device.
     Returns:
-        The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
+        The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each; infinite for a
+        target that is in no block.
+    Raises:
+        ValueError: if sizes do not fit together, ``smoothing`` is out of range, or (on a CPU) a
+            target is no class.
     """
+    check_smoothing(smoothing)
     dtype = type_of_sums(context.dtype)
     zeros = torch.zeros(len(context), dtype=dtype, device=context.device)
-    totals = _Totals(zeros - torch.inf, zeros.clone(), zeros)
-    num_classes = 0
+    totals = _Totals(zeros - torch.inf, zeros - torch.inf, zeros)
+    num_classes = end = 0
     for block in blocks:
+        check_sizes(context, targets, block.embeddings, block.bias)
+        if len(block.embeddings) == 0:
+            continue
         size = choose_chunk_size(chunk_size, context.device, len(block.embeddings))
         states, embeddings, bias = in_autocast_type(context, block.embeddings, block.bias)
         of_block = block._replace(embeddings=embeddings, bias=bias)
@@ -74,11 +84,12 @@ def streamed_nll(
             part = slice(start, start + size)
             of_chunk = _Totals(*(total[part] for total in totals))
             _add(of_chunk, states[part], targets[part], of_block, smoothing > 0, ignore_index)
-        num_classes += len(embeddings)
+        num_classes, end = num_classes + len(embeddings), max(end, block.first + len(embeddings))
+    check_targets(targets, end)
     nll = totals.log_sum - totals.of_target
-    if smoothing == 0:
-        return nll, nll
-    share = smoothing / (num_classes - 1 - (ignore_index is not None))
+    share = share_of_a_class(smoothing, num_classes, ignore_index)
+    if share == 0:
+        return nll, nll.clone()
     return nll + (smoothing + share) * totals.of_target - share * totals.of_smoothed, nll
 
 

@@ -16,7 +16,11 @@ from fairseq_outlayers.optim import row_gradients
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.optim.row_adam import RowAdam
-from fairseq_outlayers.optim.tables import make_row_sparse, row_sparse_parameters
+from fairseq_outlayers.optim.tables import (
+    hide_from_pytorch_ddp,
+    make_row_sparse,
+    row_sparse_parameters,
+)
 from fairseq_outlayers.ranges import check_ranges, ranged
 
 logger = logging.getLogger(__name__)
@@ -72,6 +76,7 @@ class LazyAdam(FairseqOptimizer):
         """
         check_options(cfg)
         names = make_row_sparse(model)
+        hide_from_pytorch_ddp(model)  # all_reduce_grads averages the tables
         logger.info(f"updated row by row: {', '.join(names)}")
 
     @property

@@ -59,7 +59,7 @@ class RowAdam(torch.optim.AdamW):
         }
         for parameter in by_rows:
             parameter.grad = None  # hidden from AdamW, which refuses sparse gradients
-        super().step()
+        _step_without_hooks(self)
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter in by_rows:
@@ -82,6 +82,14 @@ class RowAdam(torch.optim.AdamW):
         if state["step"].dim() == 0:  # until now, every update was dense
             state["step"] = state["step"].expand(len(table)).clone()
         return state
+
+
+def _step_without_hooks(optimizer: torch.optim.AdamW) -> None:
+    """AdamW's update; hooks run around the whole step, which PyTorch has wrapped itself."""
+    step: Any = torch.optim.AdamW.step
+    if getattr(step, "hooked", False):  # once there has been a plain AdamW
+        step = step.__wrapped__
+    step(optimizer)
 
 
 def _listed(gradient: Tensor) -> Tensor:

@@ -12,15 +12,18 @@ def make_row_sparse(model: nn.Module) -> List[str]:
     """Make the gradients of a model's tables row-sparse; returns the tables' names.
 
     Tables are embedding weights and declared tables (``tables/table.py``). Must be called before
-    the model is wrapped for data parallelism.
+    the model is wrapped for data parallelism. PyTorch's DDP accepts sparse gradients only from
+    ``nn.Embedding``: hide the tables from it (:func:`hide_from_pytorch_ddp`) and average them
+    before each update (``row_gradients.average_over_processes``).
+
+    Raises:
+        UserError: if an embedding has ``max_norm`` or ``scale_grad_by_freq``.
     """
     for table in tables_of_model(model):
         if table.parameter.requires_grad:
             table.make_row_sparse()
             merge_each_batch(table.parameter)
     sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
-    named = model.named_parameters(remove_duplicate=False)
-    _hide_from_pytorch_ddp(model, [name for name, p in named if id(p) in sparse])
     return [name for name, p in model.named_parameters() if id(p) in sparse]
 
 
@@ -30,10 +33,13 @@ def row_sparse_parameters(model: nn.Module) -> List[nn.Parameter]:
     return list(found.values())
 
 
-def _hide_from_pytorch_ddp(model: nn.Module, names: List[str]) -> None:
-    """Exclude gradients of tables from PyTorch's DDP; the optimizer averages them.
+def hide_from_pytorch_ddp(model: nn.Module) -> None:
+    """Exclude row-sparse tables from PyTorch's DDP, which then leaves their gradients alone.
 
-    DDP decides in advance which gradients are sparse, and accepts sparse ones only from
-    ``nn.Embedding``. It reads this attribute when it is constructed.
+    Whoever calls this averages them: :func:`row_gradients.average_over_processes`. DDP decides in
+    advance which gradients are sparse, and reads this attribute when it is constructed.
     """
+    sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
+    named = model.named_parameters(remove_duplicate=False)
+    names = [name for name, parameter in named if id(parameter) in sparse]
     object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", names)

@@ -16,6 +16,7 @@ from fairseq_outlayers.tables.table import (
     Table,
     TableOwner,
     check_declared,
+    check_plain,
     declared_tables,
     table_of,
 )
@@ -121,7 +122,7 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
         if candidates is None or candidates.dim() == 1:
             return F.linear(context, embeddings, bias)
         # One matrix product per sentence: (B, T, D) x (B, D, C).
-        flat = context.reshape(context.size(0), -1, context.size(-1))
+        flat = context.flatten(1, -2) if context.dim() > 2 else context.unsqueeze(1)
         scores = flat @ embeddings.transpose(1, 2)
         if bias is not None:
             scores = scores + bias.unsqueeze(1)
@@ -170,7 +171,7 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
         if len(kinds) > 1:
             return
         dtype, device = kinds.pop() if kinds else (torch.float32, torch.device("cpu"))
-        ids = torch.tensor([[1, 0]], device=device)
+        ids = torch.tensor([[self.num_classes - 1, 0]], device=device)
         with random_state_kept(device):  # layers may have dropout
             rows, bias = self.class_embeddings(ids), self.class_bias(ids)
             context = self.project(torch.zeros(1, 2, hidden_size, dtype=dtype, device=device))
@@ -217,7 +218,11 @@ class EmbeddingOutputLayer(OutputLayer):
 
     @staticmethod
     def check_embedding(embedding: nn.Module) -> None:
-        """Refuse input embeddings that are not a plain table, before their sizes are used."""
+        """Refuse input embeddings that are not a plain table, before their sizes are used.
+
+        Raises:
+            UserError: if they are composed, adaptive, or renormalized or scaled in a lookup.
+        """
         if not isinstance(embedding, nn.Embedding):
             if hasattr(embedding, "words"):
                 raise UserError(
@@ -229,6 +234,7 @@ class EmbeddingOutputLayer(OutputLayer):
                 f"{type(embedding).__name__} is not a plain embedding table: choose --output-layer "
                 "linear, or leave out --character-embeddings and --adaptive-input"
             )
+        check_plain(embedding)
 
     def check_equal_sizes(self, hidden_size: int, name: str) -> None:
         """Refuse unequal ``d`` and ``H``."""

@@ -15,15 +15,18 @@ class TiedOutputLayer(EmbeddingOutputLayer):
 
     Args:
         embedding: the decoder's input embeddings ``E``, ``(V, d)``.
-        hidden_size: ``H``, which must equal ``d``.
+        hidden_size: ``H``, which must equal ``d``; None: ``d``.
         bias: whether classes have biases.
     Raises:
         UserError: if ``d`` and ``H`` differ.
     """
 
-    def __init__(self, embedding: nn.Embedding, hidden_size: int, bias: bool = True):
+    def __init__(
+        self, embedding: nn.Embedding, hidden_size: Optional[int] = None, bias: bool = True
+    ):
         super().__init__(embedding, bias)
-        self.check_equal_sizes(hidden_size, "tied")
+        if hidden_size is not None:
+            self.check_equal_sizes(hidden_size, "tied")
 
     @classmethod
     def build(

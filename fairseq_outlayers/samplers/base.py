@@ -34,6 +34,8 @@ class Sampler(ABC):
     Args:
         num_classes: ``V``.
         num_sampled: number of draws, so at most that many classes besides the targets.
+    Raises:
+        UserError: if one of them is negative, or there is no class.
     """
 
     @dataclass
@@ -44,6 +46,11 @@ class Sampler(ABC):
     """Whether every target of the batch is always in the sample."""
 
     def __init__(self, num_classes: int, num_sampled: int):
+        if num_classes < 1 or num_sampled < 0:
+            raise UserError(
+                f"num_sampled={num_sampled} of num_classes={num_classes}: must be at least 0 of at "
+                "least 1"
+            )
         self.num_classes = num_classes
         self.num_sampled = num_sampled
 
@@ -80,15 +87,18 @@ class ProposalSampler(Sampler):
         probabilities: ``Q``, ``(V,)``, positive; need not be normalized.
         num_sampled: number of draws. A class drawn more than once is scored once.
     Raises:
-        UserError: if a probability is not positive or beyond the range of float64.
+        UserError: if they are no list of numbers, or one is not positive or beyond the range of
+            float64.
     """
 
     advice = "change the options of this --sampler"
     """What to do about impossible probabilities, the end of an error message."""
 
     def __init__(self, probabilities: np.ndarray, num_sampled: int):
-        super().__init__(len(probabilities), num_sampled)
         probabilities = np.asarray(probabilities, dtype=np.float64)
+        if probabilities.ndim != 1:
+            raise UserError(f"probabilities {probabilities.shape}: must be (V,), one per class")
+        super().__init__(len(probabilities), num_sampled)
         check_proposal(probabilities, self.advice)
         if not probabilities.all():
             raise UserError(

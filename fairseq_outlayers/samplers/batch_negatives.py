@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.samplers.base import ClassSample, Sampler
 from fairseq_outlayers.samplers.uniform import distinct, log_counts
 
@@ -21,12 +22,16 @@ class BatchNegativesSampler(Sampler):
         num_classes: ``V``.
         num_sampled: total number of classes.
         padding_idx: always included, as in the authors' code.
+    Raises:
+        UserError: if padding is no class.
     """
 
     includes_targets = True
 
     def __init__(self, num_classes: int, num_sampled: int, padding_idx: int):
         super().__init__(num_classes, num_sampled)
+        if not 0 <= padding_idx < num_classes:
+            raise UserError(f"padding_idx={padding_idx}: must be a class, 0 to {num_classes - 1}")
         self.padding_idx = padding_idx
 
     @classmethod

@@ -7,11 +7,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.samplers.base import ClassSample, Sampler
 
 
 class UniformSampler(Sampler):
-    """Draws classes uniformly, without replacement."""
+    """Draws classes uniformly, without replacement.
+
+    Args:
+        num_classes: ``V``.
+        num_sampled: number of classes to draw.
+    Raises:
+        UserError: if there are fewer classes than that.
+    """
+
+    def __init__(self, num_classes: int, num_sampled: int):
+        super().__init__(num_classes, num_sampled)
+        if num_sampled > num_classes:
+            raise UserError(
+                f"num_sampled={num_sampled}: only {num_classes} classes can be drawn without "
+                "replacement"
+            )
 
     @classmethod
     def build(cls, config: Any, dictionary: Any, num_sampled: int) -> "UniformSampler":

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
+from fairseq_outlayers.layers.autocast import type_of_sums
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.ranges import share
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -146,12 +147,14 @@ class ExternalMap(nn.Module):
         if self.masks_unknown:
             ignored = ignored | self.table.is_unknown(external)
         weight: Any = self.maps[0].weight
-        external = external.to(weight.dtype)
+        # Centered first: the mean of all vectors may be large, and would cost digits.
+        exact = torch.promote_types(type_of_sums(external.dtype), weight.dtype)
+        external = external.to(exact)
         if self.centers:
             external = external - self.table.unknown.to(external)
         if self.normalizes:
             external = F.normalize(external, dim=-1)
-        return external, ignored
+        return external.to(weight.dtype), ignored
 
     def _map(self, external: Tensor, ignored: Tensor, direction: int) -> Mapped:
         linear = self.maps[direction if self.directions_differ else 0]

@@ -59,6 +59,8 @@ class ExternalTable:
     def vectors(self, ids: Tensor) -> Tensor:
         """Vectors of ``ids`` ``(...)`` on their device, ``(..., dimensions)``, as in the file."""
         wanted = ids.reshape(-1).cpu().numpy()
+        if wanted.size and wanted.min() < 0:  # NumPy would count from the end
+            raise IndexError(f"id {wanted.min()}: must be at least 0")
         rows = np.empty((len(wanted), self.dimensions), self._rows.dtype)
         table = np.asarray(self._rows)
         for start in range(0, len(wanted), ROWS_AT_ONCE):
@@ -66,7 +68,7 @@ class ExternalTable:
             np.take(table, wanted[part], axis=0, out=rows[part])
             _release(self._rows)
         vectors = torch.from_numpy(rows).to(ids.device, non_blocking=True)
-        return vectors.view(*ids.shape, -1)
+        return vectors.view(*ids.shape, self.dimensions)
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
         """Where ``vectors(ids)`` ``(..., dimensions)`` are the shared vector of unknown words."""

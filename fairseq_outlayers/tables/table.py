@@ -58,7 +58,13 @@ class Table:
         return self.num_words if self._in_use is None else self._in_use
 
     def make_row_sparse(self) -> None:
-        """Make gradients of lookups by ids row-sparse."""
+        """Make gradients of lookups by ids row-sparse.
+
+        Raises:
+            UserError: if the owner is an embedding that renormalizes or scales in a lookup.
+        """
+        if isinstance(self._owner, nn.Embedding):
+            check_plain(self._owner)
         self.row_sparse = True
         if isinstance(self._owner, nn.Embedding):
             self._owner.sparse = True
@@ -125,6 +131,20 @@ def check_declared(owner: TableOwner, num_words: Collection[int], words: str) ->
                 f"nn.Parameter(...)) and read it by self.rows({name!r}, ids), so that "
                 "partitions and lazy_adam find it (if it has this size by chance, put it into "
                 "a submodule)"
+            )
+
+
+def check_plain(embedding: nn.Embedding) -> None:
+    """Refuse options of ``nn.Embedding`` that act in its own lookups alone.
+
+    Raises:
+        UserError: if one is set.
+    """
+    for option, unset in (("max_norm", None), ("scale_grad_by_freq", False)):
+        if (value := getattr(embedding, option)) != unset:
+            raise UserError(
+                f"{type(embedding).__name__} with {option}={value}: output layers and row-sparse "
+                "gradients read the table without it; build the embedding without this option"
             )
 
 

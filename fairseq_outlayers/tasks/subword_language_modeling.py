@@ -18,7 +18,6 @@ from fairseq_outlayers.options import changed_defaults
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
 
 
-
 @dataclass
 class _WithTrainSubset(LanguageModelingConfig):
     train_subset: str = II("dataset.train_subset")

@@ -328,7 +328,8 @@ def test_the_page_says_how_many_translations_loop_with_every_seed(path):
     arms = ("baseline.29000", "mix_sum.29000.captions", "mix_gate.29000.captions")
     speed_file(speed, **{arm: [1.0] for arm in arms})
     heading, _, base, mixed, gate = claims.costs_of(read, speed)
-    assert heading.startswith("| model | loops, 1000 pairs | parameters, 29000 pairs | training speed")
+    columns = "| model | loops, 1000 pairs | parameters, 29000 pairs | training speed"
+    assert heading.startswith(columns)
     ends = f"{3 / number:.1%} to {24 / number:.1%}"
     assert base.startswith(f"| the model's own vectors | {ends} (2 seeds) | ")
     assert mixed.startswith(f"| own + external vectors | {5 / number:.1%} (1 seed) | ")

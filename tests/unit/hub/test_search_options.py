@@ -76,7 +76,7 @@ def test_the_page_names_every_option_of_the_search(translator):
         ({"batch_size": "5"}, "batch_size='5': must be a whole number"),
         ({"length_penalty": "1"}, "length_penalty='1': must be a number"),
         ({"sampling": "yes"}, "sampling='yes': must be True or False"),
-        ({"max_len_a": 0, "max_len_b": 0}, "--min-len 1: .*raise --max-len-b"),
+        ({"max_len_a": 0, "max_len_b": 0}, "min_len=1: .*raise max_len_b"),
         ({"diverse_beam_groups": 3, "beam": 4}, "diverse_beam_groups=3: beam=4 is not a mul"),
         ({"diverse_beam_strength": 3.0}, "has no effect without diverse_beam_groups"),
         ({"sampling_topp": 0.5}, "sampling_topp=0.5 has no effect without sampling"),

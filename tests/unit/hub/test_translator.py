@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers import load
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub import Translator
+from fairseq_outlayers.hub import PairScore, Translator
 from fairseq_outlayers.hub.batches import as_sample
 from tests.unit.hub.conftest import STOCK, TRANSLATION_ARCHITECTURES, save_checkpoint
 
@@ -395,3 +396,24 @@ def test_a_model_whose_scores_are_nan_is_an_error(translation_checkpoint, limits
             parameter.fill_(math.nan)
     with pytest.raises(UserError, match=r"no finished translation.*may be nan"):
         model.translate(SENTENCES, **limits)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"length_penalty": 99}, "length_penalty=99.0: must be at least -50 and at most 50"),
+        ({"beam": 0}, "beam=0: must be at least 1"),
+        ({"min_len": 50}, "min_len=50: with max_len_a=1.2 max_len_b=10, the translation of one"),
+        ({"sampling": True, "sampling_topp": 0}, "sampling_topp=0.0: must be above 0; leave it"),
+        ({"sampling": True, "sampling_topk": 0}, "sampling_topk=0: must be above 0; leave it out"),
+    ],
+)
+def test_numbers_out_of_range_are_named_as_arguments(tmp_path, options, message):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        model.translate("w1", **options)
+
+
+def test_the_perplexity_of_an_impossible_pair_is_infinite():
+    assert PairScore(-1e4, [-1e4], ["x"]).perplexity == math.inf
+    assert PairScore(-2.0, [-1.0, -1.0], ["x"]).perplexity == pytest.approx(math.e)

@@ -336,3 +336,18 @@ def test_sizes_that_do_not_fit_are_refused(context, targets, classes, bias, mess
         sampled_nll(
             torch.zeros(context), targets, torch.zeros(classes), torch.zeros(bias), torch.zeros(5)
         )
+
+
+def test_on_a_cpu_the_sum_is_compiled_as_one_graph():
+    generator = torch.Generator().manual_seed(1)
+    shapes = (6, 4), (5, 4), (5,)
+    context, classes, bias = (torch.randn(s, generator=generator) for s in shapes)
+    targets = torch.tensor([0, 1, 2, 3, 4, 0])
+
+    def gradients(loss):
+        leaves = [tensor.clone().requires_grad_() for tensor in (context, classes, bias)]
+        loss(leaves[0], targets, *leaves[1:]).backward()
+        return [leaf.grad for leaf in leaves]
+
+    found = gradients(torch.compile(full_nll, backend="eager", fullgraph=True))
+    torch.testing.assert_close(found, gradients(full_nll))

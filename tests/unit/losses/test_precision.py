@@ -53,3 +53,19 @@ def test_no_gradient_is_summed_where_none_is_recorded(monkeypatch):
     for one, other in zip(losses(), without, strict=True):
         assert torch.equal(one, other)
     assert summed
+
+
+def test_autocast_leaves_float64_alone_as_that_of_a_linear_layer():
+    context, classes = torch.randn(3, 4).double(), torch.randn(5, 4).double()
+    targets, counts = torch.tensor([1, 2, 3]), torch.zeros(4)
+    expected = (
+        full_nll(context, targets, classes),
+        sampled_nll(context, targets, classes, None, counts),
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.nn.functional.linear(context, classes).dtype == torch.float64
+        found = (
+            full_nll(context, targets, classes),
+            sampled_nll(context, targets, classes, None, counts),
+        )
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)

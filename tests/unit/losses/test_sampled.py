@@ -8,7 +8,14 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes, smoothing_term
+from fairseq_outlayers.losses import (
+    ClassBlock,
+    full_nll,
+    sampled_nll,
+    scored_classes,
+    smoothing_term,
+    streamed_nll,
+)
 from fairseq_outlayers.samplers.unigram import UnigramSampler
 from tests.unit.losses.test_full import LargestTensor
 
@@ -403,3 +410,57 @@ def test_one_value_per_position_compiles():
     (expected,) = torch.autograd.grad(loss(context).sum(), context)
     (found,) = torch.autograd.grad(torch.compile(loss, backend="aot_eager")(context).sum(), context)
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_expected_counts_are_a_list(reduction):
+    """A column would correct positions instead of classes."""
+    counts = torch.tensor([0.5, -1.0, 2.0])
+    with pytest.raises(ValueError, match=r"log_expected_count \(3, 1\): must be \(S,\)"):
+        sampled_nll(
+            torch.randn(3, 4), torch.tensor([1, 2, 3]), torch.randn(5, 4), None, counts[:, None],
+            reduction=reduction,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_without_positions_there_are_gradients_of_zero(reduction):
+    context, classes = torch.randn(0, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)
+    targets = torch.zeros(0, dtype=torch.long)
+    loss, _ = sampled_nll(context, targets, classes, None, torch.zeros(3), reduction=reduction)
+    loss.sum().backward()
+    assert torch.equal(classes.grad, torch.zeros(5, 4))
+
+
+def test_scaling_the_loss_in_place_leaves_the_nll():
+    context, targets = torch.randn(3, 4), torch.tensor([1, 2, 3])
+    loss, nll = sampled_nll(context, targets, torch.randn(5, 4), None, torch.zeros(3))
+    before = nll.item()
+    loss /= 3
+    assert nll.item() == before
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0, math.nan])
+def test_an_impossible_smoothing_is_refused(smoothing):
+    tensors = torch.randn(3, 4), torch.tensor([1, 2, 3]), torch.randn(5, 4), None
+    for loss in (
+        lambda: sampled_nll(*tensors, torch.zeros(3), smoothing),
+        lambda: smoothing_term(*tensors, smoothing),
+        lambda: streamed_nll(*tensors[:2], [ClassBlock(0, *tensors[2:])], smoothing),
+    ):
+        with pytest.raises(ValueError, match=f"smoothing={smoothing}: must be at least 0 and"):
+            loss()
+
+
+def test_smoothing_over_no_other_class_is_zero():
+    tensors = torch.randn(2, 4), torch.zeros(2, dtype=torch.long), torch.randn(1, 4), None
+    assert smoothing_term(*tensors, 0.1).tolist() == [0, 0]
+    found = streamed_nll(*tensors[:2], [ClassBlock(0, *tensors[2:])], 0.1)
+    assert [one.tolist() for one in found] == [[0, 0]] * 2
+
+
+def test_smoothing_refuses_a_target_that_is_no_class():
+    """In bfloat16 it would be counted from the end."""
+    context, classes = torch.randn(1, 4).bfloat16(), torch.randn(5, 4).bfloat16()
+    with pytest.raises(ValueError, match="target -1: must be a class"):
+        smoothing_term(context, torch.tensor([-1]), classes, None, 0.1)

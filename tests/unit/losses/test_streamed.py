@@ -130,3 +130,34 @@ def test_no_positions_give_no_losses(scored):
     blocks = blocks_of([4, 4, 3], embeddings, bias)
     loss, nll = streamed_nll(context[:0], targets[:0], blocks, 0.1)
     assert loss.shape == nll.shape == (0,)
+
+
+@pytest.mark.parametrize("target", [-100, V])
+def test_a_target_that_is_no_class_is_refused(scored, target):
+    context, targets, embeddings, bias = scored
+    targets[2] = target
+    with pytest.raises(ValueError, match=f"target {target}: must be a class"):
+        streamed_nll(context, targets, blocks_of([4, 7], embeddings, bias))
+
+
+def test_a_target_in_no_block_is_impossible_and_an_empty_block_changes_nothing(scored):
+    context, targets, embeddings, bias = scored
+    first, second, third = blocks_of([4, 0, 7], embeddings, bias)
+    loss, nll = streamed_nll(context, targets, [first, second, third], smoothing=0.1)
+    expected = streamed_nll(context, targets, blocks_of([V], embeddings, bias), smoothing=0.1)
+    torch.testing.assert_close((loss, nll), expected)
+    _, without = streamed_nll(context, targets, [third])
+    assert without.isinf().tolist() == (targets < 4).tolist()
+
+
+def test_sizes_that_do_not_fit_are_refused(scored):
+    context, targets, embeddings, bias = scored
+    with pytest.raises(ValueError, match=r"class bias \(11, 1\): must be"):
+        streamed_nll(context, targets, [ClassBlock(0, embeddings, bias[:, None])])
+
+
+def test_loss_and_nll_are_two_tensors(scored):
+    context, targets, embeddings, bias = scored
+    loss, nll = streamed_nll(context, targets, blocks_of([V], embeddings, bias))
+    loss.zero_()
+    assert nll.all()

@@ -9,7 +9,12 @@ from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.optim.lazy_adam import LazyAdam, LazyAdamConfig
-from fairseq_outlayers.optim.tables import make_row_sparse, row_sparse_parameters
+from fairseq_outlayers.optim.tables import (
+    hide_from_pytorch_ddp,
+    make_row_sparse,
+    row_sparse_parameters,
+)
+from fairseq_outlayers.output_layers import TiedOutputLayer
 from fairseq_outlayers.tables.table import table_of
 from tests.conftest import make_model
 
@@ -94,8 +99,20 @@ def test_a_shared_table_is_one_table_that_data_parallelism_ignores_by_both_names
     model = make_model("luong_lstm", task, output_layer="tied", share_all_embeddings=True)
     names = make_row_sparse(model)
     assert names == ["encoder.embed_tokens.weight", "decoder.output_projection.bias"]
+    hide_from_pytorch_ddp(model)
     assert model._ddp_params_and_buffers_to_ignore == [
         "encoder.embed_tokens.weight",
         "decoder.embed_tokens.weight",
         "decoder.output_projection.bias",
     ]
+
+
+@pytest.mark.parametrize("option", [{"max_norm": 1.0}, {"scale_grad_by_freq": True}])
+def test_embeddings_that_change_in_a_lookup_are_refused(option):
+    embedding = torch.nn.Embedding(4, 3, **option)
+    ((name, value),) = option.items()
+    with pytest.raises(UserError, match=f"Embedding with {name}={value}: output layers and row-sp"):
+        make_row_sparse(embedding)
+    assert not embedding.sparse
+    with pytest.raises(UserError, match=f"Embedding with {name}={value}"):
+        TiedOutputLayer(embedding)

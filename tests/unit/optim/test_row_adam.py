@@ -187,3 +187,17 @@ def test_bias_correction_is_computed_in_more_than_float32():
     optimizer = RowAdam([table], lr=1.0, betas=(0.9, 0.999), eps=0.0)
     train(table, [sparse([0], torch.ones(1, 1), table)], optimizer)
     assert table.item() == pytest.approx(-1, abs=1e-6)
+
+
+def test_hooks_of_a_step_run_once_though_pytorch_wraps_that_of_adamw():
+    torch.optim.AdamW([torch.zeros(1, requires_grad=True)])  # from now on its step has hooks
+    dense = torch.nn.Parameter(torch.ones(3))
+    table = make_table(6, 3)
+    optimizer = RowAdam([dense, table], **SETTINGS)
+    before, seen = table.detach().clone(), []
+    optimizer.register_step_pre_hook(lambda *_: seen.append(table.grad.is_sparse))
+    optimizer.register_step_post_hook(lambda *_: seen.append(not table.equal(before)))
+    dense.grad = torch.ones(3)
+    train(table, list(gradients(table))[:1], optimizer)
+    assert seen == [True, True]
+    assert (dense != 1).all()

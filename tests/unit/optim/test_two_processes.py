@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from tests.unit.optim.two_processes import WRAPPERS, train
+from tests.unit.optim.two_processes import WRAPPERS, train, train_without_fairseq
 from tests.warm_server import run_python
 
 
@@ -43,3 +43,11 @@ def test_with_a_batch_each_two_processes_equal_one_bit_for_bit(backend, trained_
         assert found == norms
         differ = [name for name, value in parameters.items() if not value.equal(expected[name])]
         assert not differ
+
+
+def test_without_fairseq_averaged_tables_are_those_of_one_process(trained_by_two):
+    expected = train_without_fairseq(0, 1)
+    for rank in range(2):
+        found = torch.load(trained_by_two / f"plain.{rank}.pt")
+        for name, parameter in expected.items():
+            torch.testing.assert_close(found[name], parameter, rtol=1e-10, atol=1e-12, msg=name)

@@ -13,7 +13,16 @@ from fairseq.distributed import LegacyDistributedDataParallel, ModuleProxyWrappe
 from torch.nn.parallel import DistributedDataParallel
 
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
+from fairseq_outlayers.losses import sampled_nll, scored_classes
 from fairseq_outlayers.optim.lazy_adam import LazyAdam
+from fairseq_outlayers.optim.row_adam import RowAdam
+from fairseq_outlayers.optim.row_gradients import average_over_processes
+from fairseq_outlayers.optim.tables import (
+    hide_from_pytorch_ddp,
+    make_row_sparse,
+    row_sparse_parameters,
+)
+from fairseq_outlayers.output_layers import LinearOutputLayer
 from tests.conftest import make_batch, make_model, make_task
 from tests.unit.optim.test_lazy_adam import make_config
 
@@ -73,6 +82,32 @@ def accumulate(task, model, criterion, optimizer, place):
     return total
 
 
+def train_without_fairseq(rank, world_size):
+    """Some updates of a small model by PyTorch's own loop; returns the parameters by name."""
+    torch.manual_seed(1)
+    model = torch.nn.ModuleDict(
+        {"words": torch.nn.Embedding(9, 4), "layer": LinearOutputLayer(9, 4)}
+    ).double()
+    make_row_sparse(model)
+    hide_from_pytorch_ddp(model)
+    optimizer, generator = RowAdam(model.parameters(), lr=0.1, eps=1e-3), torch.Generator()
+    for update in range(UPDATES):
+        optimizer.zero_grad()
+        for number in range(rank, 2, world_size):
+            generator.manual_seed(10 * update + number)
+            words, targets = torch.randint(9, (2, 5), generator=generator)
+            classes = scored_classes(targets.unique(), targets, includes_targets=True)
+            layer, context = model["layer"], model["layer"].project(model["words"](words))
+            rows = layer.class_embeddings(classes.ids), layer.class_bias(classes.ids)
+            counts = torch.zeros(len(classes.ids))
+            loss, _ = sampled_nll(context, classes.target_rows, *rows, counts)
+            (loss * world_size / 2).backward()  # the mean over two batches
+        if world_size > 1:
+            average_over_processes(row_sparse_parameters(model), dist.group.WORLD)
+        optimizer.step()
+    return dict(model.named_parameters())
+
+
 if __name__ == "__main__":
     process, folder = int(sys.argv[1]), Path(sys.argv[2])
     dist.init_process_group(
@@ -86,3 +121,4 @@ if __name__ == "__main__":
         torch.save(train(process, 2, proxy), folder / f"{backend}.{process}.pt")
         single = train(process, 2, proxy, batches=2, dtype=torch.float32)
         torch.save(single, folder / f"{backend}.{process}.float32.pt")
+    torch.save(train_without_fairseq(process, 2), folder / f"plain.{process}.pt")

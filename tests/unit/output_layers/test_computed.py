@@ -1,5 +1,8 @@
 """Computed class embeddings are kept exactly as long as nothing can have changed them."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 import torch.nn as nn
@@ -126,3 +129,24 @@ def test_candidates_are_computed_alone_where_the_table_is_large_or_may_change(
         assert layer.class_embeddings(torch.tensor([1, 0])).shape == (2, 2)
     assert layer.computed == 1
     assert layer._cached is None
+
+
+def test_rows_asked_for_with_gradients_end_the_life_of_the_table(layer):
+    """PyTorch does not count the changes of its fused optimizers."""
+    ids, optimizer = torch.tensor([0, 1]), torch.optim.AdamW(layer.parameters(), 0.1, fused=True)
+    with torch.no_grad():
+        before = layer(torch.ones(1, 2))
+    layer.class_embeddings(ids).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        assert layer(torch.ones(1, 2))[0, 0] < before[0, 0]
+
+
+def test_a_copy_and_a_file_have_no_table(layer):
+    with torch.no_grad():
+        layer(torch.ones(1, 2))
+    for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert copied._cached is None
+        with torch.no_grad():
+            assert copied(torch.ones(1, 2)).equal(layer(torch.ones(1, 2)))
+    assert layer._cached is not None

@@ -8,6 +8,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, OutputLayer, build_output_layer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from tests.conftest import make_dictionary
 
 
@@ -74,3 +75,23 @@ def test_embeddings_of_another_type_or_device_are_no_reason_to_refuse(name, to):
     embedding = nn.Embedding(19, 6).to(to)
     config = OutputLayerConfig(output_layer=name)
     assert build_output_layer(config, embedding, 6, make_dictionary(15)).num_classes == 19
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (0, 2, 6), (2, 0, 6), (2, 6), (2, 3, 6), (2, 3, 2, 6)])
+def test_candidates_per_sentence_of_any_batch(shape):
+    layer = LinearOutputLayer(5, 6)
+    hidden, candidates = torch.randn(shape), torch.randint(5, (shape[0], 3))
+    found = layer.logits(hidden, candidates)
+    assert found.shape == (*shape[:-1], 3)
+    for sentence, ids, scores in zip(hidden, candidates, found, strict=True):
+        torch.testing.assert_close(scores, layer.logits(sentence)[..., ids])
+
+
+def test_the_hidden_size_of_tying_is_that_of_the_embeddings():
+    embedding = nn.Embedding(5, 6)
+    hidden = torch.randn(2, 6)
+    assert TiedOutputLayer(embedding)(hidden).equal(hidden @ embedding.weight.t())
+
+
+def test_a_layer_of_one_class_is_checked():
+    LinearOutputLayer(1, 6).check_shapes(6)

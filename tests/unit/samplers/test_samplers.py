@@ -11,7 +11,15 @@ from fairseq.data import TruncatedDictionary
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import SamplerConfig
-from fairseq_outlayers.samplers import SAMPLERS, LogUniformSampler, ProposalSampler, build_sampler
+from fairseq_outlayers.samplers import (
+    SAMPLERS,
+    BatchNegativesSampler,
+    LogUniformSampler,
+    ProposalSampler,
+    UniformSampler,
+    UnigramSampler,
+    build_sampler,
+)
 from fairseq_outlayers.samplers.batch_negatives import skip
 from fairseq_outlayers.samplers.frequencies import class_counts
 from tests.conftest import make_dictionary, needed_sampler_options
@@ -284,3 +292,19 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     config.sampler = "gumbel"
     with pytest.raises(UserError, match=r"--sampler gumbel.*batch_negatives.*uniform"):
         build_sampler(config, make_dictionary(5), 3)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: UniformSampler(100, 500), "num_sampled=500: only 100 classes can be drawn"),
+        (lambda: UniformSampler(100, -1), "num_sampled=-1 of num_classes=100: must be at least 0"),
+        (lambda: LogUniformSampler(5, 50, ranks=[0, 1]), r"ranks \(2,\): must be \(5,\), one per"),
+        (lambda: BatchNegativesSampler(10, 5, padding_idx=10), "padding_idx=10: must be a class"),
+        (lambda: UnigramSampler(np.ones((3, 2)), 5), r"probabilities \(3, 2\): must be \(V,\)"),
+        (lambda: UnigramSampler([], 5), "num_sampled=5 of num_classes=0: must be at least 0 of at"),
+    ],
+)
+def test_arguments_that_would_fail_at_the_first_sample_are_refused(build, message):
+    with pytest.raises(UserError, match=message):
+        build()

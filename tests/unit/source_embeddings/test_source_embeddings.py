@@ -379,3 +379,35 @@ def test_the_check_of_an_embedding_draws_no_random_number(task, monkeypatch):
         build(SourceEmbeddingConfig(), task.source_dictionary, 5, False)
         drawn.append(torch.rand(3).tolist())
     assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_a_batch_may_be_empty(name, shape, make):
+    found = make(name)(torch.zeros(shape, dtype=torch.long))
+    assert found.shape == (*shape, D)
+
+
+def test_negative_ids_are_not_counted_from_the_end(make):
+    with pytest.raises(IndexError, match="id -1: must be at least 0"):
+        make("only_external")(torch.tensor([[-1]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_vectors_are_centered_before_they_are_rounded(dtype, task, tmp_path):
+    """Their mean may be much larger than what distinguishes them."""
+    dictionary = task.source_dictionary
+    generator = np.random.default_rng(1)
+    vectors = generator.standard_normal((len(dictionary), 8)).astype(np.float32)
+    vectors += 20
+    vectors[dictionary.unk()] = vectors.mean(0)
+    path = write_external_table(tmp_path / "table.npy", dictionary, vectors)
+    config = SourceEmbeddingConfig(
+        source_embedding="only_external", external_embeddings=path,
+        center_external=True, normalize_external=True,
+    )  # fmt: skip
+    embedding = build_source_embedding(config, dictionary, D, True)
+    ids = torch.arange(4, len(dictionary))[None]
+    exact, _ = embedding.external._look_up(ids)
+    rounded, _ = embedding.to(dtype).external._look_up(ids)
+    torch.testing.assert_close(rounded.float(), exact, atol=torch.finfo(dtype).eps, rtol=0)

@@ -1,0 +1,53 @@
+"""Sampling where only improbable words are allowed, against fairseq's on the same distribution."""
+
+import pytest
+import torch
+from fairseq.search import Sampling
+
+from fairseq_outlayers.decoding.sampling import RescaledSampling
+from tests.conftest import make_batch, make_dictionary, make_model
+
+BATCH, BEAM, WORDS = 2, 3, 12
+SCORES = torch.zeros(BATCH, BEAM, 4)
+
+
+def log_probabilities(lowered=0.0):
+    """Some words are excluded; all others are less probable by ``lowered`` nats."""
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(BATCH, BEAM, WORDS, generator=generator).log_softmax(-1) - lowered
+    return scores.index_fill(-1, torch.arange(8), -torch.inf)
+
+
+def drawn(search, step, lowered):
+    torch.manual_seed(2)
+    return search.step(step, log_probabilities(lowered), SCORES)
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("limits", [(-1, -1.0), (2, -1.0), (-1, 0.5)], ids=["all", "topk", "topp"])
+def test_ordinary_distributions_are_sampled_bit_for_bit_as_by_fairseq(step, limits):
+    dictionary = make_dictionary(WORDS - 4)
+    expected = drawn(Sampling(dictionary, *limits), step, 0.0)
+    found = drawn(RescaledSampling(dictionary, *limits), step, 0.0)
+    assert all(a.equal(b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("limits", [(-1, -1.0), (2, -1.0)], ids=["all", "topk"])
+def test_words_beyond_float32_are_drawn_as_if_they_were_probable(step, limits):
+    dictionary = make_dictionary(WORDS - 4)
+    scores, words, beams = drawn(RescaledSampling(dictionary, *limits), step, 0.0)
+    lowered = drawn(RescaledSampling(dictionary, *limits), step, 500.0)
+    assert lowered[1].equal(words)
+    assert lowered[2].equal(beams)
+    torch.testing.assert_close(lowered[0], scores - 500, atol=1e-3, rtol=0)
+
+
+def test_a_search_at_a_low_temperature_ends_where_only_the_end_is_allowed(make_task, decode):
+    task = make_task()
+    model = make_model("luong_lstm", task).eval()
+    with torch.no_grad():
+        model.decoder.output_projection.bias[task.target_dictionary.eos()] = -9.0
+    options = {"sampling": True, "temperature": 0.02, "max_len_b": 3}
+    found = decode(task, [model], make_batch(task, [(3, 3), (2, 3)]), **options)
+    assert all(one["tokens"][-1] == 2 for sentence in found for one in sentence)
