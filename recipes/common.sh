@@ -117,13 +117,16 @@ download() {
 tokenize() {
   local input=$1 output=$2 languages=("$3" "$4")
   shift 4
+  # Texts of before this file of options are taken as made with the same.
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
-    newer "$output.${languages[1]}" "$input.${languages[1]}"; then
+    newer "$output.${languages[1]}" "$input.${languages[1]}" &&
+    { [[ ! -e $output.options ]] || made_with "$output" "$@"; }; then
     made "$output.${languages[0]} (exists)"
     return
   fi
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
     --languages "${languages[@]}" "$@"
+  note_options "$output" "$@"
 }
 
 # multi30k_lowercase: download Multi30k to RAW; tokenize and lower-case it to TOKENIZED.
@@ -186,6 +189,10 @@ preprocess() {
   done
   shift
   step "binarize into $destination"
+  # Another run of the step waits; the lock ends with this one.
+  mkdir -p "$(dirname "$destination")"
+  exec 9>"$destination.lock"
+  flock 9
   # Data are also made again with other options (such as the size of a dictionary). Old data have no
   # file of options.
   if newer "$destination/preprocess.log" "${files[@]}" &&
@@ -196,7 +203,6 @@ preprocess() {
   # Use a temporary folder: fairseq-preprocess does not overwrite, and an incomplete folder must not be
   # used.
   rm -rf "$destination" "$destination.partial"
-  mkdir -p "$(dirname "$destination")"
   local log=$destination.log
   if ! fairseq-preprocess --padding-factor 1 "$@" \
     --destdir "$destination.partial" >"$log" 2>&1; then

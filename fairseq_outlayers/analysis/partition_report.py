@@ -65,7 +65,13 @@ def _load(options: Any) -> Any:
     folder = first_folder(options.data)
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
-        source, target = data_utils.infer_language_pair(str(folder))
+        of_folder = data_utils.infer_language_pair(str(folder))
+        given = {source, target} - {None}
+        if None not in of_folder and not given <= set(of_folder):
+            raise UserError(f"{folder}: has {' and '.join(of_folder)}, not {given.pop()}")
+        if target in of_folder[:1] or source in of_folder[1:]:
+            of_folder = of_folder[::-1]
+        source, target = source or of_folder[0], target or of_folder[1]
     if source is None or target is None:
         raise UserError(
             f"{folder}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "

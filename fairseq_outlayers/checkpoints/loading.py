@@ -15,10 +15,9 @@ from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
 from fairseq_outlayers.tasks.stored_options import (
-    data_folder,
+    require_dictionaries,
     set_languages,
     task_options,
-    use_folder_beside,
 )
 from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
@@ -78,14 +77,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     """
     require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
-    if data is None:
-        use_folder_beside(path, state)
-    folder = data_folder(state)
-    if not any(folder.glob("dict*.txt")):
-        raise UserError(
-            f"{folder}, the data of {path}, has no dictionaries: pass --data with the folder that "
-            "the model was trained on"
-        )
+    require_dictionaries(path, state, data)
     set_languages(state)
     reset_search(task_options(state))
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)

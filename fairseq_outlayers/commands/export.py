@@ -1,6 +1,7 @@
 """Export a trained model for programs without this package."""
 
 import argparse
+import shlex
 from pathlib import Path
 
 from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
@@ -39,7 +40,8 @@ def run(options: argparse.Namespace) -> None:
         made = options.output / "model.pt"
         with new_folder(options.output) as folder:
             exported = export_checkpoint(options.checkpoint, folder / made.name, options.data)
-        loader = " ".join([exported.program, exported.data, "--path", str(made), *exported.options])
+        words = [exported.program, exported.data, "--path", str(made), *exported.options]
+        loader = shlex.join(words)
         if exported.needs_plugin:
             loader += " --user-dir $(python -m fairseq_outlayers)"
         elif exported.program == "fairseq-generate":

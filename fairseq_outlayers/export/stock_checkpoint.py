@@ -18,7 +18,12 @@ from fairseq_outlayers.errors import UserError, as_flag, require_absent, require
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tasks.stored_options import OF_TEXTS, set_languages, task_options
+from fairseq_outlayers.tasks.stored_options import (
+    OF_TEXTS,
+    require_dictionaries,
+    set_languages,
+    task_options,
+)
 from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 OURS = "_outlayers"
@@ -65,6 +70,7 @@ def export_checkpoint(
     require_checkpoint(path)
     require_absent(output)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
+    require_dictionaries(path, state, data)
     set_languages(state)
     reset_search(task_options(state))
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)

@@ -28,6 +28,8 @@ def text_of(dataset: Any, sizes: np.ndarray) -> Text:
         )
         if (dataset._index._pointers == first + starts[:-1] * np.dtype(dtype).itemsize).all():
             return Text(tokens, starts)
+    if getattr(dataset, "supports_prefetch", False):  # of --dataset-impl lazy
+        dataset.prefetch(range(len(sizes)))
     sentences = [np.asarray(dataset[number]) for number in range(len(sizes))]
     # Not sizes: fairseq's truncated sources are up to a word shorter.
     return Text(np.concatenate(sentences), _starts([len(sentence) for sentence in sentences]))

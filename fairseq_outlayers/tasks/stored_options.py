@@ -62,6 +62,26 @@ def use_folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
     return beside
 
 
+def require_dictionaries(path: str, state: Dict[str, Any], data: Any = None) -> None:
+    """Take the dictionaries of a checkpoint from its data, or else from beside it.
+
+    Args:
+        path: of the checkpoint.
+        state: its content, changed in place.
+        data: the folder that a user has named, which alone is then looked into.
+    Raises:
+        UserError: if there are none.
+    """
+    if data is None:
+        use_folder_beside(path, state)
+    folder = data_folder(state)
+    if not any(folder.glob("dict*.txt")):
+        raise UserError(
+            f"{folder}, the data of {path}, has no dictionaries: pass --data with the folder that "
+            "the model was trained on"
+        )
+
+
 def first_folder(data: Any) -> Path:
     """The first of the data folders, which fairseq reads dictionaries from."""
     return Path(str(data).split(os.pathsep)[0])

@@ -224,8 +224,8 @@ class DiGangi2017(Recipe):
         ).split()
         if mix != "baseline":
             train += ["--external-embeddings", f"{self.table_of(size, vectors)}.npy"]
-            train += ["--center-external"] if s.CENTER == "1" else []
-            train += ["--normalize-external"] if s.NORMALIZE == "1" else []
+            train += ["--center-external"] if s.flag("CENTER") else []
+            train += ["--normalize-external"] if s.flag("NORMALIZE") else []
         if mix != "only_external":
             train += ["--internal-vocabulary", self.internal_vocabulary(size, vectors)]
         return Arm(

@@ -15,7 +15,13 @@ if [[ $SETTING == multi30k ]]; then
 else
   step "text of $PARALLEL"
   mkdir -p "$TOKENIZED"
-  if ! newer "$TOKENIZED/train.$TARGET" "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET"; then
+  for split in train valid test; do
+    numbers=("$(wc -l <"$PARALLEL/$split.$SOURCE")" "$(wc -l <"$PARALLEL/$split.$TARGET")")
+    if ((numbers[0] != numbers[1])); then
+      die "$PARALLEL/$split.$SOURCE has ${numbers[0]} lines, $split.$TARGET ${numbers[1]}: sentence pairs are needed"
+    fi
+  done
+  if ! newer "$TOKENIZED/train.$TARGET" "$PARALLEL"/{train,valid,test}.{"$SOURCE","$TARGET"}; then
     cp "$PARALLEL"/{valid,test}."$SOURCE" "$PARALLEL"/{valid,test}."$TARGET" "$TOKENIZED"
     paste "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET" | awk -F '\t' \
       -v source="$TOKENIZED/train.$SOURCE" -v target="$TOKENIZED/train.$TARGET.partial" '

@@ -5,6 +5,7 @@ import contextlib
 import os
 import shlex
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,7 +63,8 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     later = {name for name in options.names if recipe.arm(name).goes_on_from}
     for name in options.names:
         require_data(recipe.arm(name).data)
-    kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.FORCE == "1"
+    kind, force = recipe.settings.choice("KIND", KINDS), recipe.settings.flag("FORCE")
+    require_writable(recipe.ledger.parent)
     place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
     pairs = [(name, seed) for seed in recipe.seeds for name in options.names]
     failed = []
@@ -79,6 +81,12 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
                 failed.append(name)
         except run_arm.MissingRun as why:
             print(f"  {why}")
+        except (ValueError, OSError) as error:
+            if is_unprepared(recipe, error):
+                raise  # for all arms
+            kind_of_error = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+            print(f"{name}: {kind_of_error}{error}", file=sys.stderr)
+            failed.append(name)
     if failed:
         raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
     return 0
@@ -88,6 +96,25 @@ def require_data(folder: str) -> None:
     """Refuse to start without binarized data."""
     if not Path(folder).is_dir():
         raise UserError(f"no {folder}: run 00_prepare.sh first")
+
+
+def is_unprepared(recipe: Recipe, error: Exception) -> bool:
+    """Whether an error says that a file of the recipe's work folder is missing."""
+    name = getattr(error, "filename", None)
+    return isinstance(error, FileNotFoundError) and str(name).startswith(f"{recipe.work}/")
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse to start with a folder for results in which nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot write results there ({error.strerror}); set OUTLAYERS_RESULTS to "
+            "another folder"
+        ) from error
 
 
 def within_budget(recipe: Recipe, name: str) -> bool:
@@ -108,7 +135,8 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
         return 0
     data, groups = recipe.speed_groups()
     require_data(data)
-    updates, rounds = (recipe.settings.whole(f"SPEED_{what}") for what in ("UPDATES", "ROUNDS"))
+    limits = (recipe.settings.whole(f"SPEED_{what}", least=1) for what in ("UPDATES", "ROUNDS"))
+    updates, rounds = limits
     measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates, recipe.stock)
     rows = speed.take_turns(list(groups), rounds, measure)
     speed.write(output, rows, groups, "tokens_per_second", 0)
@@ -129,6 +157,8 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     runs = Runs(without_begun_repeats(read(recipe.ledger)))
     file, *names = options.names
     for arm in names:
+        if arm not in runs.arms:
+            recipe.arm(arm)  # raises if there is no such arm
         paths = runs.files(arm, file)
         for path in paths if options.all_seeds else paths[:1]:
             # Relative paths, because results must not depend on the checkout's location.
@@ -209,11 +239,14 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
         set_threads(os.environ)  # before torch is imported
         recipe = load(name)
         return does(recipe) or 0
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted; the same command goes on", file=sys.stderr)
+        return 130
     except (UserError, CommandFailed, Incomplete) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except FileNotFoundError as error:
-        if recipe is None or not str(error.filename).startswith(f"{recipe.work}/"):
+        if recipe is None or not is_unprepared(recipe, error):
             raise
         step = f"recipes/{name}/00_prepare.sh"
         print(f"{name}: {error.filename}: no such file: run {step} first", file=sys.stderr)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from recipes.lab.scores import schedules
-from recipes.lab.settings import SHARED, Declared, Settings, UserError
+from recipes.lab.settings import ROOT, SHARED, Declared, Settings, UserError
 
 # Of fairseq-generate: without a limit, weak models repeat themselves up to fairseq's 200 tokens.
 LIMITED = "--max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
@@ -141,11 +141,19 @@ class Recipe:
         self.settings = Settings({**SHARED, **self.declared}, environment)
         self.name = type(self).__module__.split(".")[-2]
         self.work = environment.get("OUTLAYERS_WORK") or f"work/{self.name}"
-        self.results = environment.get("OUTLAYERS_RESULTS") or f"results/{self.folder or self.name}"
+        self.own_results = f"results/{self.folder or self.name}"
+        self.results = environment.get("OUTLAYERS_RESULTS") or self.own_results
         self.prepare()
+        if self.settings.get("EPOCHS"):
+            self.settings.whole("EPOCHS", least=1)
 
     def prepare(self) -> None:
         """Set dependent settings, and reject invalid ones."""
+
+    @property
+    def has_own_results(self) -> bool:
+        """Whether results go to the recipe's own folder of the checkout, not to a trial's."""
+        return Path(ROOT, self.results).resolve() == Path(ROOT, self.own_results).resolve()
 
     @property
     def ledger(self) -> Path:
@@ -155,7 +163,7 @@ class Recipe:
     @property
     def seeds(self) -> list[int]:
         """The seeds in SEEDS."""
-        return self.settings.wholes("SEEDS")
+        return self.settings.wholes("SEEDS", least=0)
 
     def all_arms(self) -> list[str]:
         """Names of the arms to train, by priority."""
@@ -205,7 +213,7 @@ class Recipe:
 
     def measured(self, output: Path) -> bool:
         """Whether a measurement exists and need not be repeated; prints that."""
-        there = output.exists() and self.settings.FORCE != "1"
+        there = output.exists() and not self.settings.flag("FORCE")
         if there:
             print(f"  {output} (exists; FORCE=1 measures again)")
         return there

@@ -22,6 +22,7 @@ from recipes.lab.scores import scoring
 from recipes.lab.settings import ROOT, UserError
 
 ARM, TUNING = KINDS = ("arm", "tuning")
+FIELDS = {"arm": str, "key": str, "seed": int, "figures": dict}  # that every line has
 # Nanoseconds; a file that was changed in them may change again without a change of its time.
 RECENT = 2 * 10**9
 LAST_EPOCH = "last_epoch_seconds"
@@ -68,18 +69,29 @@ def read(ledger: Path) -> list[dict]:
     Returns:
         The lines, with the ledger's folder added as "results".
     Raises:
-        UserError: if a line is not a JSON object, with the number of the line.
+        UserError: if a line is not a JSON object with the fields of a run, with the number of the
+            line.
     """
     if not ledger.exists():
         return []
     entries = []
-    for number, line in enumerate(scoring.read_lines(ledger), start=1):
+    try:
+        lines = scoring.read_lines(ledger)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{ledger}: not UTF-8 ({error}); fix it") from error
+    for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
             raise UserError(f"{ledger}:{number}: not JSON ({error}); fix or remove it") from error
         if not isinstance(entry, dict):
             raise UserError(f"{ledger}:{number}: not a JSON object; fix or remove it")
+        for field, kind in FIELDS.items():
+            if not isinstance(entry.get(field), kind):
+                raise UserError(
+                    f"{ledger}:{number}: {field} is {entry.get(field)!r}, not of type "
+                    f"{kind.__name__}; fix or remove the line"
+                )
         entries.append(_marked(entry) | {"results": str(ledger.parent)})
     return entries
 

@@ -82,28 +82,46 @@ class Settings(dict):
             raise UserError(f"{name}={self[name]}: known are {', '.join(others)} and {last}")
         return self[name]
 
-    def whole(self, name: str) -> int:
+    def flag(self, name: str) -> bool:
+        """Whether a setting is 1.
+
+        Raises:
+            UserError: if it is neither 0 nor 1.
+        """
+        return self.choice(name, ("0", "1")) == "1"
+
+    def whole(self, name: str, least: int | None = None) -> int:
         """An integer.
 
         Raises:
-            UserError: if it is not an integer.
+            UserError: if it is not an integer, or less than ``least``.
         """
-        try:
-            return int(self[name])
-        except ValueError:
-            raise UserError(f"{name}={self[name]}: expected a whole number") from None
+        numbers = _numbers([self[name]])
+        if numbers is None or (least is not None and numbers[0] < least):
+            limit = "" if least is None else f" from {least}"
+            raise UserError(f"{name}={self[name]}: expected a whole number{limit}")
+        return numbers[0]
 
-    def wholes(self, name: str) -> list[int]:
+    def wholes(self, name: str, least: int | None = None) -> list[int]:
         """A list of integers.
 
         Raises:
-            UserError: if an item is not an integer.
+            UserError: if an item is not an integer, or less than ``least``.
         """
-        try:
-            return [int(word) for word in self.words(name)]
-        except ValueError:
-            raise UserError(f"{name}={self[name]}: expected whole numbers") from None
+        numbers = _numbers(self.words(name))
+        if numbers is None or (least is not None and any(number < least for number in numbers)):
+            limit = "" if least is None else f" from {least}"
+            raise UserError(f"{name}={self[name]}: expected whole numbers{limit}")
+        return numbers
 
     def words(self, name: str) -> list[str]:
         """A list of words."""
         return self[name].split()
+
+
+def _numbers(words: list[str]) -> list[int] | None:
+    """The integers, or None if a word is none."""
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        return None

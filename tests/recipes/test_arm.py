@@ -12,7 +12,7 @@ import pytest
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, TranslationTest
 from recipes.lab.running import process
-from recipes.lab.running.run_arm import Place, Run, execute
+from recipes.lab.running.run_arm import MissingRun, Place, Run, execute
 from tests.recipes.conftest import ROOT, calls, run
 
 TEST = TranslationTest("--beam 5", "test.de")
@@ -192,9 +192,8 @@ def test_the_run_folder_keeps_translations_and_drops_the_last_checkpoint(checkou
 def test_an_arm_that_is_running_elsewhere_is_left_alone(checkout, capsys):
     run()
     (folder,) = (log.parent for log in Path("runs").rglob("train.log"))
-    with ledger.locked(folder):
-        assert not run(force=True)
-    assert "another process is running this arm" in capsys.readouterr().err
+    with ledger.locked(folder), pytest.raises(MissingRun, match="another process is runn"):
+        run(force=True)
 
 
 def test_a_failing_command_shows_the_end_of_its_log(tmp_path):

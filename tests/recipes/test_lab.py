@@ -91,8 +91,53 @@ def test_data_that_is_not_prepared_is_said_with_the_step_that_makes_it(
     step = "run recipes/baseline_multi30k/00_prepare.sh first"
     assert capsys.readouterr().err == f"baseline_multi30k: {missing}: no such file: {step}\n"
     missing = f"{tmp_path}/elsewhere"
-    with pytest.raises(FileNotFoundError):
-        lab.main(["run", "baseline_multi30k", "stock_lstm"])
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 1
+    assert "stock_lstm: FileNotFoundError: [Errno 2] No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("12 hypotheses, 11 references"), OSError("disk full")]
+)
+def test_an_arm_that_cannot_be_scored_does_not_stop_the_others(recipe, monkeypatch, capsys, error):
+    started = []
+
+    def execute(run, force):
+        started.append(run.arm.name)
+        if run.arm.name == "stock_lstm":
+            raise error
+        return True
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm", "luong_linear"]) == 1
+    assert started == ["stock_lstm", "luong_linear"]
+    printed = capsys.readouterr().err
+    assert f"stock_lstm: {type(error).__name__}: {error}\n" in printed
+    assert "failed: stock_lstm (" in printed
+
+
+def test_a_folder_for_results_that_is_none_is_said_before_anything_is_trained(
+    recipe, monkeypatch, tmp_path, capsys
+):
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setenv("OUTLAYERS_RESULTS", str(tmp_path / "file"))
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 1
+    assert recipe == []
+    assert "file: cannot write results there (File exists); set OUT" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):
+    def execute(run, force):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 130
+    assert capsys.readouterr().err == "baseline_multi30k: interrupted; the same command goes on\n"
+
+
+def test_files_of_an_arm_that_does_not_exist_are_an_error(recipe, capsys):
+    assert lab.main(["files", "baseline_multi30k", "train.log", "jiont"]) == 1
+    assert "no arm 'jiont'; known are stock_lstm" in capsys.readouterr().err
 
 
 def test_no_arm_starts_after_the_time_budget(recipe, monkeypatch, capsys):
@@ -112,7 +157,11 @@ def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("SEEDS", "one", "SEEDS=one: expected whole numbers"),
+        ("SEEDS", "one", "SEEDS=one: expected whole numbers from 0"),
+        ("SEEDS", "1 -1", "SEEDS=1 -1: expected whole numbers from 0"),
+        ("EPOCHS", "ten", "EPOCHS=ten: expected a whole number from 1"),
+        ("EPOCHS", "3.5", "EPOCHS=3.5: expected a whole number from 1"),
+        ("FORCE", "yes", "FORCE=yes: known are 0 and 1"),
         ("KIND", "test", "KIND=test: known are arm and tuning"),
         ("DIM", "wide", "DIM=wide: expected a whole number"),
         ("THREADS", "two", "THREADS=two: expected a whole number from 1"),

@@ -10,12 +10,13 @@ import time
 import pytest
 
 from recipes.lab import ledger
+from recipes.lab.settings import UserError
 
 
 def entry(arm="tied", seed=1, setting=None, **more):
     setting = setting or {"train": "--lr 1"}
     key = ledger.setting_key(setting)
-    return {"arm": arm, "seed": seed, "setting": setting, "key": key, **more}
+    return {"arm": arm, "seed": seed, "setting": setting, "key": key, "figures": {}, **more}
 
 
 def append_ten(path, worker):
@@ -180,3 +181,25 @@ def test_a_folder_outside_git_has_no_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert ledger.commit() == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"key": None}, "key is None, not of type str"),
+        ({"figures": None}, "figures is None, not of type dict"),
+        ({"seed": "1"}, "seed is '1', not of type int"),
+    ],
+)
+def test_a_line_without_the_fields_of_a_run_is_named(tmp_path, changed, message):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(f"{json.dumps(entry())}\n{json.dumps(entry(**changed))}\n")
+    with pytest.raises(UserError, match=f"ledger.jsonl:2: {message}; fix or remove the line"):
+        ledger.read(path)
+
+
+def test_bytes_of_another_encoding_are_one_line(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b'{"arm": "\xfc"}\n')
+    with pytest.raises(UserError, match=r"ledger.jsonl: not UTF-8 \(.*0xfc"):
+        ledger.read(path)

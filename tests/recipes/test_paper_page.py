@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recipes.lab import ledger
+from recipes.lab.arms import load
 from recipes.lab.claims import HOLDS, NOT_RUN, UNDECIDED, Claim, Part
 from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Chart, Row, Rows
@@ -261,6 +262,26 @@ def test_every_papers_rows_are_joined_in_the_overview(tmp_path):
     assert (tmp_path / "README.md").read_text() == (
         f"a\n{summary.begin('main table')}{main}{summary.end('main table')}\nb\n"
     )
+
+
+def test_a_trial_elsewhere_leaves_the_overview_as_it_was(tmp_path):
+    results = tmp_path / "results"
+    for name in ("one", "one/trial"):
+        (results / name).mkdir(parents=True)
+    page = f"{summary.begin('summary')}\nold\n{summary.end('summary')}\n"
+    (results / "README.md").write_text(page)
+    (results / "one" / "README.md").write_text(page)
+    written = summary.write(results / "one" / "trial", "Trial", [BETTER], [], updates_pages=False)
+    assert written == [results / "one" / "trial" / summary.FILE]
+    assert (results / "README.md").read_text() == page
+    assert (results / "one" / "README.md").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("results", "own"), [("", True), ("results/baseline_multi30k/few_updates", False)]
+)
+def test_only_a_recipe_s_own_folder_updates_the_overview(results, own):
+    assert load("baseline_multi30k", {"OUTLAYERS_RESULTS": results}).has_own_results == own
 
 
 def test_the_html_page_has_verdicts_intervals_commands_figures_and_the_ledger(recipe):

@@ -137,7 +137,14 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
     for source, target in (pair.groups(), pair.groups()[::-1]):
         languages = ["--source-lang", source, "--target-lang", target]
         main(["partitions", str(data), "--partition-size", "60", *languages])
-        assert " of 500 sentence pairs" in capsys.readouterr().out
+        plan = capsys.readouterr().out
+        assert " of 500 sentence pairs" in plan
+        for language in (["--source-lang", source], ["--target-lang", target]):  # the other follows
+            main(["partitions", str(data), "--partition-size", "60", *language])
+            assert capsys.readouterr().out == plan
+    with pytest.raises(SystemExit):
+        main(["partitions", str(data), "--partition-size", "60", "--source-lang", "xx"])
+    assert re.search(r"has \w+ and \w+, not xx", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from recipes.lab.pages import summary
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules, scoring
 from recipes.lab.scores.resampling import SEEDS_NEEDED
+from recipes.lab.settings import ROOT
 
 if TYPE_CHECKING:
     from recipes.lab.arms import Recipe
@@ -132,6 +133,9 @@ def again(
         (f"python -m recipes.lab arms {recipe.name}", "their names and options"),
         (f"python -m recipes.lab report {recipe.name}", "this part, tables and figures"),
     ]
+    steps = f"recipes/{recipe.name}"
+    if Path(ROOT, steps, "README.md").exists() and recipe.has_own_results:
+        steps = f"[{steps}](../../{steps}/README.md)"
     days = sorted(entry["date"][:10] for entry in runs if "date" in entry)
     when = f" Measured {' to '.join(dict.fromkeys([days[0], days[-1]]))}." if days else ""
     return [
@@ -139,7 +143,7 @@ def again(
         *(f"{command}   # {what}" for command, what in commands),
         "```", "",
         f"Every comparison, figure and setting: [details.md](details.md).{when} Arms and steps:"
-        f" [recipes/{recipe.name}](../../recipes/{recipe.name}/README.md).",
+        f" {steps}.",
     ]  # fmt: skip
 
 

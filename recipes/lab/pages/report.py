@@ -96,7 +96,7 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
     Raises:
         UserError: if translations are here but their references are not.
     """
-    if recipe.settings.FORCE == "1":
+    if recipe.settings.flag("FORCE"):
         return
     runs = Runs(entries)
     for entry in (entry for arm in runs.arms for entry in runs.entries(arm)):
@@ -129,5 +129,6 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
     except ImportError:
         print("  no figures: they need matplotlib (pip install 'fairseq-outlayers[report]')")
     drawn = [name for name in found.charts if (folder / f"{name}.png").exists()]
-    files.append(summary.write(folder, found.name or found.title, found.compared, found.advice))
+    name = found.name or found.title
+    files += summary.write(folder, name, found.compared, found.advice, recipe.has_own_results)
     return files + paper_page.write(found, recipe, entries, drawn)

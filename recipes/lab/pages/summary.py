@@ -156,8 +156,21 @@ def most_certain(rows: Sequence[Compared]) -> Compared | None:
     return max(better, key=lambda row: row.found.low, default=None)
 
 
-def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[str]) -> Path:
-    """Store the rows of a paper, and update the tables of pages in the folders above."""
+def write(
+    folder: Path,
+    paper: str,
+    rows: Sequence[Compared],
+    advice: Sequence[str],
+    updates_pages: bool = True,
+) -> list[Path]:
+    """Store the rows of a paper, and update the tables of pages in the folders above.
+
+    Args:
+        folder: of the paper's results, in results/.
+        updates_pages: False for a trial in another folder, whose rows are not for those pages.
+    Returns:
+        The files that are written.
+    """
     page = of_page(rows)
     facts = {
         "paper": paper,
@@ -168,10 +181,11 @@ def write(folder: Path, paper: str, rows: Sequence[Compared], advice: Sequence[s
         "advice": list(advice),
     }
     scoring.write_json(folder / FILE, facts)
-    for above in (folder.parent, folder.parent.parent):  # results/ and the checkout
-        if (above / "README.md").exists():
-            renew(above / "README.md", tables(folder.parent, above))
-    return folder / FILE
+    above = (folder.parent, folder.parent.parent) if updates_pages else ()  # results/, the checkout
+    pages = [page for one in above if (page := one / "README.md").exists()]
+    for page in pages:
+        renew(page, tables(folder.parent, page.parent))
+    return [folder / FILE, *pages]
 
 
 def _rounded(row: Compared) -> dict:

@@ -278,8 +278,7 @@ def execute(run: Run, force: bool = False) -> bool:
             # Only needed for resuming.
             (run.checkpoints / LAST).unlink(missing_ok=True)
     except BlockingIOError:
-        print(f"{run.folder}: another process is running this arm", file=sys.stderr)
-        return False
+        raise MissingRun(f"another process is running it, in {run.folder}") from None
     except (process.CommandFailed, scoring.Incomplete) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return False

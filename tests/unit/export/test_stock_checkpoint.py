@@ -199,6 +199,18 @@ def test_a_folder_of_dictionaries_tells_the_languages(tmp_path):
     assert (stored["source_lang"], stored["target_lang"]) == ("src", "tgt")
 
 
+def test_dictionaries_beside_a_checkpoint_serve_if_the_data_are_gone(tmp_path):
+    (tmp_path / "trained").mkdir()
+    path = save_checkpoint(tmp_path / "trained", "transformer_outlayers")
+    (tmp_path / "trained").rename(tmp_path / "moved to")
+    moved = tmp_path / "moved to" / Path(path).name
+    export_checkpoint(str(moved), tmp_path / "out" / "model.pt")
+    for dictionary in moved.parent.glob("dict*.txt"):
+        dictionary.unlink()
+    with pytest.raises(UserError, match="has no dictionaries: pass --data with the folder"):
+        export_checkpoint(str(moved), tmp_path / "other" / "model.pt")
+
+
 def test_a_missing_checkpoint_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
         export_checkpoint("none.pt", tmp_path / "model.pt")

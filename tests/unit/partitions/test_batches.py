@@ -62,6 +62,23 @@ def test_words_of_a_truncated_text_are_those_of_its_sentences():
     assert read == [[10, 11, eos], [10, 11, 12, eos], [10, 11, 12, eos], [10, eos]]
 
 
+def test_a_text_that_is_read_into_memory_on_demand_is_read_first():
+    """As data of ``fairseq-preprocess --dataset-impl lazy``."""
+
+    class Lazy(ListDataset):
+        supports_prefetch, loaded = True, ()
+
+        def prefetch(self, indices):
+            self.loaded = list(indices)
+
+        def __getitem__(self, index):
+            return self.dataset[self.loaded.index(index)]
+
+    sentences = [torch.tensor([7, 2]), torch.tensor([8, 9, 2])]
+    text = text_of(Lazy(sentences, np.array([2, 3])), np.array([2, 3]))
+    assert text.tokens.tolist() == [7, 2, 8, 9, 2]
+
+
 def batches_of(processes, max_sentences=5, size=14, **options):
     """The iterator that the task makes of 40 sentence pairs, each side the same."""
     dictionary = make_dictionary(30)
