@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> None:
         made = options.output / "model.pt"
         with new_folder(options.output) as folder:
             exported = export_checkpoint(options.checkpoint, folder / made.name, options.data)
-        words = [exported.program, exported.data, "--path", str(made), *exported.options]
-        loader = shlex.join(words)
+        paths = [shlex.quote(exported.data), "--path", shlex.quote(str(made))]
+        loader = " ".join([exported.program, *paths, *exported.options])
         if exported.needs_plugin:
             loader += " --user-dir $(python -m fairseq_outlayers)"
         elif exported.program == "fairseq-generate":

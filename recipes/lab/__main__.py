@@ -156,9 +156,10 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
         raise UserError("files needs the name of a file in the run folders, such as train.log")
     runs = Runs(without_begun_repeats(read(recipe.ledger)))
     file, *names = options.names
+    known = {*runs.arms, *recipe.all_arms(), *recipe.report_arms()}
     for arm in names:
-        if arm not in runs.arms:
-            recipe.arm(arm)  # raises if there is no such arm
+        if arm not in known:
+            raise recipe.unknown(arm)
         paths = runs.files(arm, file)
         for path in paths if options.all_seeds else paths[:1]:
             # Relative paths, because results must not depend on the checkout's location.

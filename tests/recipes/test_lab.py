@@ -205,7 +205,7 @@ def test_files_of_runs_are_named_in_the_order_asked_for(recipe, tmp_path, capsys
         (run / "x").touch()
         entry = {"arm": arm, "seed": seed, "key": "k", "run": str(run), "figures": {}}
         ledger.append(path, entry)
-    assert lab.main(["files", "baseline_multi30k", "x", "c", "b", "a"]) == 0
+    assert lab.main(["files", "baseline_multi30k", "x", "stock_lstm", "b", "a"]) == 0
     assert capsys.readouterr().out.split() == [f"{tmp_path}/b1/x", f"{tmp_path}/a1/x"]
     lab.main(["files", "baseline_multi30k", "--all-seeds", "--names", "x", "a"])
     assert capsys.readouterr().out.split() == [f"a={tmp_path}/a1/x", f"a={tmp_path}/a2/x"]
