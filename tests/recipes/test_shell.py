@@ -123,6 +123,39 @@ def test_a_file_made_with_other_options_is_made_again(tmp_path):
     assert bash(f'note_options "{file}" --table c; {made}').returncode == 1
 
 
+def test_text_is_tokenized_again_with_other_options_alone(tmp_path):
+    for language, line in (("en", "A Dog"), ("de", "Ein Hund")):
+        (tmp_path / f"raw.{language}").write_text(f"{line}\n")
+    command = f"tokenize {tmp_path}/raw {tmp_path}/text en de"
+    for options, expected, repeated in (
+        ("", "Ein Hund\n", True),
+        ("--lowercase", "ein hund\n", True),
+        ("--lowercase", "ein hund\n", False),
+    ):
+        done = bash(f"{command} {options}")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "text.de").read_text() == expected
+        assert ("(exists)" in done.stdout) != repeated
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_sides_of_unequal_length_are_no_sentence_pairs(split, tmp_path):
+    for name in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text("a b\n" * 3)
+    (tmp_path / f"{split}.en").write_text("a b\n" * 4)
+    script = ROOT / "recipes" / "jean2015_large_vocabulary" / "00_prepare.sh"
+    done = subprocess.run(
+        [script], cwd=ROOT, capture_output=True, text=True,
+        env={
+            **os.environ, "OUTLAYERS_PYTHON": sys.executable, "SETTING": "paper",
+            "PARALLEL": str(tmp_path), "OUTLAYERS_WORK": str(tmp_path / "work"),
+        },
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert f"{split}.en has 4 lines, {split}.de 3: sentence pairs are needed" in done.stderr
+
+
 def test_a_file_of_results_is_replaced_by_whole_output_alone(tmp_path):
     file = tmp_path / "table.md"
     failed = bash(f"into {file} sh -c 'echo half; exit 3'; echo still here")
