@@ -23,6 +23,8 @@ CHOSEN = {
     "mix_sum.10000": "0.003",
     "luong_baseline.1000": "0.001",
     "luong_mix_sum.1000": "0.002",
+    "luong_baseline.5000": "0.001",
+    "luong_mix_sum.5000": "0.005",
 }
 RATE = "0.003"
 GRID = ("0.001", "0.002", "0.003", "0.005", "0.008")

@@ -258,6 +258,21 @@ def test_stopping_us_stops_the_command(tmp_path):
         os.kill(int(pid.read_text()), 0)
 
 
+def test_being_stopped_while_a_command_starts_stops_it(monkeypatch, tmp_path):
+    started = []
+
+    def start(command, output):
+        os.kill(os.getpid(), signal.SIGTERM)
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+        return started[0], started[0].stdout
+
+    monkeypatch.setattr(process, "_start", start)
+    with pytest.raises(SystemExit) as stopped:
+        process.run(["sleep", "60"], log=tmp_path / "log")
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert started[0].returncode == -signal.SIGTERM
+
+
 def test_a_tuning_run_is_trained_and_the_test_set_left_alone(checkout):
     arm = Arm(
         "tune", "a rate", "data", TranslationTest("--beam 5", "test.de"), ("--max-epoch", "2")

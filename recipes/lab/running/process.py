@@ -97,18 +97,29 @@ class Progress:
 
 
 @contextmanager
-def _ending_with_us(process: subprocess.Popen) -> Iterator[None]:
-    """Stop the command when we are stopped: SIGTERM becomes an exception."""
+def _started(
+    command: Sequence[str], output: Path | None
+) -> Iterator[tuple[subprocess.Popen, IO[bytes]]]:
+    """Start a command as :func:`_start`; when we are stopped (SIGTERM), stop it, too."""
+    process: subprocess.Popen | None = None
+    stopped_by = 0
 
     def stop(signal_number: int, _: object) -> None:
-        raise SystemExit(128 + signal_number)
+        nonlocal stopped_by
+        stopped_by = signal_number
+        if process is not None:  # else it is about to start, and to be stopped
+            raise SystemExit(128 + signal_number)
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        yield
+        process, lines = _start(command, output)
+        if stopped_by:
+            raise SystemExit(128 + stopped_by)
+        yield process, lines
     except BaseException:
-        process.terminate()
-        process.wait()
+        if process is not None:
+            process.terminate()
+            process.wait()
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -161,9 +172,12 @@ def run(
         CommandFailed: if the command fails.
     """
     started = time.monotonic()
-    process, lines = _start(command, output)
     # The log is opened after the start: a command that is missing leaves that of the run before.
-    with _ending_with_us(process), lines, open(log, "ab" if resume else "wb") as log_file:
+    with (
+        _started(command, output) as (process, lines),
+        lines,
+        open(log, "ab" if resume else "wb") as log_file,
+    ):
         for line in lines:
             log_file.write(line)
             log_file.flush()
