@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.errors import UserError
 from tests.system.commands import PLUGIN, run, succeed
 from tests.system.many_words import NUM_WORDS, OPTIONS, PARTITIONS, saved, train
 
@@ -142,8 +143,8 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
         for language in (["--source-lang", source], ["--target-lang", target]):  # the other follows
             main(["partitions", str(data), "--partition-size", "60", *language])
             assert capsys.readouterr().out == plan
-    assert main(["partitions", str(data), "--partition-size", "60", "--source-lang", "zz"]) == 1
-    assert re.search(r"has \w+ and \w+, not zz", capsys.readouterr().err)
+    with pytest.raises(UserError, match=r"has \w+ and \w+, not zz"):
+        main(["partitions", str(data), "--partition-size", "60", "--source-lang", "zz"])
 
 
 @pytest.mark.parametrize(
