@@ -65,13 +65,14 @@ def _load(options: Any) -> Any:
     folder = first_folder(options.data)
     source, target = options.source_lang, options.target_lang
     if source is None or target is None:
-        of_folder = data_utils.infer_language_pair(str(folder))
-        given = {source, target} - {None}
-        if None not in of_folder and not given <= set(of_folder):
-            raise UserError(f"{folder}: has {' and '.join(of_folder)}, not {given.pop()}")
-        if target in of_folder[:1] or source in of_folder[1:]:
-            of_folder = of_folder[::-1]
-        source, target = source or of_folder[0], target or of_folder[1]
+        given, pair = source or target, data_utils.infer_language_pair(str(folder))
+        if given is None or None in pair:
+            source, target = pair
+        elif given in pair:
+            other = pair[1 - pair.index(given)]
+            source, target = source or other, target or other
+        else:
+            raise UserError(f"{folder}: has {' and '.join(pair)}, not {given}")
     if source is None or target is None:
         raise UserError(
             f"{folder}: no train.XX-YY.* of fairseq-preprocess; give its --destdir, or the "

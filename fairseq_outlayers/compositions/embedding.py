@@ -95,8 +95,7 @@ class ComposedEmbedding(CachedAtInference):
 
     def forward(self, words: Tensor) -> Tensor:
         """``(*words.shape) -> (*words.shape, D)``."""
-        if self.may_change():
-            self.invalidate()
+        if self.computes_anew():
             distinct, positions = words.unique(return_inverse=True)
             return F.embedding(positions, self.words(self.parts, distinct))
         return F.embedding(words, self.all_words())

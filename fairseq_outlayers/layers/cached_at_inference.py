@@ -31,8 +31,7 @@ class CachedAtInference(nn.Module):
             compute: the table.
             parameters: all that it is computed from, of this module or of others.
         """
-        if self.may_change():
-            self.invalidate()
+        if self.computes_anew():
             return compute()
         given = list(parameters)
         # The dtype of products, and so of the table, is another one under autocast.
@@ -44,6 +43,13 @@ class CachedAtInference(nn.Module):
     def may_change(self) -> bool:
         """Whether parameters may change, so that the table must not be cached."""
         return self.training or torch.is_grad_enabled()
+
+    def computes_anew(self) -> bool:
+        """Whether this call must compute; if so, the cached table is discarded."""
+        changes = self.may_change()
+        if changes:
+            self.invalidate()
+        return changes
 
     def invalidate(self) -> None:
         """Discard the cached table."""

@@ -23,8 +23,7 @@ def make_row_sparse(model: nn.Module) -> List[str]:
         if table.parameter.requires_grad:
             table.make_row_sparse()
             merge_each_batch(table.parameter)
-    sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
-    return [name for name, p in model.named_parameters() if id(p) in sparse]
+    return _names_of_row_sparse(model)
 
 
 def row_sparse_parameters(model: nn.Module) -> List[nn.Parameter]:
@@ -39,7 +38,11 @@ def hide_from_pytorch_ddp(model: nn.Module) -> None:
     Whoever calls this averages them: :func:`row_gradients.average_over_processes`. DDP decides in
     advance which gradients are sparse, and reads this attribute when it is constructed.
     """
-    sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
-    named = model.named_parameters(remove_duplicate=False)
-    names = [name for name, parameter in named if id(parameter) in sparse]
+    names = _names_of_row_sparse(model, remove_duplicate=False)
     object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", names)
+
+
+def _names_of_row_sparse(model: nn.Module, remove_duplicate: bool = True) -> List[str]:
+    sparse = {id(parameter) for parameter in row_sparse_parameters(model)}
+    named = model.named_parameters(remove_duplicate=remove_duplicate)
+    return [name for name, parameter in named if id(parameter) in sparse]

@@ -33,10 +33,7 @@ class ComputedOutputLayer(CachedAtInference, OutputLayer):
         if ids is None:
             return self.cached(lambda: self.encode_classes(None), self.read_parameters())
         # By sizes alone: scores must not depend on what was asked for before, not even by rounding.
-        if self.may_change():
-            self.invalidate()
-            return self.encode_classes(ids)
-        if not self._table_is_small():
+        if self.computes_anew() or not self._table_is_small():
             return self.encode_classes(ids)
         return lookup(self.class_embeddings(), ids)
 

@@ -65,11 +65,10 @@ class Table:
         """
         if isinstance(self._owner, nn.Embedding):
             check_plain(self._owner)
-        self.row_sparse = True
-        if isinstance(self._owner, nn.Embedding):
             self._owner.sparse = True
             if type(self._owner) is nn.Embedding:
                 self._owner.__class__ = RowSparseEmbedding
+        self.row_sparse = True
 
     def use_all(self) -> None:
         """Use all rows of the parameter."""

@@ -135,8 +135,8 @@ def speed(recipe: Recipe, options: argparse.Namespace) -> int:
         return 0
     data, groups = recipe.speed_groups()
     require_data(data)
-    limits = (recipe.settings.whole(f"SPEED_{what}", least=1) for what in ("UPDATES", "ROUNDS"))
-    updates, rounds = limits
+    updates = recipe.settings.whole("SPEED_UPDATES", least=1)
+    rounds = recipe.settings.whole("SPEED_ROUNDS", least=1)
     measure = speed.of_training(groups, data, Path(recipe.work, output.stem), updates, recipe.stock)
     rows = speed.take_turns(list(groups), rounds, measure)
     speed.write(output, rows, groups, "tokens_per_second", 0)

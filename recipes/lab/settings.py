@@ -96,11 +96,7 @@ class Settings(dict):
         Raises:
             UserError: if it is not an integer, or less than ``least``.
         """
-        numbers = _numbers([self[name]])
-        if numbers is None or (least is not None and numbers[0] < least):
-            limit = "" if least is None else f" from {least}"
-            raise UserError(f"{name}={self[name]}: expected a whole number{limit}")
-        return numbers[0]
+        return self._numbers(name, [self[name]], "a whole number", least)[0]
 
     def wholes(self, name: str, least: int | None = None) -> list[int]:
         """A list of integers.
@@ -108,20 +104,18 @@ class Settings(dict):
         Raises:
             UserError: if an item is not an integer, or less than ``least``.
         """
-        numbers = _numbers(self.words(name))
-        if numbers is None or (least is not None and any(number < least for number in numbers)):
-            limit = "" if least is None else f" from {least}"
-            raise UserError(f"{name}={self[name]}: expected whole numbers{limit}")
-        return numbers
+        return self._numbers(name, self.words(name), "whole numbers", least)
+
+    def _numbers(self, name: str, words: list[str], expected: str, least: int | None) -> list[int]:
+        try:
+            numbers = [int(word) for word in words]
+            if least is None or min(numbers, default=least) >= least:
+                return numbers
+        except ValueError:
+            pass
+        limit = "" if least is None else f" from {least}"
+        raise UserError(f"{name}={self[name]}: expected {expected}{limit}")
 
     def words(self, name: str) -> list[str]:
         """A list of words."""
         return self[name].split()
-
-
-def _numbers(words: list[str]) -> list[int] | None:
-    """The integers, or None if a word is none."""
-    try:
-        return [int(word) for word in words]
-    except ValueError:
-        return None

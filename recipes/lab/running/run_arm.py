@@ -49,7 +49,7 @@ class Tuning:
 
 
 class MissingRun(Exception):
-    """An arm that this one depends on was not run, or not on this machine."""
+    """An arm cannot run now: one that it depends on was not run here, or it runs elsewhere."""
 
 
 @dataclass(frozen=True)
