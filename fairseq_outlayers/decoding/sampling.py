@@ -24,8 +24,7 @@ class RescaledSampling(Sampling):
         """Draw a word for each hypothesis; see fairseq's ``Search.step``."""
         best = lprobs.amax(-1, keepdim=True)
         too_small = (best < LEAST) & best.isfinite()
-        if not too_small.any():
-            return super().step(step, lprobs, scores, *args, **kwargs)
+        # For all rows: looking whether any needs it would wait for an accelerator.
         shift = torch.where(too_small, lprobs.logsumexp(-1, keepdim=True), 0.0)
         drawn, words, beams = super().step(step, lprobs - shift, scores, *args, **kwargs)
         return drawn + shift.squeeze(-1).gather(1, beams), words, beams
