@@ -1,6 +1,7 @@
-"""The arms of Di Gangi & Federico (2017): SETTING.SIZE.VECTORS, e.g. mix_sum.1000.captions.
+"""The arms of Di Gangi & Federico (2017): SETTING.SIZE[.VECTORS][.CHANGE...].
 
-A setting is one of MIXES, with the paper's model or, after "luong_", with luong_lstm.
+``mix_sum.29000.captions.uncentered`` adds vectors of captions, not centered, with 29,000 pairs. A
+setting is one of MIXES, with the paper's model or, after ``luong_``, with luong_lstm.
 """
 
 from pathlib import Path
@@ -36,6 +37,20 @@ MIXES = {
     "mix_gate": "{size} pairs, embeddings gated with {vectors} vectors",
     "only_external": "{size} pairs, {vectors} vectors alone",
 }
+# Changes for finding causes: description, and options of the model.
+CHANGES = {
+    "normal_start": (", square matrices initialized like the others", "--init-square normal"),
+    "small_start": (", initial standard deviation 0.01", "--init-std 0.01"),
+    "uncentered": (", not centered", ""),
+    "unscaled": (", not scaled", ""),
+}
+# With all pairs, mix_sum was behind the baseline until it was centered and started differently.
+CAUSES = (
+    "mix_sum.29000.captions.normal_start.small_start",
+    "mix_sum.29000.captions.uncentered",
+    "mix_sum.29000.captions.normal_start.small_start.uncentered",
+    "baseline.29000.normal_start.small_start",
+)
 LUONG = "luong_"  # prefix of a setting: luong_lstm instead of the paper's nematus_gru
 PAPER = {"SIZES": "all", "VECTORS": "file", "DIM": "500", "LR": "0.0003", "DROPOUT": "0.0",
          "MAX_TOKENS": "4000", "SOURCE": "en", "EPOCHS": "50", "NORMALIZE": "0", "CENTER": "0",
@@ -131,7 +146,13 @@ class DiGangi2017(Recipe):
             *(name for size in self.sizes for name in self.at_size(size)),
             *(f"{mix}.{size}.{kind}" for kind in others for size in self.sizes for mix in mixed),
             *(f"{LUONG}{name}" for size in self.sizes for name in self.at_size(size)),
+            *(name for name in CAUSES if self.can_run(name)),
         ]
+
+    def can_run(self, name: str) -> bool:
+        """Whether an arm's size and vectors are among those of the settings."""
+        _, size, vectors, _ = self.parts(name)
+        return size in self.sizes and vectors in self.kinds
 
     def at_size(self, size: str) -> list[str]:
         """The four settings at one size, with the first kind of vectors."""
@@ -202,13 +223,18 @@ class DiGangi2017(Recipe):
         mix_and_size = ".".join(name.split(".")[:2])
         return self.arm_with_rate(name, CHOSEN.get(name, CHOSEN.get(mix_and_size, RATE)))
 
+    def parts(self, name: str) -> tuple[str, str, str, list[str]]:
+        """Setting, size, vectors (default: of the first kind) and changes in the name of an arm."""
+        setting, _, rest = name.partition(".")
+        size, *more = rest.split(".")
+        vectors = more.pop(0) if more and more[0] not in CHANGES else self.kinds[0]
+        return setting, size, vectors, more
+
     def arm_with_rate(self, name: str, rate: str) -> Arm:
         """An arm whose learning rate, unless LR is set, is the one given."""
-        setting, _, rest = name.partition(".")
-        size, _, vectors = rest.partition(".")
-        vectors = vectors or self.kinds[0]
+        setting, size, vectors, changes = self.parts(name)
         mix = setting.removeprefix(LUONG)
-        if mix not in MIXES or not size:
+        if mix not in MIXES or not size or not CHANGES.keys() >= set(changes):
             raise self.unknown(name)
         s = self.settings
         words = MIXES[mix] + (", luong_lstm" if mix != setting else "")
@@ -226,10 +252,15 @@ class DiGangi2017(Recipe):
         ).split()
         if mix != "baseline":
             train += ["--external-embeddings", f"{self.table_of(size, vectors)}.npy"]
-            train += ["--center-external"] if s.flag("CENTER") else []
-            train += ["--normalize-external"] if s.flag("NORMALIZE") else []
+            centered = s.flag("CENTER") and "uncentered" not in changes
+            scaled = s.flag("NORMALIZE") and "unscaled" not in changes
+            train += ["--center-external"] if centered else []
+            train += ["--normalize-external"] if scaled else []
         if mix != "only_external":
             train += ["--internal-vocabulary", self.internal_vocabulary(size, vectors)]
+        for change in changes:
+            described, options = CHANGES[change]
+            words, train = words + described, [*train, *options.split()]
         return Arm(
             name,
             words.format(size=size, vectors=vectors),

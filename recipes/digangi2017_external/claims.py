@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recipes.digangi2017_external import figures
-from recipes.digangi2017_external.arms import LUONG, rate_of_its_own
+from recipes.digangi2017_external.arms import CHANGES, LUONG, rate_of_its_own
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, weighted
@@ -84,7 +84,8 @@ class Arms(NamedTuple):
     @classmethod
     def of(cls, runs: Runs) -> "Arms":
         parts = [arm.split(".") for arm in runs.arms]
-        sizes, kinds = {part[1] for part in parts}, {kind for part in parts for kind in part[2:]}
+        sizes = {part[1] for part in parts}
+        kinds = {kind for part in parts for kind in part[2:3] if kind not in CHANGES}
         return cls(
             runs,
             sorted(sizes, key=lambda size: float("inf") if size == "all" else int(size)),

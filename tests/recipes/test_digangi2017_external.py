@@ -12,6 +12,7 @@ from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN, SAME, UNDECIDED, at_least, together
 from recipes.lab.pages import report
 from recipes.lab.runs import Runs
+from recipes.lab.settings import UserError
 from tests.recipes.test_costs import speed_file
 from tests.recipes.test_table import add
 
@@ -275,6 +276,39 @@ def test_the_advice_names_for_each_size_what_is_most_surely_better(path):
         for size in ("1000", "5000")
     ]
     assert "own + external vectors" not in {row.against for row in rows[:-2]}
+
+
+def test_a_change_differs_from_its_arm_in_its_options_alone(path):
+    recipe = load("digangi2017_external", {})
+    arm, changes = "mix_sum.29000.captions", recipe_arms.CHANGES
+    added = {
+        "normal_start": ["--init-square", "normal"],
+        "small_start": ["--init-std", "0.01"],
+        "uncentered": [],
+        "unscaled": [],
+    }
+    removed = {"uncentered": ["--center-external"], "unscaled": ["--normalize-external"]}
+    assert changes.keys() == added.keys()
+    plain = recipe.arm(arm)
+    for change in changes:
+        changed = recipe.arm(f"{arm}.{change}")
+        kept = [option for option in plain.train if option not in removed.get(change, [])]
+        assert list(changed.train) == kept + added[change], change
+        assert len(changed.train) != len(plain.train)
+        assert (changed.data, changed.test) == (plain.data, plain.test)
+    together = recipe.arm(f"{arm}.uncentered.small_start")
+    assert "--center-external" not in together.train
+    assert together.train[-2:] == ("--init-std", "0.01")
+    assert recipe.arm("baseline.29000.small_start").data == plain.data
+    with pytest.raises(UserError, match=r"no arm '.*\.uncentred'"):
+        recipe.arm(f"{arm}.uncentred")
+    fewer = load("digangi2017_external", {"SIZES": "1000"})
+    assert set(recipe_arms.CAUSES) <= set(recipe.all_arms())
+    assert set(recipe_arms.CAUSES).isdisjoint(fewer.all_arms())
+    # They are no vectors of another text.
+    add(path, "baseline.29000", 1, 30.0)
+    add(path, f"{arm}.uncentered", 1, 30.0)
+    assert Arms.of(Runs(ledger.read(path))).kinds == []
 
 
 def test_settings_of_luong_lstm_differ_from_the_papers_in_the_model_alone():
