@@ -308,7 +308,7 @@ def test_a_change_differs_from_its_arm_in_its_options_alone(path):
     # They are no vectors of another text.
     add(path, "baseline.29000", 1, 30.0)
     add(path, f"{arm}.uncentered", 1, 30.0)
-    assert Arms.of(Runs(ledger.read(path))).kinds == []
+    assert Arms.of(Runs(ledger.read(path))).kinds == ["captions"]
 
 
 def test_settings_of_luong_lstm_differ_from_the_papers_in_the_model_alone():
