@@ -84,7 +84,7 @@ units_of() {
 }
 
 needed=$(ask data_needed)
-while read -r data folder text patterns; do
+while IFS=$'\t' read -r data folder text patterns; do
   texts_of "$data" "$text"
   binarize_text "$TRAIN" "$VALID" "$TEST" "$folder" --thresholdsrc "$COUNT"
   units_of "$folder" "$data" "$patterns"

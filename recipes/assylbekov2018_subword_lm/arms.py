@@ -137,12 +137,12 @@ class Assylbekov2018(Recipe):
         return [Table("report", self.title, self.arms(), compare=False)]
 
     def data_needed(self) -> list[str]:
-        """Lines for 00_prepare.sh: data, folder, text and hyphenation patterns of every arm."""
+        """Lines for 00_prepare.sh: data, folder, text and hyphenation patterns of every arm,
+        tab-separated.
+        """
         needed = dict.fromkeys(name.partition(".")[0] for name in self.arms())
-        return [
-            f"{data} {self.folder_of(data)} {self.training_text(data)} {self.patterns_of(data)}"
-            for data in needed
-        ]
+        made = (self.folder_of, self.training_text, self.patterns_of)
+        return ["\t".join((data, *(does(data) for does in made))) for data in needed]
 
     def folder_of(self, data: str) -> str:
         """The folder of its binarized text and tables of units."""

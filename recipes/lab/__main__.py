@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import inspect
 import os
 import shlex
 import sys
@@ -46,6 +47,11 @@ def ask(recipe: Recipe, options: argparse.Namespace) -> int:
     name, *arguments = options.names or [""]
     if not callable(method := getattr(recipe, name, None)):
         raise UserError(f"{recipe.name} has no '{name}' to ask for")
+    signature = inspect.signature(method)
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise UserError(f"{name}{signature}: {error}") from None
     found = method(*arguments)
     for line in [found] if isinstance(found, str) else found:
         print(line)
@@ -56,6 +62,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     """Train, score and record arms with every seed; arms that others depend on first."""
     from recipes.lab.ledger import KINDS
     from recipes.lab.running import run_arm
+    from recipes.lab.running.process import CommandFailed
 
     if options.names is None:
         options.names = recipe.arms()
@@ -67,7 +74,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     require_writable(recipe.ledger.parent)
     place = run_arm.Place(recipe.ledger, Path(recipe.work, "runs"))
     pairs = [(name, seed) for seed in recipe.seeds for name in options.names]
-    failed = []
+    failed, missing = [], []
     for name, seed in sorted(pairs, key=lambda pair: pair[0] in later):
         print(f"\n== arm {name}, seed {seed}", flush=True)
         if not within_budget(recipe, name):
@@ -76,20 +83,30 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
             arm = recipe.arm(name, seed)
             if arm.goes_on_from and not arm.train[-1]:
                 raise run_arm.MissingRun(f"not started, because it goes on from {arm.goes_on_from}")
-            # A failed arm does not stop the others.
-            if not run_arm.execute(run_arm.Run(arm, seed, place, kind), force):
-                failed.append(name)
+            run_arm.execute(run_arm.Run(arm, seed, place, kind), force)
         except run_arm.MissingRun as why:
             print(f"  {why}")
-        except (ValueError, OSError) as error:
+            missing.append(name)
+        # A failed arm does not stop the others.
+        except (CommandFailed, ValueError, OSError) as error:
             if is_unprepared(recipe, error):
                 raise  # for all arms
-            kind_of_error = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+            kind_of_error = "" if is_told(error) else f"{type(error).__name__}: "
             print(f"{name}: {kind_of_error}{error}", file=sys.stderr)
             failed.append(name)
     if failed:
         raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
+    if missing and len(missing) == len(pairs):
+        raise UserError(f"nothing could run, see above: {' '.join(dict.fromkeys(missing))}")
     return 0
+
+
+def is_told(error: BaseException) -> bool:
+    """Whether the message of an error says all that its reader needs."""
+    from recipes.lab.running.process import CommandFailed
+    from recipes.lab.scores.scoring import Incomplete
+
+    return isinstance(error, (UserError, CommandFailed, Incomplete))
 
 
 def require_data(folder: str) -> None:
@@ -231,9 +248,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     """Call a function with a recipe; user errors are one line with exit code 1."""
-    from recipes.lab.running.process import CommandFailed
-    from recipes.lab.scores.scoring import Incomplete
-
     os.chdir(ROOT)
     recipe = None
     try:
@@ -243,14 +257,16 @@ def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    except (UserError, CommandFailed, Incomplete) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
     except FileNotFoundError as error:
         if recipe is None or not is_unprepared(recipe, error):
             raise
         step = f"recipes/{name}/00_prepare.sh"
         print(f"{name}: {error.filename}: no such file: run {step} first", file=sys.stderr)
+        return 1
+    except (RuntimeError, ValueError) as error:
+        if not is_told(error):
+            raise
+        print(f"{name}: {error}", file=sys.stderr)
         return 1
 
 

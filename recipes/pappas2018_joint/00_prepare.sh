@@ -24,7 +24,7 @@ prepare_words() {
 }
 
 needed=$(ask data_needed)
-while read -r pair vocabulary text binary; do
+while IFS=$'\t' read -r pair vocabulary text binary; do
   words=$(ask text_folder "$pair" words)
   prepare_words "$pair" "$words"
   if [[ $vocabulary != words ]]; then

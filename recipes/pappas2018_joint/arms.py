@@ -139,11 +139,11 @@ class Pappas2018(Recipe):
         return f"{self.work}/{pair}/bin.{vocabulary}"
 
     def data_needed(self) -> list[str]:
-        """Lines for 00_prepare.sh: pair, vocabulary and folders of every arm."""
+        """Lines for 00_prepare.sh: pair, vocabulary and folders of every arm, tab-separated."""
         parts = (name.split(".") for name in self.arms())
         needed = sorted({(self.pair_of(direction), v) for direction, v, *_ in parts})
         return [
-            f"{pair} {v} {self.text_folder(pair, v)} {self.binary_folder(pair, v)}"
+            "\t".join((pair, v, self.text_folder(pair, v), self.binary_folder(pair, v)))
             for pair, v in needed
         ]
 

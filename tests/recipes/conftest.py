@@ -9,7 +9,9 @@ import pytest
 
 from recipes.lab import ledger
 from recipes.lab.arms import Arm, TranslationTest
+from recipes.lab.running.process import CommandFailed
 from recipes.lab.running.run_arm import Place, Run, execute
+from recipes.lab.scores.scoring import Incomplete
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = 11
@@ -80,7 +82,12 @@ def run(
     test = {"generate": "--beam 5", "reference": "test.de", **test}
     train = ("--max-epoch", str(epochs), *more)
     arm = Arm(name, words, "data", TranslationTest(**test), train, stock=stock)
-    return execute(Run(arm, seed, Place(Path(ledger), Path("runs"))), force)
+    try:
+        execute(Run(arm, seed, Place(Path(ledger), Path("runs"))), force)
+    except (CommandFailed, Incomplete) as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
 
 
 def calls():

@@ -35,7 +35,8 @@ def run(
 ):
     test = TranslationTest(generate, "test.de", valid_reference="valid.de")
     arm = Arm(name, "", "data", test, decoding=Decoding(of, files=files, **more))
-    return execute(Run(arm, seed, PLACE))
+    execute(Run(arm, seed, PLACE))
+    return True
 
 
 def last():
@@ -54,6 +55,17 @@ def test_both_sets_are_decoded_with_their_own_text(trained):
     assert calls() == ["generate", "generate"]  # nothing is trained again
     (kept,) = Path("translations").glob("tied.k9.kp1.*.hyp")
     assert len(kept.read_text().splitlines()) == 11
+
+
+def test_models_are_found_in_a_folder_with_a_space(checkout):
+    """Absolute, as OUTLAYERS_WORK may be."""
+    place = Place(Path("ledger.jsonl"), checkout / "my runs")
+    test = TranslationTest("--beam 2", "test.de")
+    execute(Run(Arm("tied", "", "data", test, ("--max-epoch", "1")), 1, place))
+    decoding = Arm("tied.unk2", "", "data", test, decoding=Decoding(("tied",)))
+    execute(Run(decoding, 1, place))
+    assert [entry["arm"] for entry in ledger.read(place.ledger)] == ["tied", "tied.unk2"]
+    assert Path(last()["run"]).is_dir()
 
 
 def test_a_decoding_in_the_ledger_is_skipped_unless_something_changed(trained):

@@ -12,6 +12,7 @@ from recipes.lab import __main__ as lab
 from recipes.lab import ledger
 from recipes.lab.arms import load
 from recipes.lab.running import run_arm, speed
+from recipes.lab.running.process import CommandFailed
 from recipes.lab.settings import Settings, UserError
 from tests.recipes.conftest import ROOT
 
@@ -23,7 +24,8 @@ def recipe(tmp_path, monkeypatch):
 
     def execute(run, force=False):
         given.append((run.arm.name, run.seed, run.kind, force))
-        return run.arm.name != "luong_tied"
+        if run.arm.name == "luong_tied":
+            raise CommandFailed("fairseq-train failed with code 1; end of x.log:\n  | a | b")
 
     monkeypatch.setattr(run_arm, "execute", execute)
     monkeypatch.setattr(lab, "STARTED", lab.time.monotonic())
@@ -41,7 +43,9 @@ def test_every_arm_runs_with_every_seed_whatever_fails(recipe, monkeypatch, caps
     names = ["luong_tied", "stock_lstm"]
     assert lab.main(["run", "baseline_multi30k", *names]) == 1
     assert recipe == [(name, seed, "arm", False) for seed in (1, 2) for name in names]
-    assert "failed: luong_tied luong_tied" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "luong_tied: fairseq-train failed with code 1; end of x.log:\n  | a | b\n" in printed
+    assert "failed: luong_tied luong_tied" in printed
 
 
 def test_nothing_is_trained_without_prepared_data(recipe, tmp_path, capsys):
@@ -67,7 +71,6 @@ def test_commands_of_arms_have_the_threads_asked_for(recipe, monkeypatch):
 
     def execute(run, force=False):
         seen.append((os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]))
-        return True
 
     monkeypatch.setattr(run_arm, "execute", execute)
     assert lab.main(["run", "baseline_multi30k", "luong_linear"]) == 0
@@ -105,7 +108,6 @@ def test_an_arm_that_cannot_be_scored_does_not_stop_the_others(recipe, monkeypat
         started.append(run.arm.name)
         if run.arm.name == "stock_lstm":
             raise error
-        return True
 
     monkeypatch.setattr(run_arm, "execute", execute)
     assert lab.main(["run", "baseline_multi30k", "stock_lstm", "luong_linear"]) == 1
@@ -124,6 +126,21 @@ def test_a_folder_for_results_that_is_none_is_said_before_anything_is_trained(
     assert recipe == []
     assert "file: cannot write results there (File exists); set OUT" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_only_arms_that_cannot_run_are_a_failure(recipe, monkeypatch, capsys):
+    def execute(run, force):
+        if run.arm.name != "luong_tied":
+            raise run_arm.MissingRun(f"not decoded: {run.arm.name}")
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    monkeypatch.setenv("SEEDS", "1 2")
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm", "luong_tied"]) == 0
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm", "luong_linear"]) == 1
+    printed = capsys.readouterr()
+    assert "  not decoded: stock_lstm\n" in printed.out
+    message = "baseline_multi30k: nothing could run, see above: stock_lstm luong_linear\n"
+    assert printed.err == message
 
 
 def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):
@@ -246,6 +263,9 @@ def test_the_shell_may_ask_for_a_word_a_list_or_nothing(monkeypatch, capsys):
         assert capsys.readouterr().out == expected
     assert lab.main(["ask", "jean2015_large_vocabulary", "nothing"]) == 1
     assert "has no 'nothing' to ask for" in capsys.readouterr().err
+    assert lab.main(["ask", "jean2015_large_vocabulary", "bin_of"]) == 1
+    message = "bin_of(model: str) -> str: missing a required argument: 'model'\n"
+    assert capsys.readouterr().err == f"jean2015_large_vocabulary: {message}"
 
 
 def test_an_empty_setting_is_its_default():

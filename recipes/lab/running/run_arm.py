@@ -22,7 +22,6 @@ from recipes.lab.running import process, training_log
 from recipes.lab.running.perplexity import Perplexity
 from recipes.lab.running.translation import Translation
 from recipes.lab.runs import Runs
-from recipes.lab.scores import scoring
 
 SCORES = {TranslationTest: Translation, PerplexityTest: Perplexity}
 LAST = "checkpoint_last.pt"  # only an unfinished run has it
@@ -76,9 +75,9 @@ def fairseq(command: str, data: str, stock: bool = False) -> list[str]:
     return [command, data, "--user-dir", str(USER_DIR)]
 
 
-def relative(command: list[str]) -> str:
-    """A command line with paths relative to the checkout."""
-    return shlex.join(command).replace(f"{ledger.ROOT}/", "")
+def relative(text: str) -> str:
+    """A command line or a path, with paths relative to the checkout."""
+    return text.replace(f"{ledger.ROOT}/", "")
 
 
 class Run:
@@ -222,13 +221,16 @@ class Run:
             "key": self.key,
             "setting": self.setting,
             **({"files": files} if (files := self._files()) else {}),
-            "command": relative(self.train_command),
-            **{name: relative(command) for name, command in self.scoring_commands.items()},
+            "command": relative(shlex.join(self.train_command)),
+            **{
+                name: relative(shlex.join(command))
+                for name, command in self.scoring_commands.items()
+            },
             "commit": commit,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": ledger.machine(),
             "versions": ledger.versions(),
-            "run": relative([str(self.folder)]),
+            "run": relative(str(self.folder)),
             "figures": figures,
         }
 
@@ -250,10 +252,15 @@ class Run:
         return None if last is None else int(last)
 
 
-def execute(run: Run, force: bool = False) -> bool:
-    """Run it unless it is in the ledger; returns whether that succeeded.
+def execute(run: Run, force: bool = False) -> None:
+    """Run it unless it is in the ledger.
 
     A repeat (``force``) that was interrupted goes on. A decoding is repeated if its model was.
+
+    Raises:
+        CommandFailed: if a fairseq command fails.
+        Incomplete: if it cannot be scored.
+        MissingRun: if another process is running it.
     """
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
@@ -264,7 +271,7 @@ def execute(run: Run, force: bool = False) -> bool:
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         for file in run.files_changed_since(known):
             print(f"  trained with another {file} than today's; repeat it with FORCE=1")
-        return True
+        return
     find_fairseq_commands()
     commit = ledger.commit()  # before training, during which the tree may change
     try:
@@ -279,8 +286,4 @@ def execute(run: Run, force: bool = False) -> bool:
             (run.checkpoints / LAST).unlink(missing_ok=True)
     except BlockingIOError:
         raise MissingRun(f"another process is running it, in {run.folder}") from None
-    except (process.CommandFailed, scoring.Incomplete) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return False
     print(f"  {path}")
-    return True
