@@ -5,13 +5,12 @@ import argparse
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import markdown_table
 
-ARCHITECTURES = ("esnmt", "esnmt_lstm")
 ECHO_STARTS = ("output_variance", "paper")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--arch", choices=ARCHITECTURES, default="esnmt", help="with frozen layers (default: esnmt)"
+        "--arch", default="esnmt", help="with frozen recurrent layers (default: esnmt)"
     )
     parser.add_argument(
         "--echo-start",

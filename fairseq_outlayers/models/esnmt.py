@@ -1,7 +1,7 @@
 """Echo state machine translation (Garg et al. 2020): RNMT+ with frozen random recurrent layers."""
 
 from dataclasses import dataclass, field
-from typing import Any, Optional, Tuple
+from typing import Any, ClassVar, Optional, Tuple, Type
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model
@@ -16,14 +16,13 @@ from fairseq_outlayers.models.rnmt_plus import (
 from fairseq_outlayers.options import register_size
 from fairseq_outlayers.ranges import ranged, share
 from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.options import (
     BY_START,
     ECHO_STARTS,
     LEARNED,
-    LSTM,
     RELEASES,
-    SIMPLE,
     check_echo_options,
     make_reservoir,
     make_scales,
@@ -90,9 +89,13 @@ class ESNMTLSTMConfig(EchoStateConfig):
 
 
 class EchoStateModel(RNMTSkeleton):
-    """The skeleton with frozen layers where ``--release`` does not train them."""
+    """The skeleton with frozen layers where ``--release`` does not train them.
 
-    cell = SIMPLE
+    Attributes:
+        kind: of the frozen layers.
+    """
+
+    kind: ClassVar[Type[FrozenLayer]]
 
     def prepare_training(self, cfg: Any) -> None:
         """Set the logging interval of the frozen layers' statistics."""
@@ -108,7 +111,7 @@ class EchoStateModel(RNMTSkeleton):
         release, trained = RELEASES[cfg.release], trained_layers(cfg)
 
         def frozen(name: str, input_size: int) -> Any:
-            return cls.frozen_layer(cfg, make_reservoir(cfg, cls.cell, name, input_size))
+            return cls.frozen_layer(cfg, make_reservoir(cfg, cls.kind, name, input_size))
 
         return (
             trained if release.encoder else frozen,
@@ -116,9 +119,9 @@ class EchoStateModel(RNMTSkeleton):
         )
 
     @classmethod
-    def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> Any:
-        """A layer on a reservoir."""
-        raise NotImplementedError
+    def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> FrozenLayer:
+        """A layer on a reservoir; override it for a layer with options of its own."""
+        return cls.kind(reservoir, *make_scales(cfg, cls.kind))
 
     def complete(self, cfg: Any) -> None:
         """Freeze the untrained parts outside the recurrent layers."""
@@ -140,9 +143,11 @@ class EchoStateModel(RNMTSkeleton):
 class ESNMT(EchoStateModel):
     """RNMT+ with simple echo state layers, frozen except for two scales per layer (ESNMT)."""
 
+    kind = EchoStateLayer
+
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:
-        return EchoStateLayer(reservoir, *make_scales(cfg, SIMPLE), cfg.leak_rate)
+        return EchoStateLayer(reservoir, *make_scales(cfg, cls.kind), cfg.leak_rate)
 
 
 @register_model("esnmt_lstm", dataclass=ESNMTLSTMConfig)
@@ -150,12 +155,12 @@ class ESNMTLSTM(EchoStateModel):
     """RNMT+ with LSTM layers, frozen except for two scales per layer (ESNMT-LSTM)."""
 
     gates = 4
-
-    cell = LSTM
+    kind = FrozenLSTM
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> FrozenLSTM:
-        return FrozenLSTM(reservoir, *make_scales(cfg, LSTM, 4 if cfg.scales_per_gate else 1))
+        count = cls.kind.gates if cfg.scales_per_gate else 1
+        return FrozenLSTM(reservoir, *make_scales(cfg, cls.kind, count))
 
 
 for _size, _options in SIZES.items():

@@ -10,7 +10,7 @@ from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
-from fairseq_outlayers.reservoirs.scale import Scale
+from fairseq_outlayers.reservoirs.scale import PAPER, EchoStart, Scale
 
 
 class EchoStateLayer(FrozenLayer):
@@ -22,6 +22,10 @@ class EchoStateLayer(FrozenLayer):
         gamma: scale of the inputs.
         leak_rate: ``a``; 1 in the paper.
     """
+
+    # output_variance: gain 1 for inputs of deviation 0.84, to which a stack of such layers brings
+    # inputs of any deviation (docs/echo_states.md).
+    starts = {"output_variance": EchoStart(3.0, 0.5, "fan_in"), "paper": PAPER}  # noqa: RUF012
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, leak_rate: float = 1.0):
         super().__init__(reservoir, radius, gamma, state_size=1)

@@ -1,12 +1,12 @@
 """Recurrent layers whose matrices are a frozen reservoir."""
 
-from typing import Callable, Optional
+from typing import Callable, ClassVar, Dict, Optional
 
 from torch import Tensor
 
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
-from fairseq_outlayers.reservoirs.scale import Scale
+from fairseq_outlayers.reservoirs.scale import EchoStart, Scale
 
 Drive = Callable[[int, Optional[Tensor], Tensor], Tensor]
 
@@ -21,7 +21,14 @@ class FrozenLayer(RecurrentLayer):
         radius: ``rho``; its absolute value is the spectral radius of ``rho Wr``.
         gamma: scale of the inputs.
         state_size: number of tensors in the state.
+    Attributes:
+        gates: number of recurrent matrices of ``H x H``, and of input matrices.
+        starts: initial scales by ``--echo-start``; see `analysis.echo_gains` for
+            ``output_variance``.
     """
+
+    gates: ClassVar[int] = 1
+    starts: ClassVar[Dict[str, EchoStart]]
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, state_size: int):
         super().__init__(reservoir.input_size, reservoir.hidden_size, state_size)

@@ -15,7 +15,7 @@ from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
 from fairseq_outlayers.reservoirs.echo_state import positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
-from fairseq_outlayers.reservoirs.scale import Scale, fold, scaled
+from fairseq_outlayers.reservoirs.scale import PAPER, EchoStart, Scale, fold, scaled
 
 through_sigmoid, through_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 
@@ -30,6 +30,10 @@ class FrozenLSTM(FrozenLayer):
         radius: ``rho``, one or one per gate.
         gamma: scale of the inputs, one or one per gate.
     """
+
+    gates = 4
+    # output_variance: gain 1 for small inputs, which smaller scales shrink from layer to layer.
+    starts = {"output_variance": EchoStart(3.5, 1.0, "fan_in"), "paper": PAPER}  # noqa: RUF012
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale):
         super().__init__(reservoir, radius, gamma, state_size=2)

@@ -1,13 +1,14 @@
 """Options of the echo state models: which parts are trained, and initial scales."""
 
 import math
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Type
 
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.ranges import check_ranges
 from fairseq_outlayers.registry import class_of
+from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
-from fairseq_outlayers.reservoirs.scale import Scale
+from fairseq_outlayers.reservoirs.scale import EchoStart, Scale
 
 
 class Release(NamedTuple):
@@ -46,32 +47,16 @@ OF_FROZEN_PARTS = (
 )
 
 
-class EchoStart(NamedTuple):
-    """Initial scales of a frozen layer."""
-
-    gamma: float
-    radius: float
-    input_norm: str
-
-
-SIMPLE, LSTM = "simple", "lstm"
-PAPER = EchoStart(10.0, 1.0, "none")
-# output_variance: states have the variance of the inputs (analysis/echo_gains.py). LSTM cells do
-# for small inputs, which smaller scales shrink from layer to layer; simple cells do for inputs of
-# deviation 0.84, to which a stack of them converges from any deviation (docs/echo_states.md).
-ECHO_STARTS: Dict[str, Dict[str, EchoStart]] = {
-    "output_variance": {
-        SIMPLE: EchoStart(3.0, 0.5, "fan_in"),
-        LSTM: EchoStart(3.5, 1.0, "fan_in"),
-    },
-    "paper": {SIMPLE: PAPER, LSTM: PAPER},
-}
+ECHO_STARTS = ("output_variance", "paper")  # their scales are those of the layer
 BY_START = "auto"
 
 
-def echo_start(cfg: Any, cell: str) -> EchoStart:
-    """Initial scales by ``--echo-start`` for this cell, overridden by single options."""
-    named = ECHO_STARTS[cfg.echo_start][cell]
+def echo_start(cfg: Any, kind: Type[FrozenLayer]) -> EchoStart:
+    """Initial scales by ``--echo-start`` for this kind of layer, overridden by single options."""
+    if cfg.echo_start not in kind.starts:
+        known = ", ".join(kind.starts)
+        raise UserError(f"--echo-start {cfg.echo_start}: {kind.__name__} has none; it has {known}")
+    named = kind.starts[cfg.echo_start]
     return EchoStart(
         named.gamma if cfg.gamma_init is None else cfg.gamma_init,
         named.radius if cfg.radius_init is None else cfg.radius_init,
@@ -79,23 +64,23 @@ def echo_start(cfg: Any, cell: str) -> EchoStart:
     )
 
 
-def make_reservoir(cfg: Any, cell: str, name: str, input_size: int) -> Reservoir:
-    """The frozen matrices of the layer ``name``."""
+def make_reservoir(cfg: Any, kind: Type[FrozenLayer], name: str, input_size: int) -> Reservoir:
+    """The frozen matrices of the layer ``name``, which is of this kind."""
     return Reservoir(
         name,
         cfg.reservoir_seed,
         input_size,
         cfg.hidden_size,
-        4 if cell == LSTM else 1,
+        kind.gates,
         cfg.reservoir_sparsity,
-        echo_start(cfg, cell).input_norm,
+        echo_start(cfg, kind).input_norm,
     )
 
 
-def make_scales(cfg: Any, cell: str, count: int = 1) -> Tuple[Scale, Scale]:
-    """Radius and input scale of one layer, with ``count`` factors each."""
+def make_scales(cfg: Any, kind: Type[FrozenLayer], count: int = 1) -> Tuple[Scale, Scale]:
+    """Radius and input scale of one layer of this kind, with ``count`` factors each."""
     learned = RELEASES[cfg.release].embeddings
-    fixed, start = fixed_radius(cfg), echo_start(cfg, cell)
+    fixed, start = fixed_radius(cfg), echo_start(cfg, kind)
     radius = start.radius if fixed is None else fixed
     return Scale(radius, learned and fixed is None, count), Scale(start.gamma, learned, count)
 

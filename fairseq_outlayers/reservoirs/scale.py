@@ -1,9 +1,22 @@
 """Learnable factors of frozen matrices."""
 
+from typing import NamedTuple
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
+
+
+class EchoStart(NamedTuple):
+    """Initial scales of a frozen layer."""
+
+    gamma: float
+    radius: float
+    input_norm: str  # in ``INPUT_NORMS``
+
+
+PAPER = EchoStart(10.0, 1.0, "none")  # of Garg et al. (2020)
 
 
 class Scale(nn.Module):

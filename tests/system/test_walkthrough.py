@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = ("output layer", "sampler", "composition", "source embedding", "model")
+SECTIONS = (
+    "output layer", "sampler", "composition", "source embedding", "model", "frozen cell",
+)  # fmt: skip
 FILE = re.compile(r"\*\*1\. One file\*\*, `([\w/.]+)`:\n\n```python\n(.*?)```", re.DOTALL)
 ROW = re.compile(r"\*\*3\. Its row\*\* in the first table of `([\w/.]+)`:\n\n```\n(.*?\n)```")
 LINE = re.compile(r"\*\*2\. Its line\*\* in (?:`(\w+)`\s+\()?`([\w/.]+)`[^`]*?```python\n(.*?)```",
@@ -24,7 +26,7 @@ from tests.conftest import *
 EVERY = [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES]
 
 def test_the_new_model_is_among_the_architectures():
-    assert "mean_context" in TRANSLATION_ARCHITECTURES
+    assert {"mean_context", "esnmt_gated"} <= TRANSLATION_ARCHITECTURES.keys()
 
 @pytest.mark.parametrize("arch", EVERY)
 @pytest.mark.parametrize("scale", [0.5, 100.0])
@@ -100,14 +102,15 @@ def run(folder: Path, *command: str) -> str:
 
 def test_the_page_of_options_lists_every_new_part(project):
     page = run(project, "-m", "fairseq_outlayers", "options")
-    parts = ("`scaled`", "`mixed`", "`charmean`", "`low_rank`", "`--arch mean_context`")
+    parts = ("`scaled`", "`mixed`", "`charmean`", "`low_rank`", "`--arch mean_context`",
+             "`--arch esnmt_gated`")  # fmt: skip
     options = ("`--initial-scale`", "`--uniform-share`", "`--length-power`", "`--source-rank`")
     for said in (*parts, *options):
         assert said in page, said
 
 
 def test_every_new_part_passes_the_contract_and_so_do_tests_of_all_parts(project):
-    parts = "scaled or mixed or charmean or low_rank or mean_context or added"
+    parts = "scaled or mixed or charmean or low_rank or mean_context or esnmt_gated or added"
     of_all = "test_ranges or test_baking or test_subword_composition or refused_with_its_values"
     said = run(
         project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "tests/unit",
@@ -116,3 +119,9 @@ def test_every_new_part_passes_the_contract_and_so_do_tests_of_all_parts(project
     passed = int(re.search(r"(\d+) passed", said).group(1))
     assert passed > 300
     assert "failed" not in said
+
+
+def test_the_gain_of_the_new_cell_is_what_the_page_says(project):
+    said = run(project, "-m", "fairseq_outlayers", "echo-gain", "--arch", "esnmt_gated")
+    found = dict(re.findall(r"^\| ([\d.]+) +\| ([\d.]+) ", said, re.M))
+    assert [found[deviation] for deviation in ("0.01", "0.05", "0.1")] == ["1.00", "0.99", "0.97"]

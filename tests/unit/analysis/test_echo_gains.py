@@ -44,6 +44,12 @@ def test_a_scale_of_zero_lets_nothing_through(capsys):
     assert {gain for gain, _ in found.values()} == {0.0}
 
 
+def test_a_model_without_frozen_layers_is_refused():
+    message = "--arch rnmt_plus: has no frozen recurrent layers; choose esnmt, esnmt_lstm"
+    with pytest.raises(UserError, match=message):
+        main(["echo-gain", "--arch", "rnmt_plus"])
+
+
 def test_a_negative_scale_is_refused():
     with pytest.raises(UserError, match=r"--gamma-init -1\.0"):
         main(["echo-gain", "--gamma-init", "-1"])

@@ -14,7 +14,7 @@ CELLS = {"simple": (ESNMT, ESNMTConfig), "lstm": (ESNMTLSTM, ESNMTLSTMConfig)}
 def layer(cell, hidden_size=256, **options):
     model, config = CELLS[cell]
     cfg = config(hidden_size=hidden_size, **options)
-    return model.frozen_layer(cfg, make_reservoir(cfg, cell, "layer", 2 * hidden_size))
+    return model.frozen_layer(cfg, make_reservoir(cfg, model.kind, "layer", 2 * hidden_size))
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
