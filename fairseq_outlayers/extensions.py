@@ -1,18 +1,21 @@
 """Parts of other installed packages, found by entry points.
 
 An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, ``compositions``,
-``source_embeddings``) adds a part under its name; one in ``fairseq_outlayers.models`` names a
-module that registers models (CONTRIBUTING.md, "In a package of your own").
+``source_embeddings``) adds a part under its name; one in ``fairseq_outlayers.models`` or
+``.criterions`` names a module that registers them (CONTRIBUTING.md, "In a package of your own").
 """
 
 import functools
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Set
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.registry import Selection
+from fairseq_outlayers.suggestions import did_you_mean
 
 GROUPS = "fairseq_outlayers."
+OF_PARTS = ("output_layers", "samplers", "compositions", "source_embeddings")
+OF_MODULES = ("models", "criterions")
 
 
 def add_installed_parts(selection: Selection, interface: type) -> None:
@@ -22,10 +25,10 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
         selection: an axis; ``output_layer`` for the group ``fairseq_outlayers.output_layers``.
         interface: the base class of its entries.
     Raises:
-        UserError: if an entry point cannot be loaded, is no subclass of ``interface``, or its name
-            is taken.
+        UserError: if an entry point cannot be loaded, is no complete subclass of ``interface``, or
+            its name is taken.
     """
-    for point in _installed().select(group=f"{GROUPS}{selection.option}s"):
+    for point in _of_group(f"{selection.option}s"):
         if point.name in selection.registry:
             raise UserError(
                 f"{_described(point)}: there is a part of this name already: rename the entry point"
@@ -33,22 +36,56 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
         part = _loaded(point)
         if not (isinstance(part, type) and issubclass(part, interface)):
             raise UserError(f"{_described(point)}: is not a subclass of {interface.__name__}")
+        if flaw := _flaw(part, interface):
+            raise UserError(f"{_described(point)}: {part.__name__} {flaw}")
         selection.registry[point.name] = part
 
 
-def import_installed_models() -> None:
-    """Import the modules of other packages that register models, after all of ours.
+def import_installed_modules() -> None:
+    """Import the modules of other packages that register models and criterions, after all of ours.
 
     Raises:
-        UserError: if one cannot be imported.
+        UserError: if one cannot be imported, or a package has an entry point of an unknown group.
     """
-    for point in _installed().select(group=f"{GROUPS}models"):
-        _loaded(point)
+    for group in OF_MODULES:
+        for point in _of_group(group):
+            _loaded(point)
+
+
+def installed_packages() -> Set[str]:
+    """Names of the packages whose parts, models or criterions are found here."""
+    points = [point for group in (*OF_PARTS, *OF_MODULES) for point in _of_group(group)]
+    return {point.module.partition(".")[0] for point in points}
+
+
+def _of_group(group: str) -> Any:
+    return _installed().select(group=GROUPS + group)
+
+
+def _flaw(part: type, interface: Any) -> str:
+    """What a part of an interface lacks, as the end of a sentence; empty if nothing."""
+    for name in dir(interface):
+        if getattr(getattr(part, name, None), "__isabstractmethod__", False):
+            return f"does not define {name}, which {interface.__name__} leaves to its subclasses"
+    config: Any = part.Config  # type: ignore[attr-defined]
+    if not issubclass(config, interface.Config):
+        return f"has a Config that does not inherit {interface.__name__}.Config"
+    if vars(config).get("__annotations__") and "__dataclass_fields__" not in vars(config):
+        return "has a Config without the decorator @dataclass, so its options are none"
+    return ""
 
 
 @functools.cache
 def _installed() -> Any:
-    return entry_points()
+    found = entry_points()
+    known = [GROUPS + group for group in (*OF_PARTS, *OF_MODULES)]
+    for group in sorted(found.groups):
+        if group.startswith(GROUPS) and group not in known:
+            point = next(iter(found.select(group=group)))
+            groups = ", ".join(known)
+            hint = did_you_mean(group, known)
+            raise UserError(f"{_described(point)}: no such group; known are {groups}{hint}")
+    return found
 
 
 def _loaded(point: EntryPoint) -> Any:
@@ -74,7 +111,7 @@ def _remedy(point: EntryPoint, error: Exception) -> str:
             f"is {point.attr} the name of the class? If so, put `import fairseq_outlayers` into "
             f"{package}/__init__.py"
         )
-    return "repair or uninstall that package"
+    return f"repair {point.module}, or uninstall the package"
 
 
 def _described(point: EntryPoint) -> str:

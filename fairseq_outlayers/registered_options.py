@@ -10,7 +10,9 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
-OURS = "fairseq_outlayers."
+from fairseq_outlayers.extensions import installed_packages
+
+OURS = "fairseq_outlayers"
 
 # The option that selects, fairseq's registry of classes, and its registry of dataclasses.
 KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
@@ -28,8 +30,13 @@ KINDS: List[Tuple[str, str, Dict[str, Any], Dict[str, Any]]] = [
 
 
 def parts_of_ours(classes: Dict[str, Any]) -> Dict[str, Any]:
-    """The entries of a registry of fairseq that this package has added."""
-    return {name: part for name, part in classes.items() if part.__module__.startswith(OURS)}
+    """The entries of a registry that this package and packages that extend it have added."""
+    packages = {OURS, *installed_packages()}
+    return {
+        name: part
+        for name, part in classes.items()
+        if part.__module__.partition(".")[0] in packages
+    }
 
 
 def option_owners(option: str) -> List[str]:

@@ -235,5 +235,5 @@ def _check_batches(options: Any) -> None:
     if reseeded and not options.update_epoch_batch_itr:
         raise UserError(
             "--update-ordered-indices-seed: without --update-epoch-batch-itr, batches are built "
-            "once, and a resumed run would build others; pass both"
+            "once, and a resumed run would build others; pass both (--update-epoch-batch-itr True)"
         )

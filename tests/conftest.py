@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.models import (
     ARCH_CONFIG_REGISTRY,
@@ -24,8 +25,10 @@ from fairseq.models import (
 
 import fairseq_outlayers  # noqa: F401  (registers architectures and criterions)
 from fairseq_outlayers.compositions import COMPOSITIONS
+from fairseq_outlayers.models.rnmt_plus import RNMTSkeleton
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
+from fairseq_outlayers.registered_options import parts_of_ours
 from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
@@ -103,17 +106,27 @@ OTHERS: dict = {
 
 
 def small_sizes(arch: str) -> dict:
+    """Its own, or those of the architecture that it inherits most from."""
     known = getattr(MODEL_DATACLASS_REGISTRY.get(arch), "__dataclass_fields__", {})
     usual = {name: value for name, value in SMALL.items() if name in known}
-    return {**usual, **OTHERS.get(arch, {})}
+    if arch in OTHERS:
+        return {**usual, **OTHERS[arch]}
+    ancestors = MODEL_REGISTRY[arch].__mro__[1:]
+    # The skeletons of these families are no architectures themselves.
+    families = [(MODEL_REGISTRY[name], sizes) for name, sizes in OTHERS.items()]
+    families += [(RNMTSkeleton, SMALL_RNMT)]
+    found = [(ancestors.index(kind), sizes) for kind, sizes in families if kind in ancestors]
+    return {**usual, **min(found, key=lambda pair: pair[0], default=(0, {}))[1]}
 
 
 def architectures(kind: type) -> dict:
-    """Small sizes of every registered architecture of ours that is no named size of another."""
+    """Small sizes of every architecture of ours, and of packages that extend us, that is no named
+    size of another.
+    """
     ours = {
         name: model
-        for name, model in MODEL_REGISTRY.items()
-        if model.__module__.startswith("fairseq_outlayers.") and issubclass(model, kind)
+        for name, model in parts_of_ours(MODEL_REGISTRY).items()
+        if issubclass(model, kind)
     }
     return {
         name: small_sizes(name)
@@ -188,17 +201,24 @@ def make_task(num_source: int = 13, num_target: int = 17) -> SimpleNamespace:
     )
 
 
+def asked_for_tests(part: object, dictionary: Dictionary) -> dict:
+    """What a part of another package needs, by its method ``options_for_tests``."""
+    if not hasattr(part, "options_for_tests"):
+        return {}
+    return part.options_for_tests(dictionary, Path(TABLES.name))
+
+
 def needed_options(output_layer: str, dictionary: Dictionary) -> dict:
     """Options without which an output layer cannot be built."""
     if output_layer != "external_joint":
-        return {}
+        return asked_for_tests(OUTPUT_LAYERS.get(output_layer), dictionary)
     return {"external_classes": _class_table(tuple(dictionary.symbols))}
 
 
 def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
     """Options without which a sampler cannot be built."""
     if sampler != "proposal":
-        return {}
+        return asked_for_tests(SAMPLERS[sampler], dictionary)
     path = Path(TABLES.name) / f"proposal.{len(dictionary)}.txt"
     # No order and no round numbers: what no other sampler would draw from.
     rows = [f"{word}\t{1 + 7 * k % 5}" for k, word in enumerate(dictionary.symbols)]
@@ -208,19 +228,24 @@ def needed_sampler_options(sampler: str, dictionary: Dictionary) -> dict:
 
 def needed_source_options(source_embedding: str, dictionary: Dictionary) -> dict:
     """Options without which a source embedding cannot be built."""
-    if not issubclass(SOURCE_EMBEDDINGS[source_embedding].Config, ExternalConfig):
-        return {}
+    part = SOURCE_EMBEDDINGS[source_embedding]
+    if not issubclass(part.Config, ExternalConfig):
+        return asked_for_tests(part, dictionary)
     return {"external_embeddings": _class_table(tuple(dictionary.symbols))}
 
 
 def needed_criterion_options(criterion: str) -> dict:
     """Options without which a criterion cannot be built."""
-    return {"num_sampled": 8} if criterion == "sampled_softmax" else {}
+    if criterion == "sampled_softmax":
+        return {"num_sampled": 8}
+    return asked_for_tests(CRITERION_REGISTRY[criterion], make_dictionary(17))
 
 
 def needed_composition_options(composition: str) -> dict:
     """Options with which padding changes no vector: the authors' convolution reads it."""
-    return {"mask_char_padding": True} if composition == "charcnn" else {}
+    if composition == "charcnn":
+        return {"mask_char_padding": True}
+    return asked_for_tests(COMPOSITIONS[composition], make_dictionary(17))
 
 
 @functools.cache

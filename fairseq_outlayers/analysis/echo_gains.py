@@ -9,9 +9,9 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.esnmt import EchoStateModel
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.options import check_echo_options, make_reservoir
+from fairseq_outlayers.reservoirs.statistics import SATURATED
 
 DEVIATIONS = (0.01, 0.05, 0.1, 0.2, 0.5, 0.84, 1.0)
-SATURATED = 0.99
 
 
 class EchoGain(NamedTuple):

@@ -71,7 +71,7 @@ def _digest(model: Dict[str, Tensor]) -> str:
 
 
 def _to_sum(tensor: Tensor) -> Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
+    return tensor.to(torch.float64, copy=True) if tensor.is_floating_point() else tensor
 
 
 def _add(means: Dict[str, Tensor], model: Dict[str, Tensor], path: str, first: str) -> None:

@@ -13,6 +13,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.names import option_of
 from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.errors import UserError
@@ -295,7 +296,7 @@ def arch_of(state: Dict[str, Any]) -> str:
 def _model_option(state: Dict[str, Any], name: str) -> Any:
     """An option of a checkpoint's model; None if it has none of this name."""
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
-    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
+    return option_of(options, name)
 
 
 def _size(value: Tensor) -> str:

@@ -65,6 +65,33 @@ def real_words(dictionary: Dictionary) -> Tensor:
     return torch.tensor([k for k in range(len(dictionary)) if is_word(dictionary, k)])
 
 
+class Loaded(NamedTuple):
+    """A model with its dictionaries, as fairseq loads it, and the content of its checkpoint."""
+
+    model: Any  # fairseq's base classes are untyped
+    config: Any
+    task: Any
+    state: Dict[str, Any]
+
+
+def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
+    """Load a checkpoint with the dictionaries of its data, or with those beside it.
+
+    Args:
+        path: the checkpoint.
+        data: folder with the dictionaries, which alone is then looked into.
+    Raises:
+        UserError: if either is missing.
+    """
+    require_checkpoint(path)
+    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
+    require_dictionaries(path, state, data)
+    set_languages(state)
+    reset_search(task_options(state))
+    (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
+    return Loaded(model.eval(), config, task, state)
+
+
 def load(path: str, data: Optional[str] = None) -> Trained:
     """Load a checkpoint with its dictionaries.
 
@@ -75,12 +102,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
     Raises:
         UserError: if either is missing, or the model is not of this package.
     """
-    require_checkpoint(path)
-    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data} if data else {})
-    require_dictionaries(path, state, data)
-    set_languages(state)
-    reset_search(task_options(state))
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
+    model, _, task, _ = load_with_dictionaries(path, data)
     kinds: Dict[str, Any] = {
         "embed_tokens": (nn.Embedding, ComposedEmbedding),
         "output_projection": OutputLayer,
@@ -92,7 +114,7 @@ def load(path: str, data: Optional[str] = None) -> Trained:
                 f"{path}: its decoder has {type(found).__name__} as {name}: use a model of an "
                 "architecture that has --output-layer"
             )
-    return Trained(model.eval(), task)
+    return Trained(model, task)
 
 
 def run_name(path: str) -> str:

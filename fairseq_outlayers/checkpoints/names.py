@@ -1,7 +1,7 @@
-"""The names that fairseq gives to checkpoints (``save_checkpoint`` in its checkpoint_utils.py)."""
+"""Names in fairseq's checkpoints, and of them (``save_checkpoint`` in its checkpoint_utils.py)."""
 
 import re
-from typing import Optional
+from typing import Any, Optional
 
 # The group is the suffix of a shard.
 NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
@@ -9,6 +9,11 @@ LAST = "checkpoint_last.pt"
 # In the extra_state of checkpoints that no training has saved; of averages, the number of their
 # checkpoints.
 AVERAGE, EXPORT = "outlayers_average", "outlayers_export"
+
+
+def option_of(options: Any, name: str) -> Any:
+    """An option of a checkpoint's configuration or namespace; None if it has none of this name."""
+    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
 
 
 def shard_of(name: str) -> Optional[str]:

@@ -25,7 +25,8 @@ class Composition(ABC):
     """Composes word vectors with layers passed to it; owns no parameters.
 
     Attributes:
-        kind: of units: "characters", "syllables" or "morphs".
+        kind: of units: "characters", "syllables", "morphs", or one of your own: its table is
+            ``KIND.txt`` beside the dictionary (docs/formats.md).
         parts: names of its layers, bottom-up; highway layers follow.
         output_size: ``D``.
         most_units: the maximal number of units of a word; None for any.
@@ -90,4 +91,10 @@ class Composition(ABC):
 
     def compose(self, parts: Parts, prepared: Any) -> Tensor:
         """``HW2(HW1(combined units))``, ``(N, D)``, of the words given to ``prepare``."""
-        return parts["hw2"](parts["hw1"](self.combine(parts, prepared)))
+        combined = self.combine(parts, prepared)
+        if combined.size(-1) != self.output_size:
+            raise ValueError(
+                f"{type(self).__name__}.combine made vectors of {combined.size(-1)} dimensions, "
+                f"its output_size is {self.output_size}"
+            )
+        return parts["hw2"](parts["hw1"](combined))

@@ -11,6 +11,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import file_of
 from fairseq_outlayers.formats.subword_table import read_table, table_path
 
+MADE_HERE = ("syllables", "morphs")  # by data_prep/build_subword_table.py
 MOST_UNITS = 1_000  # of a word; all rows are padded to the longest
 PADDING = 0  # unit ids start at 1
 # Around the characters of a word (Kim et al. 2016), to tell a prefix from an infix.
@@ -66,8 +67,8 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
         if read_from:
             where = f"{table_path(read_from, kind)}: no such file"
         raise UserError(
-            f"{where}, so the {kind} of its words are not known; make the table with "
-            f"python data_prep/build_subword_table.py {read_from or 'DICT'} --units {kind}"
+            f"{where}, so the {kind} of its words are not known; "
+            + _remedy(kind, read_from or "DICT")
         )
     rows = [[word] for word in dictionary.symbols[: dictionary.nspecial]]
     rows += [table[word] for word in words]
@@ -81,6 +82,15 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
     if kind == "characters":
         rows = [mark_ends(row) for row in rows]
     return number_units(rows)
+
+
+def _remedy(kind: str, dictionary: str) -> str:
+    if kind in MADE_HERE:
+        return (
+            f"make the table with python data_prep/build_subword_table.py {dictionary} "
+            f"--units {kind}"
+        )
+    return "write it: a line for each word, WORD<tab>UNIT UNIT (docs/formats.md)"
 
 
 def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, List[str]]]:

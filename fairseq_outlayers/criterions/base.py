@@ -104,6 +104,7 @@ class SoftmaxCriterion(FairseqCriterion):
             targets: class ids, ``(N,)``.
             reduce: return sums instead of ``(N,)`` each.
         """
+        raise NotImplementedError(f"{type(self).__name__} does not define training_loss")
 
     def exact_loss(self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool) -> Loss:
         """Softmax over all classes of the layer; arguments as in :meth:`training_loss`."""

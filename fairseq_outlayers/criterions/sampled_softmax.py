@@ -84,6 +84,11 @@ class SampledSoftmax(SoftmaxCriterion):
         scored = scored_classes(sample.ids, targets, self.sampler.includes_targets)
         self._warn_of_size(len(sample.ids))
         expected = sample.log_expected_count
+        if expected.shape != sample.ids.shape:
+            raise ValueError(
+                f"{type(self.sampler).__name__} drew ids {tuple(sample.ids.shape)} with logarithms "
+                f"of expected counts {tuple(expected.shape)}: must be (S,) each"
+            )
         loss, nll = sampled_nll(
             layer.project(hidden),
             scored.target_rows,

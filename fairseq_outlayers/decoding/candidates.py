@@ -90,6 +90,9 @@ class CandidateLists:
         inputs = torch.tensor(closed, dtype=torch.long)
         return BatchCandidates(ids, allowed, inputs.to(ids.device))
 
+    def reset(self) -> None:
+        """Forget earlier batches."""
+
     def of_words(self, source_tokens: Tensor) -> Tensor:
         """The candidates that each source word adds to its sentence.
 
@@ -157,11 +160,14 @@ class CommonList(BatchLists):
 
     The translations of the source words, filled up with the most frequent words. It is reset after
     100 sentences, or when there are more than K translations. Hypotheses depend on the batch and on
-    the previous ones.
+    the previous ones of a search; each search and each validation begins anew.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
+        self.reset()
+
+    def reset(self) -> None:
         self.wanted = torch.zeros(0, dtype=torch.bool)
         self.sentences = 0
 
@@ -172,7 +178,7 @@ class CommonList(BatchLists):
         new[self.translations.blocked] = False  # a prefix may force one, in this batch alone
         capacity = frequent - 2
         if len(self.wanted) and self.sentences < RENEWAL_SENTENCES:
-            wanted = new | self.wanted
+            wanted = new | self.wanted.to(new.device)
         else:
             wanted, self.sentences = new, 0
         if wanted.sum() > capacity:

@@ -15,9 +15,9 @@ class LengthLimits(Search):
     No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after at most
     ``floor(max_share * source length) + max_more`` words; the ``</s>`` of the source counts. An end
     forced by a prefix or by fairseq's own limit stays. A sentence whose lower limit is above its
-    upper one is refused. fairseq applies ``--max-len-a`` to the
-    longest source of the batch, which makes hypotheses depend on the batch. The authors of Jean et
-    al. (2015) decode with a ``min_share`` of one half.
+    upper one is refused. fairseq applies ``--max-len-a`` to the longest source of the batch, which
+    makes hypotheses depend on the batch. The authors of Jean et al. (2015) decode with a
+    ``min_share`` of one half.
 
     Args:
         strategy: the wrapped strategy.

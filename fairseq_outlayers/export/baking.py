@@ -24,7 +24,7 @@ class ClassMatrix(NamedTuple):
 
 @torch.no_grad()
 def bake(layer: Any, hidden_size: int) -> ClassMatrix:
-    """The class matrix of an output layer, computed in float64.
+    """The class matrix of an output layer; products are computed in float64.
 
     Args:
         layer: an :class:`OutputLayer`; not changed.

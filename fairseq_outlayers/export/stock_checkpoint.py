@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.loading import load_with_dictionaries
 from fairseq_outlayers.checkpoints.names import EXPORT
 from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
@@ -20,11 +21,7 @@ from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, 
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tasks.stored_options import (
     OF_TEXTS,
-    require_dictionaries,
-    set_languages,
-    task_options,
 )
-from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -69,12 +66,7 @@ def export_checkpoint(
     """
     require_checkpoint(path)
     require_absent(output)
-    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
-    require_dictionaries(path, state, data)
-    set_languages(state)
-    reset_search(task_options(state))
-    (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
-    model.eval()
+    model, config, task, state = load_with_dictionaries(path, data)
     if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
         raise UserError(
             f"{path}: its output layer is fairseq's own, so there is nothing to bake; for "

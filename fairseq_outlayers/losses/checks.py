@@ -31,6 +31,19 @@ def check_smoothing(smoothing: float) -> None:
         raise ValueError(f"smoothing={smoothing}: must be at least 0 and below 1")
 
 
+def check_ignore_index(ignore_index: Optional[int], num_classes: int) -> None:
+    """Refuse a class excluded from smoothing that is none, such as PyTorch's default of -100.
+
+    Raises:
+        ValueError: with the number.
+    """
+    if ignore_index is not None and not 0 <= ignore_index < num_classes:
+        raise ValueError(
+            f"ignore_index={ignore_index}: must be a class, at least 0 and below {num_classes:,}, "
+            "or None"
+        )
+
+
 def check_sizes(
     context: Tensor, targets: Tensor, class_embeddings: Tensor, class_bias: Optional[Tensor]
 ) -> None:
@@ -60,8 +73,10 @@ def check_targets(targets: Tensor, num_classes: int) -> None:
     """Refuse targets that are no class, on a CPU; kernels of accelerators check them themselves.
 
     Raises:
-        ValueError: with the first such target.
+        ValueError: with the first such target, or with their type if that is not int64.
     """
+    if targets.dtype != torch.int64:
+        raise ValueError(f"targets of type {targets.dtype}: must be torch.int64")
     if not _may_read(targets):
         return
     wrong = (targets < 0) | (targets >= num_classes)
@@ -82,28 +97,28 @@ def check_ascending(ids: Tensor) -> None:
         return
     wrong = ids[1:] <= ids[:-1]
     if wrong.any():
-        place = int(wrong.nonzero()[0])
+        first = int(wrong.nonzero()[0])
         raise ValueError(
-            f"sampled ids {int(ids[place])}, {int(ids[place + 1])} at {place} and {place + 1}: "
+            f"sampled ids {int(ids[first])}, {int(ids[first + 1])} at {first} and {first + 1}: "
             "must be ascending and distinct (torch.unique)"
         )
 
 
-def check_included(sampled_ids: Tensor, targets: Tensor, places: Tensor) -> None:
+def check_included(sampled_ids: Tensor, targets: Tensor, columns: Tensor) -> None:
     """Refuse targets that are not among the sampled classes, on a CPU.
 
     Args:
         sampled_ids: ascending, ``(S,)``.
         targets: ``(N,)``.
-        places: where each target would be, ``(N,)``.
+        columns: where in ``sampled_ids`` each target would be, ``(N,)``.
     Raises:
         ValueError: with the first such target.
     """
     if not _may_read(targets) or len(targets) == 0:
         return
-    wrong = places >= len(sampled_ids)
+    wrong = columns >= len(sampled_ids)
     if len(sampled_ids) > 0:
-        wrong = wrong | (sampled_ids[places.clamp(max=len(sampled_ids) - 1)] != targets)
+        wrong = wrong | (sampled_ids[columns.clamp(max=len(sampled_ids) - 1)] != targets)
     if wrong.any():
         raise ValueError(
             f"target {int(targets[wrong][0])} is not among the sampled ids: includes_targets needs "

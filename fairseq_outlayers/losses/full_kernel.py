@@ -65,12 +65,12 @@ def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Ten
         sums: of their gradients, each None if not required.
     """
     context, embeddings, bias = low
-    of_context, of_embeddings, of_bias = sums
+    grad_context, grad_embeddings, grad_bias = sums
     total = at_least_float32(context.new_zeros(()))
     # The absolute gradients of a position's scores sum to at most two.
-    for_context = None if of_context is None else float16_factor(embeddings, 2)
+    for_context = None if grad_context is None else float16_factor(embeddings, 2)
     for_embeddings = (
-        None if of_embeddings is None else float16_factor(context, min(chunk_size, len(targets)))
+        None if grad_embeddings is None else float16_factor(context, min(chunk_size, len(targets)))
     )
     any_wanted = any(gradient is not None for gradient in sums)
     for start in range(0, len(targets), chunk_size):
@@ -84,10 +84,10 @@ def _sum_by_chunks(chunk_size: int, targets: Tensor, low: Any, sums: Any) -> Ten
         if gradients is None:
             continue
         gradients.scatter_(1, target, log_likelihood.expm1_().to(gradients.dtype))
-        if of_context is not None:
-            of_context[part] = product(gradients, embeddings, for_context)
-        if of_embeddings is not None:
-            add_product(of_embeddings, gradients, context[part], for_embeddings)
-        if of_bias is not None:
-            of_bias += gradients.sum(0, dtype=of_bias.dtype)
+        if grad_context is not None:
+            grad_context[part] = product(gradients, embeddings, for_context)
+        if grad_embeddings is not None:
+            add_product(grad_embeddings, gradients, context[part], for_embeddings)
+        if grad_bias is not None:
+            grad_bias += gradients.sum(0, dtype=grad_bias.dtype)
     return total

@@ -75,10 +75,10 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_gathered: Tensor) -> Tuple[Tensor, None]:
+    def backward(ctx: Any, grad_gathered: Tensor) -> Tuple[Tensor, None]:
         (rows,) = ctx.saved_tensors
-        total = of_gathered.new_zeros(ctx.shape)
-        return total.index_add_(0, rows, of_gathered).to(ctx.dtype), None
+        total = grad_gathered.new_zeros(ctx.shape)
+        return total.index_add_(0, rows, grad_gathered).to(ctx.dtype), None
 
 
 def float16_factor(other: Tensor, sum_of_shares: float) -> Optional[Tensor]:

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 
-# Chunks whose scores fit into a CPU's cache: of all classes, and of some thousands of sampled ones.
+# Measured for all classes, and for some thousands of sampled ones: smaller chunks read the class
+# matrix too often, larger ones are no faster.
 POSITIONS_ON_CPU = 128
 SAMPLED_POSITIONS_ON_CPU = 512
 # Accelerators need larger chunks. A score takes up to 8 bytes: 4 in float32, and 2 for each of the
@@ -30,12 +31,16 @@ def choose_chunk_size(
     """Positions per chunk of scores: ``asked``, or by device if that is 0.
 
     Args:
-        asked: by the user.
+        asked: by the user; 0 for none.
         device: of the scores.
         num_classes: scored at each position; a chunk on an accelerator has at most half a gigabyte.
         on_cpu: chunk size on a CPU.
         bytes_of_score: that a score takes on an accelerator.
+    Raises:
+        ValueError: if ``asked`` is negative.
     """
+    if asked < 0:
+        raise ValueError(f"chunk_size={asked}: must be at least 0 (0: chosen by device)")
     if asked > 0:
         return asked
     if device.type == "cpu":

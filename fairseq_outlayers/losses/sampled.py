@@ -55,7 +55,7 @@ def scored_classes(
             or is not among them in spite of ``includes_targets``.
     """
     check_ascending(sampled_ids)
-    check_targets(targets, torch.iinfo(targets.dtype).max)
+    check_targets(targets, torch.iinfo(torch.int64).max)
     num_sampled = len(sampled_ids)
     where = torch.searchsorted(sampled_ids, targets)
     if includes_targets:
@@ -111,7 +111,7 @@ def sampled_nll(
         ``reduction="none"``; at least float32.
     Raises:
         ValueError: if ``reduction`` is neither, ``smoothing`` is out of range, sizes do not fit
-            together, or (on a CPU) a row of a target is none.
+            together, or (on a CPU) a target row is not below ``R``.
     """
     check_reduction(reduction)
     check_smoothing(smoothing)

@@ -137,11 +137,11 @@ Factors = Tuple[Optional[Tensor], Optional[Tensor]]
 
 def _float16_factors(terms: Terms, chunk_size: int, sums: Sums) -> Factors:
     """For the gradients of the context and of the embeddings."""
-    of_context, of_embeddings = sums[:2]
+    grad_context, grad_embeddings = sums[:2]
     most = min(chunk_size, len(terms.context))
     return (
-        None if of_context is None else float16_factor(terms.embeddings, 2),
-        None if of_embeddings is None else float16_factor(terms.context, most),
+        None if grad_context is None else float16_factor(terms.embeddings, 2),
+        None if grad_embeddings is None else float16_factor(terms.context, most),
     )
 
 
@@ -163,20 +163,20 @@ def _add_gradients(
         excess: the target's probability minus one, ``(C,)``.
         factors: of :func:`_float16_factors`.
     """
-    of_context, of_embeddings, of_sampled_offset, of_target_offset = sums
+    grad_context, grad_embeddings, grad_sampled_offset, grad_target_offset = sums
     num_sampled = probabilities.size(1)
     column = excess.unsqueeze(1)
-    if of_context is not None:
+    if grad_context is not None:
         torch.addcmul(
             product(probabilities, chunk.embeddings[:num_sampled], factors[0]),
             column,
             chunk.target_embeddings(),
-            out=of_context[part],
+            out=grad_context[part],
         )
-    if of_embeddings is not None:
-        add_product(of_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
-        of_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
-    if of_sampled_offset is not None:
-        of_sampled_offset += probabilities.sum(0, dtype=of_sampled_offset.dtype)
-    if of_target_offset is not None:
-        of_target_offset[part] = excess
+    if grad_embeddings is not None:
+        add_product(grad_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
+        grad_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
+    if grad_sampled_offset is not None:
+        grad_sampled_offset += probabilities.sum(0, dtype=grad_sampled_offset.dtype)
+    if grad_target_offset is not None:
+        grad_target_offset[part] = excess

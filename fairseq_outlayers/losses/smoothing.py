@@ -4,7 +4,12 @@ from typing import Optional
 
 from torch import Tensor
 
-from fairseq_outlayers.losses.checks import check_sizes, check_smoothing, check_targets
+from fairseq_outlayers.losses.checks import (
+    check_ignore_index,
+    check_sizes,
+    check_smoothing,
+    check_targets,
+)
 from fairseq_outlayers.losses.gradient_products import gathered
 from fairseq_outlayers.losses.precision import at_least_float32
 
@@ -35,11 +40,12 @@ def smoothing_term(
     Returns:
         Nats, ``(N,)``; may be negative. Zero if no wrong class has a share.
     Raises:
-        ValueError: if sizes do not fit together, ``smoothing`` is out of range, or (on a CPU) a
-            target is no class.
+        ValueError: if sizes do not fit together, ``smoothing`` is out of range, or
+            ``ignore_index`` or (on a CPU) a target is no class.
     """
     check_smoothing(smoothing)
     check_sizes(context, targets, class_embeddings, class_bias)
+    check_ignore_index(ignore_index, len(class_embeddings))
     check_targets(targets, len(class_embeddings))
     states = at_least_float32(context)
     total = class_embeddings.sum(0, dtype=states.dtype)

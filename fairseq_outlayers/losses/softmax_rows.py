@@ -55,15 +55,15 @@ def softmax_(
 
 
 def scores_without(scores: Tensor, columns: Tensor) -> Tuple[Tensor, Tensor]:
-    """Where to put which score, so that a class of each row is left out.
+    """Index and values for ``scatter_`` that exclude a class from each row.
 
-    Does not wait for a device to count the rows.
+    Has no mask of rows, which a device would have to count.
 
     Args:
         scores: ``(C, K)``, ``K > 0``.
-        columns: ``(C,)``; ``K`` or more for none.
+        columns: of the excluded classes, ``(C,)``; ``K`` or more for none.
     Returns:
-        Columns and scores to scatter, ``(C, 1)`` each: minus infinity, or the score that is there.
+        ``(C, 1)`` each; the values are minus infinity, or the present score in a row without one.
     """
     column = columns.clamp(max=scores.size(1) - 1).unsqueeze(1)
     is_there = (columns < scores.size(1)).unsqueeze(1)

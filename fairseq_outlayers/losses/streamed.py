@@ -10,7 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_outlayers.layers.autocast import type_of_sums
-from fairseq_outlayers.losses.checks import check_sizes, check_smoothing, check_targets
+from fairseq_outlayers.losses.checks import (
+    check_ignore_index,
+    check_sizes,
+    check_smoothing,
+    check_targets,
+)
 from fairseq_outlayers.losses.precision import (
     at_least_float32,
     choose_chunk_size,
@@ -35,9 +40,8 @@ class _Totals(NamedTuple):
 
     log_sum: Tensor
     """The logarithm of the sum of exponentiated scores."""
-    of_target: Tensor
-    """The target's score."""
-    of_smoothed: Tensor
+    target_score: Tensor
+    smoothed_sum: Tensor
     """The sum of the scores of all classes with a share of the smoothing, and of the target."""
 
 
@@ -57,16 +61,15 @@ def streamed_nll(
     Args:
         context: projected decoder states, ``(N, D)``.
         targets: class ids, ``(N,)``.
-        blocks: all classes, each in one block.
+        blocks: all classes from 0 on, each in one block.
         smoothing: probability given to the wrong classes, in [0, 1).
         ignore_index: a class excluded from smoothing (padding), or None.
         chunk_size: positions per chunk of scores; 0: chosen by device.
     Returns:
-        The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each; infinite for a
-        target that is in no block.
+        The smoothed loss and the negative log-likelihood in nats, ``(N,)`` each.
     Raises:
-        ValueError: if sizes do not fit together, ``smoothing`` is out of range, or (on a CPU) a
-            target is no class.
+        ValueError: if sizes do not fit together, a class is in no block or in two, ``smoothing``
+            is out of range, or ``ignore_index`` or (on a CPU) a target is no class.
     """
     check_smoothing(smoothing)
     dtype = type_of_sums(context.dtype)
@@ -79,18 +82,23 @@ def streamed_nll(
             continue
         size = choose_chunk_size(chunk_size, context.device, len(block.embeddings))
         states, embeddings, bias = in_autocast_type(context, block.embeddings, block.bias)
-        of_block = block._replace(embeddings=embeddings, bias=bias)
+        cast = block._replace(embeddings=embeddings, bias=bias)
         for start in range(0, len(context), size):
             part = slice(start, start + size)
-            of_chunk = _Totals(*(total[part] for total in totals))
-            _add(of_chunk, states[part], targets[part], of_block, smoothing > 0, ignore_index)
+            chunk = _Totals(*(total[part] for total in totals))
+            _add(chunk, states[part], targets[part], cast, smoothing > 0, ignore_index)
         num_classes, end = num_classes + len(embeddings), max(end, block.first + len(embeddings))
-    check_targets(targets, end)
-    nll = totals.log_sum - totals.of_target
+    if num_classes != end:
+        raise ValueError(
+            f"blocks of {num_classes:,} classes up to {end:,}: each class must be in one block"
+        )
+    check_ignore_index(ignore_index, num_classes)
+    check_targets(targets, num_classes)
+    nll = totals.log_sum - totals.target_score
     share = share_of_a_class(smoothing, num_classes, ignore_index)
     if share == 0:
         return nll, nll.clone()
-    return nll + (smoothing + share) * totals.of_target - share * totals.of_smoothed, nll
+    return nll + (smoothing + share) * totals.target_score - share * totals.smoothed_sum, nll
 
 
 def _add(
@@ -109,8 +117,8 @@ def _add(
     column = targets - first
     inside = (column >= 0) & (column < size)
     own = scores.gather(1, column.clamp(0, size - 1).unsqueeze(1)).squeeze(1)
-    totals.of_target.copy_(torch.where(inside, own, totals.of_target))
+    totals.target_score.copy_(torch.where(inside, own, totals.target_score))
     if smoothed:
-        totals.of_smoothed.add_(scores.sum(1))
+        totals.smoothed_sum.add_(scores.sum(1))
         if ignore_index is not None and first <= ignore_index < first + size:
-            totals.of_smoothed.sub_(scores[:, ignore_index - first])
+            totals.smoothed_sum.sub_(scores[:, ignore_index - first])

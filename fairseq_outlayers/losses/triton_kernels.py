@@ -15,7 +15,7 @@ WARPS = 8
 def _scores_of(
     first,
     offset,
-    left_out,
+    excluded_column,
     column,
     num_columns,
     has_offset: tl.constexpr,
@@ -27,7 +27,7 @@ def _scores_of(
     if has_offset:
         value += tl.load(offset + column, mask=column < num_columns, other=0.0)
     if has_excluded:
-        value = tl.where(column == left_out, float("-inf"), value)
+        value = tl.where(column == excluded_column, float("-inf"), value)
     return value
 
 
@@ -47,17 +47,19 @@ def _softmax_rows(
     block: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
-    places = tl.arange(0, block)
+    lanes = tl.arange(0, block)
     first = scores + row * stride
-    left_out = -1
+    excluded_column = -1
     if has_excluded:
-        left_out = tl.load(excluded + row)
+        excluded_column = tl.load(excluded + row)
     # Running maxima and sums, a pair for every lane.
     highest = tl.full([block], float("-inf"), tl.float32)
     total = tl.zeros([block], tl.float32)
     for start in range(0, num_columns, block):
-        column = start + places
-        value = _scores_of(first, offset, left_out, column, num_columns, has_offset, has_excluded)
+        column = start + lanes
+        value = _scores_of(
+            first, offset, excluded_column, column, num_columns, has_offset, has_excluded
+        )
         higher = tl.maximum(highest, value)
         # Of lanes without any finite score, zero: infinity minus infinity is not a number.
         base = tl.where(higher == float("-inf"), 0.0, higher)
@@ -73,9 +75,9 @@ def _softmax_rows(
     tl.store(normalizer + row, log_sum)
     if writes:
         for start in range(0, num_columns, block):
-            column = start + places
+            column = start + lanes
             value = _scores_of(
-                first, offset, left_out, column, num_columns, has_offset, has_excluded
+                first, offset, excluded_column, column, num_columns, has_offset, has_excluded
             )
             share = tl.exp(value - log_sum).to(scores.dtype.element_ty)
             tl.store(first + column, share, mask=column < num_columns)

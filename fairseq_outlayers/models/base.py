@@ -96,16 +96,19 @@ class AttentionalModel(NotCompiled, FairseqEncoderDecoderModel):
     @abstractmethod
     def build_encoder(cls, cfg: Any, dictionary: Any, embedding: SourceEmbedding) -> FairseqEncoder:
         """Build the encoder, over the source dictionary."""
+        raise NotImplementedError(f"{cls.__name__} does not define build_encoder")
 
     @classmethod
     @abstractmethod
     def build_decoder(cls, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> FairseqDecoder:
         """Build the decoder, over the target dictionary, with the output layer of ``cfg``."""
+        raise NotImplementedError(f"{cls.__name__} does not define build_decoder")
 
     @classmethod
     @abstractmethod
     def initializer(cls, cfg: Any) -> Initializer:
         """The initialization scheme."""
+        raise NotImplementedError(f"{cls.__name__} does not define initializer")
 
     def reset_parameters(self, cfg: Any) -> None:
         """Initialize all parameters."""

@@ -121,7 +121,8 @@ class EchoStateModel(RNMTSkeleton):
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> FrozenLayer:
         """A layer on a reservoir; override it for a layer with options of its own."""
-        return cls.kind(reservoir, *make_scales(cfg, cls.kind))
+        layer: Any = cls.kind  # takes no state_size, unlike its base
+        return layer(reservoir, *make_scales(cfg, cls.kind))
 
     def complete(self, cfg: Any) -> None:
         """Freeze the untrained parts outside the recurrent layers."""

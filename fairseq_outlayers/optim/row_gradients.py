@@ -71,10 +71,10 @@ def _merge(listed: Tensor, values: Tensor, sizes: List[int]) -> Merged:
     steps = (ordered[1:] != ordered[:-1]).long().cumsum(0)
     index = torch.cat([ordered.new_zeros(1), steps])
     rows = torch.zeros_like(ordered).scatter_(0, index, ordered)
-    places = torch.empty_like(index).scatter_(0, order, index)
+    slots = torch.empty_like(index).scatter_(0, order, index)
     sums = torch.zeros_like(values)
-    for of_part, added in zip(places.split(sizes), values.split(sizes), strict=True):
-        sums.index_add_(0, of_part, added)
+    for slot, added in zip(slots.split(sizes), values.split(sizes), strict=True):
+        sums.index_add_(0, slot, added)
     return rows, sums, index[-1] + 1
 
 

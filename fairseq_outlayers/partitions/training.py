@@ -162,7 +162,9 @@ class PartitionedTraining(PartitionedText):
         """The optimizer state of the tables, for the checkpoint."""
         if self._working_set is None or not self._save_moments:
             return {}
-        return {type(self).__name__: {"moments": self._working_set.moments()}}
+        waiting = self._moments  # loaded, for the first update
+        moments = self._working_set.moments() if waiting is None else waiting
+        return {type(self).__name__: {"moments": moments}}
 
     def set_checkpoint_dict(self, saved: Dict[str, Any]) -> None:
         """Load the result of :meth:`get_checkpoint_dict`."""

@@ -71,6 +71,7 @@ from fairseq_outlayers.patches.required import (
     same_batches,
     scored_targets,
     stop_signals,
+    taken_names,
     torchrun_on_cpu,
     whole_checkpoints,
 )
@@ -115,6 +116,7 @@ REQUIRED = (
     loader_at_exit,
     empty_batches,
     stop_signals,
+    taken_names,
 )
 CONVENIENCES = (
     clear_errors,

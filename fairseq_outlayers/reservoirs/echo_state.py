@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
-from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
+from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step, positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import PAPER, EchoStart, Scale
@@ -96,11 +96,11 @@ class _EchoStates(torch.autograd.Function):
         radius, gamma = (scale.to(states.dtype) for scale in scales)
         leak = ctx.leak
         if leak == 1.0:
-            of_drive = torch.empty_like(states)
+            grad_drive = torch.empty_like(states)
         else:  # the drive by the inputs, overwritten by gradients
-            of_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
+            grad_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
         wide = type_of_sums(states.dtype)
-        of_hidden, of_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
+        grad_hidden, grad_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):
             before = position + 1 if ctx.reverse else position - 1
@@ -108,25 +108,20 @@ class _EchoStates(torch.autograd.Function):
             new = states[position]
             if leak != 1.0:
                 # Recomputed: a difference of states loses digits if the leak is small.
-                new = of_drive[position].addmm(previous, to_drive).tanh_()
-            of_new = torch.add(gradient[position], of_hidden)
-            drive = torch.mul(of_new, leak, out=of_drive[position])
+                new = grad_drive[position].addmm(previous, to_drive).tanh_()
+            grad_new = torch.add(gradient[position], grad_hidden)
+            drive = torch.mul(grad_new, leak, out=grad_drive[position])
             drive.addcmul_(drive * new, new, value=-1.0)  # (1 - tanh^2)
             through = drive @ recurrent
-            of_radius += (through * previous).sum(dtype=wide)
-            of_hidden = through.mul_(radius)
+            grad_radius += (through * previous).sum(dtype=wide)
+            grad_hidden = through.mul_(radius)
             if leak != 1.0:
-                of_hidden.add_(of_new, alpha=1.0 - leak)
-        through = of_drive @ from_input
-        of_gamma = (through * inputs).sum(dtype=wide).reshape(gamma.shape)
-        of_scales = of_radius.to(scales[0]), of_gamma.to(scales[1])
-        return through.mul_(gamma), of_hidden, *of_scales, None, None, None, None
+                grad_hidden.add_(grad_new, alpha=1.0 - leak)
+        through = grad_drive @ from_input
+        grad_gamma = (through * inputs).sum(dtype=wide).reshape(gamma.shape)
+        grad_scales = grad_radius.to(scales[0]), grad_gamma.to(scales[1])
+        return through.mul_(gamma), grad_hidden, *grad_scales, None, None, None, None
 
 
 def _driven(inputs: Tensor, from_input: Tensor, gamma: Tensor) -> Tensor:
     return (inputs @ from_input.t()).mul_(gamma)
-
-
-def positions_in_order(length: int, reverse: bool) -> range:
-    """The positions of a sequence in reading order."""
-    return range(length - 1, -1, -1) if reverse else range(length)

@@ -5,6 +5,7 @@ from typing import Callable, ClassVar, Dict, Optional
 from torch import Tensor
 
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
+from fairseq_outlayers.reservoirs.random_stream import uniform
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import EchoStart, Scale
 
@@ -25,10 +26,12 @@ class FrozenLayer(RecurrentLayer):
         gates: number of recurrent matrices of ``H x H``, and of input matrices.
         starts: initial scales by ``--echo-start``; see `analysis.echo_gains` for
             ``output_variance``.
+        draw: random weights of variance 1/3 before pruning, by seed, name, shape and sparsity.
     """
 
     gates: ClassVar[int] = 1
     starts: ClassVar[Dict[str, EchoStart]]
+    draw = staticmethod(uniform)
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, state_size: int):
         super().__init__(reservoir.input_size, reservoir.hidden_size, state_size)

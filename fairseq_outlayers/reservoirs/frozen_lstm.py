@@ -10,9 +10,8 @@ from torch.autograd.function import once_differentiable
 from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
-from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step
+from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step, positions_in_order
 from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
-from fairseq_outlayers.reservoirs.echo_state import positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
 from fairseq_outlayers.reservoirs.scale import PAPER, EchoStart, Scale, fold, scaled
@@ -109,7 +108,7 @@ class _LSTMStates(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     @without_tf32()
-    def backward(ctx: Any, of_states: Tensor, of_cell: Tensor) -> Tuple[Optional[Tensor], ...]:
+    def backward(ctx: Any, grad_states: Tensor, grad_cell: Tensor) -> Tuple[Optional[Tensor], ...]:
         inputs, hidden, cell, *scales, recurrent, from_input, states = ctx.saved_tensors
         radius, gamma = (scale.to(states.dtype) for scale in scales)
         start, matrix = hidden.unsqueeze(0), fold(radius, recurrent)
@@ -117,19 +116,19 @@ class _LSTMStates(torch.autograd.Function):
         parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
         steps = _gates_and_cells(parts, (radius, gamma), cell, ctx.reverse)
         wide = type_of_sums(states.dtype)
-        of_radius, of_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
-        of_hidden = torch.zeros_like(hidden)
+        grad_radius, grad_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
+        grad_hidden = torch.zeros_like(hidden)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):
-            of_hidden = of_hidden + of_states[position]
-            of_gates, of_cell = _through_cell(*steps.pop(), of_hidden, of_cell)
-            of_radius += _by_gate(of_gates * parts[0][position], radius)
-            of_gamma += _by_gate(of_gates * parts[1][position], gamma)
-            of_hidden = of_gates @ matrix
-            parts[1][position] = of_gates  # overwrites a part that is no longer needed
-        of_inputs = parts[1] @ fold(gamma, from_input)
-        of_scales = of_radius.to(scales[0]), of_gamma.to(scales[1])
-        return of_inputs, of_hidden, of_cell, *of_scales, None, None, None
+            grad_hidden = grad_hidden + grad_states[position]
+            grad_gates, grad_cell = _through_cell(*steps.pop(), grad_hidden, grad_cell)
+            grad_radius += _by_gate(grad_gates * parts[0][position], radius)
+            grad_gamma += _by_gate(grad_gates * parts[1][position], gamma)
+            grad_hidden = grad_gates @ matrix
+            parts[1][position] = grad_gates  # overwrites a part that is no longer needed
+        grad_inputs = parts[1] @ fold(gamma, from_input)
+        grad_scales = grad_radius.to(scales[0]), grad_gamma.to(scales[1])
+        return grad_inputs, grad_hidden, grad_cell, *grad_scales, None, None, None
 
 
 def _gates_and_cells(
@@ -157,7 +156,7 @@ def _gates_and_cells(
 
 
 def _through_cell(
-    gates: Tensor, before: Tensor, after: Tensor, of_hidden: Tensor, of_cell: Tensor
+    gates: Tensor, before: Tensor, after: Tensor, grad_hidden: Tensor, grad_cell: Tensor
 ) -> Tuple[Tensor, Tensor]:
     """Gradients of the pre-activations ``(B, 4 H)`` and of the previous cell.
 
@@ -165,19 +164,19 @@ def _through_cell(
         gates: ``(B, 4 H)``.
         before: the previous cell.
         after: the new cell.
-        of_hidden: gradient of the state.
-        of_cell: gradient of the new cell from later positions.
+        grad_hidden: gradient of the state.
+        grad_cell: gradient of the new cell from later positions.
     """
     i, f, g, o = gates.chunk(4, dim=1)
     shown = torch.tanh(after)
-    of_cell = of_cell + through_tanh(of_hidden * o, shown)
-    of_gates = [
-        through_sigmoid(of_cell * g, i),
-        through_sigmoid(of_cell * before, f),
-        through_tanh(of_cell * i, g),
-        through_sigmoid(of_hidden * shown, o),
+    grad_cell = grad_cell + through_tanh(grad_hidden * o, shown)
+    grad_gates = [
+        through_sigmoid(grad_cell * g, i),
+        through_sigmoid(grad_cell * before, f),
+        through_tanh(grad_cell * i, g),
+        through_sigmoid(grad_hidden * shown, o),
     ]
-    return torch.cat(of_gates, dim=1), of_cell * f
+    return torch.cat(grad_gates, dim=1), grad_cell * f
 
 
 def _by_gate(products: Tensor, scale: Tensor) -> Tensor:

@@ -74,6 +74,7 @@ def make_reservoir(cfg: Any, kind: Type[FrozenLayer], name: str, input_size: int
         kind.gates,
         cfg.reservoir_sparsity,
         echo_start(cfg, kind).input_norm,
+        kind.draw,
     )
 
 

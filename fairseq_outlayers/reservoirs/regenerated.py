@@ -68,7 +68,8 @@ def check(name: str, found: Version, own: Version) -> None:
             f"{name}: the frozen weights regenerated from --reservoir-seed {own.seed} differ from "
             f"those of the training (checksum {own.checksum:08x}, trained with "
             f"{found.checksum:08x}): pass the --reservoir-sparsity, --input-norm and --init-range "
-            "of the training; if they are the same, the checkpoint is damaged"
+            "of the training; if they are the same, the code that draws the weights has "
+            "changed, or the checkpoint is damaged"
         )
 
 

@@ -12,11 +12,12 @@ from fairseq_outlayers.reservoirs.random_stream import uniform
 from fairseq_outlayers.reservoirs.regenerated import VERSION, Version, check, version_of
 
 # Factor of the U(-1, 1) input weights by number of inputs and density.
-# fan_in: input products have the variance of the inputs.
+# fan_in: input products have the variance of the inputs, if weights have that of U(-1, 1), 1/3.
 INPUT_NORMS: Dict[str, Callable[[int, float], float]] = {
     "none": lambda inputs, density: 1.0,
     "fan_in": lambda inputs, density: (inputs * density / 3) ** -0.5,
 }
+Draw = Callable[[int, str, Tuple[int, ...], float], np.ndarray]
 RADIUS_UNIT = 2.0**-32
 KRYLOV_VECTORS = 64  # fewer miss close or complex leading eigenvalues
 TOLERANCE = 1e-8
@@ -42,10 +43,11 @@ def spectral_radius(matrix: np.ndarray) -> float:
 class Reservoir(nn.Module):
     """Recurrent and input matrices of one layer in one direction (Garg et al. 2020, Sec. 4.1).
 
-    Drawn from U(-1, 1) and pruned; each gate's recurrent matrix is then divided by its spectral
-    radius. Checkpoints contain no weights but the seed, a checksum and the radii: the last digits
-    of a radius depend on libraries and threads, so on loading the checkpoint's radii are used. They
-    are stored in units of 2^-32, because half precision does not convert integers.
+    Drawn from U(-1, 1), or by another ``draw``, and pruned; each gate's recurrent matrix is then
+    divided by its spectral radius. Checkpoints contain no weights but the seed, a checksum and the
+    radii: the last digits of a radius depend on libraries and threads, so on loading the
+    checkpoint's radii are used. They are stored in units of 2^-32, because half precision does not
+    convert integers.
 
     Args:
         name: of the layer within the model; determines the weights together with the seed.
@@ -55,6 +57,8 @@ class Reservoir(nn.Module):
         gates: number of stacked matrices of each kind; 1, or 4 for an LSTM.
         sparsity: share of pruned weights.
         input_norm: name of a factor in ``INPUT_NORMS`` for the input weights.
+        draw: random weights by seed, name, shape and sparsity, like
+            :func:`~fairseq_outlayers.reservoirs.random_stream.uniform`.
     Raises:
         UserError: if pruning leaves a recurrent matrix with radius 0.
     """
@@ -71,8 +75,10 @@ class Reservoir(nn.Module):
         gates: int = 1,
         sparsity: float = 0.25,
         input_norm: str = "none",
+        draw: Draw = uniform,
     ):
         super().__init__()
+        self.draw = draw
         self.name, self.seed, self.gates = name, seed, gates
         self.input_size, self.hidden_size = input_size, hidden_size
         self.sparsity = sparsity
@@ -102,7 +108,7 @@ class Reservoir(nn.Module):
     def _draw(self, kind: str, columns: int) -> List[np.ndarray]:
         shape = (self.hidden_size, columns)
         names = [f"{self.name}.{kind}.{gate}" for gate in range(self.gates)]
-        return [uniform(self.seed, name, shape, self.sparsity) for name in names]
+        return [self.draw(self.seed, name, shape, self.sparsity) for name in names]
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
         # If missing, strict loading fails by itself; the moving average has none.

@@ -33,7 +33,7 @@ class Sampler(ABC):
 
     Args:
         num_classes: ``V``.
-        num_sampled: number of draws, so at most that many classes besides the targets.
+        num_sampled: number of draws; the subclass defines whether targets are among them.
     Raises:
         UserError: if one of them is negative, or there is no class.
     """
@@ -106,9 +106,9 @@ class ProposalSampler(Sampler):
                 f"never be sampled: every class needs one above 0; {self.advice}"
             )
         self._cumulative = np.cumsum(probabilities)
-        self.log_expected_counts = torch.from_numpy(
-            np.log(probabilities / probabilities.sum() * num_sampled)
-        )
+        with np.errstate(divide="ignore"):  # minus infinity without draws
+            expected = np.log(probabilities / probabilities.sum() * num_sampled)
+        self.log_expected_counts = torch.from_numpy(expected)
         """``(V,)``, ``log c_k`` of every class."""
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:

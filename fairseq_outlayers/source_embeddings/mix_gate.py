@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
+from fairseq_outlayers.layers.initialization import SelfInitialized
 from fairseq_outlayers.source_embeddings.external_map import (
     ExternalMap,
     ExternalSourceEmbedding,
@@ -38,8 +39,10 @@ INNER_LAYERS: Dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-class Gate(nn.Module):
+class Gate(SelfInitialized):
     """``g = sigmoid(W_g x + U_g y + b_g)``, with ``+ w_f log(1 + count)`` if counts are given.
+
+    ``w_f`` starts at 0 in every model: counts of frequent words would close or open the gate.
 
     Args:
         size: of ``x`` and ``g``.

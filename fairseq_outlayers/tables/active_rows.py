@@ -98,7 +98,8 @@ class ActiveRows:
             read: ids of the input rows, ``(n,)``.
             optimizer: of the trained rows.
         Returns:
-            Whether rows of the parameter have the ids of the table. If not, they are ``read``.
+            True: the parameter is the whole table, so ids are unchanged. False: it has the rows
+            ``read``, so ids must become positions in ``read``.
         """
         if self.device is None:
             self.show_whole(optimizer)

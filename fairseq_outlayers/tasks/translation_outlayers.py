@@ -117,6 +117,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
                 self.cfg, self.source_dictionary, self.target_dictionary
             )
         lists = self.candidate_lists
+        if lists is not None:
+            lists.reset()
         if lists is None and not self._needs_ours(models, args):
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         if lists is not None:
@@ -140,6 +142,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
 
     def begin_valid_epoch(self, epoch: int, model: Any) -> None:
         super().begin_valid_epoch(epoch, model)
+        if self.candidate_lists is not None:
+            self.candidate_lists.reset()
         search = getattr(self, "sequence_generator", None)  # of --eval-bleu
         if isinstance(search, CandidateGenerator) and search.int8_projections is not None:
             search.int8_projections.clear()

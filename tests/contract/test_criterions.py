@@ -6,13 +6,10 @@ import pytest
 import torch
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 
+from fairseq_outlayers.registered_options import parts_of_ours
 from tests.conftest import make_batch, make_model, make_task, needed_criterion_options
 
-OURS = [
-    name
-    for name, criterion in CRITERION_REGISTRY.items()
-    if criterion.__module__.startswith("fairseq_outlayers.")
-]
+OURS = list(parts_of_ours(CRITERION_REGISTRY))
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 pytestmark = pytest.mark.parametrize("name", OURS)
 

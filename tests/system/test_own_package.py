@@ -160,6 +160,145 @@ def test_an_installed_model_is_registered_after_ours(first, package):
     assert said.stdout == "True\n", said.stderr[-3000:]
 
 
+MODULES = {
+    "models": ("mean_context", "tests/contract/test_models.py"),
+    "criterions": ("focal_softmax", "tests/contract/test_criterions.py"),
+}
+FOCAL = """
+from dataclasses import dataclass
+import torch
+from fairseq.criterions import register_criterion
+from fairseq_outlayers.criterions.base import Loss
+from fairseq_outlayers.criterions.full_softmax import FullSoftmax, FullSoftmaxConfig
+from fairseq_outlayers.ranges import ranged
+
+@dataclass
+class FocalConfig(FullSoftmaxConfig):
+    focus: float = ranged(2.0, "exponent of 1 - p", at_least=0, at_most=10)
+
+@register_criterion("focal_softmax", dataclass=FocalConfig)
+class FocalSoftmax(FullSoftmax):
+    @classmethod
+    def build_criterion(cls, cfg, task):
+        criterion = super().build_criterion(cfg, task)
+        criterion.focus = cfg.focus
+        return criterion
+
+    def training_loss(self, layer, hidden, targets, reduce):
+        nll = self.exact_loss(layer, hidden, targets, reduce=False).nll
+        loss = (1 - torch.exp(-nll)) ** self.focus * nll
+        return Loss(loss.sum() if reduce else loss, nll.sum() if reduce else nll, {})
+"""
+
+
+@pytest.mark.parametrize("group", MODULES)
+def test_an_installed_model_or_criterion_passes_the_contract_and_has_its_options(group, package):
+    name, contract = MODULES[group]
+    folder = package()
+    (folder / "mylayers" / "focal_softmax.py").write_text(FOCAL)
+    entries = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(f"[fairseq_outlayers.{group}]\n{name} = mylayers.{name}\n")
+    page = run(folder, "-m", "fairseq_outlayers", "options").stdout
+    assert f"### `--{group[:-1].replace('model', 'arch')} {name}`" in page
+    assert ("`--focus`" in page) == (group == "criterions")
+    said = run(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not gpu", contract,
+        "-k", name,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", said.stdout).group(1)) >= 4
+
+
+NEEDY = """
+from dataclasses import dataclass
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.samplers.base import ProposalSampler
+from fairseq_outlayers.samplers.frequencies import class_counts
+
+class Needy(ProposalSampler):
+    @dataclass
+    class Config(ProposalSampler.Config):
+        counts_of: str = ""
+
+    @classmethod
+    def build(cls, config, dictionary, num_sampled):
+        with open(config.counts_of) as lines:
+            return cls([float(line) for line in lines], num_sampled)
+
+    @classmethod
+    def options_for_tests(cls, dictionary, folder):
+        path = folder / f"counts.{len(dictionary)}"
+        path.write_text("".join(f"{1 + k % 3}\\n" for k in range(len(dictionary))))
+        return {"counts_of": str(path)}
+"""
+
+
+def test_an_installed_part_says_what_tests_build_it_with(package):
+    folder = package(entry="needy = mylayers.needy:Needy")
+    (folder / "mylayers" / "needy.py").write_text(NEEDY)
+    entries = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text().replace("output_layers]", "samplers]"))
+    said = run(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not gpu",
+        "tests/contract/test_samplers.py", "-k", "needy",
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout[-3000:]
+    assert "passed" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        (
+            "output_layer",
+            "no such group; known are .* did you mean fairseq_outlayers.output_layers",
+        ),
+        ("model", "no such group; .* did you mean fairseq_outlayers.models"),
+    ],
+)
+def test_an_entry_point_of_an_unknown_group_is_refused(package, group, message):
+    folder = package()
+    entries = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text().replace("output_layers]", f"{group}]"))
+    said = run(folder, "-m", "fairseq_outlayers", "options")
+    assert said.returncode != 0
+    assert re.search(message, said.stderr.strip().splitlines()[-1]), said.stderr[-3000:]
+
+
+def test_a_model_with_the_name_of_another_is_refused(package):
+    """fairseq would train the other one."""
+    folder = package(entry="mean_context = mylayers.mean_context")
+    file = folder / "mylayers" / "mean_context.py"
+    file.write_text(file.read_text().replace('"mean_context"', '"luong_lstm"'))
+    entries = folder / "mylayers-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text().replace("output_layers]", "models]"))
+    said = run(folder, "-m", "fairseq_outlayers", "options")
+    last = said.stderr.strip().splitlines()[-1]
+    assert said.returncode != 0
+    assert "mylayers.mean_context.MeanContext cannot be registered as luong_lstm: fairseq_" in last
+
+
+FLAWS = {
+    "    @classmethod\n    def build": (
+        "    @classmethod\n    def make",
+        "ScaledOutputLayer does not define build, which OutputLayer leaves to its subclasses",
+    ),
+    "    @dataclass\n": ("", "has a Config without the decorator @dataclass"),
+    "Config(EmbeddingOutputLayer.Config)": ("Config", "does not inherit OutputLayer.Config"),
+}
+
+
+@pytest.mark.parametrize("code", FLAWS)
+def test_what_a_part_lacks_is_told_in_one_line(package, code):
+    folder, (instead, message) = package(), FLAWS[code]
+    file = folder / "mylayers" / "scaled.py"
+    assert file.read_text().count(code) == 1
+    file.write_text(file.read_text().replace(code, instead))
+    said = run(folder, "-m", "fairseq_outlayers", "options")
+    assert said.returncode != 0
+    assert message in said.stderr.strip().splitlines()[-1], said.stderr[-3000:]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

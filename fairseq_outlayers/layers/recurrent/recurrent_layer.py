@@ -67,10 +67,14 @@ class RecurrentLayer(nn.Module, ABC):
         step = self.steps(inputs)
         state = self.start(inputs) if state is None else state
         outputs: List[Tensor] = []
-        positions = range(len(inputs))
-        for position in reversed(positions) if reverse else positions:
+        for position in positions_in_order(len(inputs), reverse):
             state = step(position, None, state)
             if padding is not None:
                 state = tuple(part.masked_fill(padding[position], 0.0) for part in state)
             outputs.append(state[0])
         return torch.stack(outputs[::-1] if reverse else outputs), state
+
+
+def positions_in_order(length: int, reverse: bool) -> range:
+    """The positions of a sequence in reading order."""
+    return range(length - 1, -1, -1) if reverse else range(length)

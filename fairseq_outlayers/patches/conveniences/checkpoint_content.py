@@ -18,6 +18,7 @@ from fairseq.optim import FairseqOptimizer
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from omegaconf.errors import OmegaConfBaseException
 
+from fairseq_outlayers.checkpoints.names import option_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -43,17 +44,13 @@ def _with_known_parts(stock: Callable[..., Any], path: str, *args: Any, **kwargs
 
 def _require_known(path: str, state: Any, part: str) -> None:
     options = (state.get("cfg") or {}).get(part)
-    name = _option(options, "_name") or _option(options, "arch")
+    name = option_of(options, "_name") or option_of(options, "arch")
     if isinstance(name, str) and not any(name in registry for registry in KNOWN[part]):
         raise UserError(
             f"{path}: its {part} is {name!r}, which fairseq does not have: give the --user-dir "
             "that defines it (in Python, import it; a package with the entry point "
             "fairseq_outlayers.models is always imported), or another checkpoint"
         )
-
-
-def _option(options: Any, name: str) -> Any:
-    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)
 
 
 @replaces(checkpoint_utils, "load_model_ensemble_and_task")

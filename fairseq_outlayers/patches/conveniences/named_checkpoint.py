@@ -11,18 +11,18 @@ from typing import Any, Callable, Optional
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from fairseq_outlayers.checkpoints.names import LAST
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
-DEFAULT = "checkpoint_last.pt"
 SUFFIX = "checkpoint_suffix"  # attribute of a trainer
 
 
 # Training calls it first.
 @replaces(checkpoint_utils, "load_checkpoint")
 def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-    last = os.path.join(cfg.save_dir, DEFAULT)
-    if cfg.restore_file != DEFAULT:
+    last = os.path.join(cfg.save_dir, LAST)
+    if cfg.restore_file != LAST:
         _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
     elif PathManager.exists(last):
         _require_file("--save-dir", last)

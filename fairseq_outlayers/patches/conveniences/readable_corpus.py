@@ -27,11 +27,17 @@ DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, Typ
 # Tasks look it up in its module.
 @replaces(data_utils, "load_indexed_dataset")
 def _checked(
-    stock: Callable[..., Any], path: str, dictionary: Any = None, *args: Any, **kwargs: Any
+    stock: Callable[..., Any],
+    path: str,
+    dictionary: Any = None,
+    dataset_impl: Any = None,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     _check_files(path)
+    _check_format(path, dataset_impl)
     try:
-        dataset = stock(path, dictionary, *args, **kwargs)
+        dataset = stock(path, dictionary, dataset_impl, *args, **kwargs)
     except DAMAGES as error:
         raise UserError(f"{path}.idx or .bin: damaged ({str(error)[:100]}); {REMEDY}") from error
     for part in getattr(dataset, "datasets", [dataset]):
@@ -51,6 +57,16 @@ def _check_files(path: str) -> None:
         raise UserError(f"{path}.{missing}: no such file, but the other half exists; {REMEDY}")
     if os.path.exists(f"{path}.idx"):
         _check_index(f"{path}.idx")
+
+
+def _check_format(path: str, asked: Any) -> None:
+    """Refuse a format that the text does not have."""
+    found = indexed_dataset.infer_dataset_impl(path)
+    formats = ("cached", "lazy") if found == "cached" else (found,)
+    if asked is not None and found is not None and str(asked) not in formats:
+        raise UserError(
+            f"--dataset-impl {asked}: {path} is in the format {found}: leave the option out"
+        )
 
 
 def _check_index(file: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional
 from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 
+from fairseq_outlayers.checkpoints.names import option_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -71,10 +72,6 @@ def _compare(trainer: Any, filename: str, cause: Optional[Exception] = None) -> 
 
 def _name(options: Any) -> Optional[str]:
     """The schedule in the options of a checkpoint or a command."""
-    schedule = _part(options, SCHEDULE)
-    name = _part(schedule, "_name")
+    schedule = option_of(options, SCHEDULE)
+    name = option_of(schedule, "_name")
     return name if isinstance(name, str) else None
-
-
-def _part(options: Any, name: str) -> Any:
-    return options.get(name) if hasattr(options, "get") else getattr(options, name, None)

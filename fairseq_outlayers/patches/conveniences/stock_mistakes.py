@@ -120,8 +120,22 @@ REMEDIES: Dict[str, str] = {
         "--max-target-positions, --max-len-a and --max-len-b limit: lower --min-len"
     ),
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver": (
-        "PyTorch finds no GPU, and --fp16, --memory-efficient-fp16 and --quant-noise-scalar need "
-        "one: leave them out"
+        "PyTorch finds no GPU, and --fp16, --quant-noise-scalar and --profile need one: leave them "
+        "out"
+    ),
+    r"Cannot use fp16 and AMP together": (
+        "--amp beside --fp16 or --memory-efficient-fp16: leave one of them out"
+    ),
+    r"Pass-through schedule can only be used": (
+        "--lr-scheduler pass_through: no --optimizer of the command line has a schedule of its "
+        "own: choose another --lr-scheduler"
+    ),
+    r"^Must specify --max-tokens$": (
+        "--num-batch-buckets needs --max-tokens: add it, or leave --num-batch-buckets out"
+    ),
+    r"^malformed node or string": (
+        "an option takes a value of Python, such as 2, True or [1, 2], and was given another word: "
+        "write true as True and false as False"
     ),
     r"^Unsupported optimizer: (\w+)": (
         "--memory-efficient-fp16 does not support this --optimizer ({1}): use --fp16, or leave it "

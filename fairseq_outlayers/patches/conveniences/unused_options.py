@@ -7,11 +7,15 @@ weight of 0. Called right after the command line is parsed
 """
 
 import argparse
+import importlib.util
+import logging
 import re
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.patches.conveniences.known_metrics import TASKS
+
+logger = logging.getLogger(__name__)
 
 LEAVE_OUT = "leave it out"
 ADD_OR_LEAVE_OUT = "add that, or leave it out"
@@ -57,6 +61,17 @@ UNUSED = (
             "iter_decode_max_iter",
             "iter_decode_with_beam",
             "iter_decode_with_external_reranker",
+        )
+    ),
+    *(
+        Unused("generate|interactive", name, f"it is for speech: {LEAVE_OUT}")
+        for name in (
+            "eos_token",
+            "decoding_format",
+            "beam_mt",
+            "lenpen_mt",
+            "max_len_a_mt",
+            "max_len_b_mt",
         )
     ),
     *(
@@ -158,6 +173,18 @@ def _check_values(command: str, options: Any) -> None:
         raise UserError(
             f"--context-window {context}: must be below --tokens-per-sample {window}, which counts "
             "the words of the context too: lower it, or raise --tokens-per-sample"
+        )
+    asynchronous = getattr(options, "write_checkpoints_asynchronously", False)
+    if "train" in command and asynchronous and importlib.util.find_spec("iopath") is None:
+        raise UserError(
+            "--write-checkpoints-asynchronously needs the package iopath, which is not installed, "
+            "or nothing is trained: pip install iopath, or leave it out"
+        )
+    parts = getattr(options, "distributed_world_size", 1)
+    if "generate" in command and parts > 1:
+        logger.warning(
+            f"--distributed-world-size {parts}: this process translates one of {parts} parts of "
+            "the text (--distributed-rank, from 0 on); BLEU is that of the part"
         )
     sets = getattr(options, "valid_subset", None) or "valid"
     if getattr(options, "combine_valid_subsets", None) and sets != "valid":

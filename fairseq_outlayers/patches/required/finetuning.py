@@ -14,6 +14,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
+from fairseq_outlayers.checkpoints.names import LAST
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -44,7 +45,7 @@ def _begins(cfg: Any, trainer: Any) -> bool:
     """Whether training starts from another model, and the model is ours."""
     from fairseq_outlayers.output_layers import OutputLayer
 
-    if not cfg.finetune_from_model or cfg.restore_file != "checkpoint_last.pt":
+    if not cfg.finetune_from_model or cfg.restore_file != LAST:
         return False
     last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
     if PathManager.exists(last) or getattr(cfg, "continue_once", None) is not None:

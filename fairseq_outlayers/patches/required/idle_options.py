@@ -2,11 +2,10 @@
 
 Such options of output layers, samplers, compositions and source embeddings are refused today
 (``registry.Selection``), and those of frozen parts where none are frozen, but older checkpoints may
-contain some, without effect. The patch wraps
-``_upgrade_state_dict`` (fairseq/checkpoint_utils.py), which processes every checkpoint, and resets
-these options to their defaults. Likewise ``--left-pad-target`` of a recurrent model, which is
-refused because results depended on the other sentences of a batch: those of a batch of one are
-the same without it.
+contain some, without effect. The patch wraps ``_upgrade_state_dict`` (fairseq/checkpoint_utils.py),
+which processes every checkpoint, and resets these options to their defaults. Likewise
+``--left-pad-target`` of a recurrent model, which is refused because results depended on the other
+sentences of a batch: those of a batch of one are the same without it.
 """
 
 from typing import Any, Callable, Dict

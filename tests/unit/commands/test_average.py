@@ -45,6 +45,17 @@ def test_checkpoints_in_half_precision_are_summed_in_double(tmp_path):
     assert all(tensor.eq(50000).all() and tensor.dtype == torch.half for tensor in found.values())
 
 
+def test_tied_tables_in_double_are_summed_once_each(tmp_path):
+    paths = [save_checkpoint(tmp_path, "luong_lstm", seed=seed) for seed in (1, 2)]
+    for path, value in zip(paths, (1.0, 3.0), strict=True):
+        state = torch.load(path)
+        model = {n: torch.full_like(t, value).double() for n, t in state["model"].items()}
+        model["decoder.embed_tokens.weight"] = model["encoder.embed_tokens.weight"]
+        torch.save(state | {"model": model}, path)
+    found = average(*paths, output=tmp_path / "mean.pt")["model"]
+    assert all(tensor.eq(2).all() for tensor in found.values())
+
+
 def test_what_is_not_of_one_model_is_refused_and_nothing_is_written(tmp_path):
     first = save_checkpoint(tmp_path, "luong_lstm")
     others = {

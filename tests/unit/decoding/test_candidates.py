@@ -1,6 +1,7 @@
 """Forced words; and the common list: its size, what stays on it, and when it begins anew."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import fingerprint
 from tests.conftest import make_dictionary
+from tests.unit.decoding.test_search import models_of
 
 BEGINNING = [0, 1, 2, 3]  # <s> and padding have a place on every list, but no score
 A, B, C = 4, 5, 6  # source words, each with two rare translations
@@ -50,6 +52,29 @@ def test_the_list_begins_anew_after_a_hundred_sentences(common):
     words(common, A, sentences=60)
     assert words(common, C, sentences=40) == [4, 5, 30, 31, 34]
     assert words(common, B) == [4, 5, 6, 32, 33]
+
+
+def test_a_list_that_is_reset_begins_anew(common):
+    first = words(common, A)
+    words(common, B)
+    common.reset()
+    assert words(common, A) == first
+
+
+@pytest.mark.parametrize("begin", ["a validation", "a search"])
+def test_each_validation_and_each_search_begins_with_a_new_list(make_task, begin):
+    """Or a resumed training would validate with other lists than an uninterrupted one."""
+    task = make_task(candidate_frequent=9, candidate_scope="common")
+    (model,), options = models_of(task, 1, "luong_lstm"), SimpleNamespace(beam=2, max_len_b=6)
+    task.sequence_generator = task.build_generator([model], options)
+    lists = task.candidate_lists
+    lists.wanted, lists.sentences = torch.ones(lists.num_classes, dtype=torch.bool), 7
+    if begin == "a search":
+        task.build_generator([model], options)
+    else:
+        task.begin_valid_epoch(2, model)
+    assert task.candidate_lists is lists
+    assert (len(lists.wanted), lists.sentences) == (0, 0)
 
 
 def test_a_batch_that_does_not_fit_is_refused(common):

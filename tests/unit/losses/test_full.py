@@ -8,7 +8,13 @@ import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_outlayers.losses import full, full_nll, sampled_nll, smoothing_term
+from fairseq_outlayers.losses import (
+    full,
+    full_nll,
+    sampled_nll,
+    scored_classes,
+    smoothing_term,
+)
 from fairseq_outlayers.losses.precision import choose_chunk_size
 
 N, V, D = 11, 23, 5
@@ -317,6 +323,33 @@ def test_targets_that_are_no_class_are_refused(target, dtype, reduction):
     targets = torch.tensor([0, target, 6])
     with pytest.raises(ValueError, match=f"target {target}: must be a class, .* below 7"):
         full_nll(context, targets, classes, reduction=reduction)
+
+
+@pytest.mark.parametrize("ignored", [-100, -1, V])
+def test_an_ignored_class_that_is_none_is_refused(scored, ignored):
+    with pytest.raises(ValueError, match=f"ignore_index={ignored}: must be a class, .* below {V},"):
+        smoothing_term(*scored, 0.1, ignored)
+
+
+def test_targets_that_are_no_int64_are_refused():
+    context, classes, targets = torch.zeros(2, 3), torch.zeros(4, 3), torch.tensor([0, 1]).int()
+    for nll in (
+        lambda: full_nll(context, targets, classes),
+        lambda: sampled_nll(context, targets, classes, None, torch.zeros(4)),
+        lambda: scored_classes(torch.tensor([1]), targets),
+    ):
+        with pytest.raises(ValueError, match=r"targets of type torch\.int32: must be torch\.int64"):
+            nll()
+
+
+def test_a_negative_chunk_size_is_refused():
+    context, classes, targets = torch.zeros(2, 3), torch.zeros(4, 3), torch.tensor([0, 1])
+    for nll in (
+        lambda: full_nll(context, targets, classes, chunk_size=-5),
+        lambda: sampled_nll(context, targets, classes, None, torch.zeros(4), chunk_size=-5),
+    ):
+        with pytest.raises(ValueError, match="chunk_size=-5: must be at least 0"):
+            nll()
 
 
 @pytest.mark.parametrize(

@@ -140,14 +140,29 @@ def test_a_target_that_is_no_class_is_refused(scored, target):
         streamed_nll(context, targets, blocks_of([4, 7], embeddings, bias))
 
 
-def test_a_target_in_no_block_is_impossible_and_an_empty_block_changes_nothing(scored):
+def test_an_empty_block_changes_nothing(scored):
     context, targets, embeddings, bias = scored
     first, second, third = blocks_of([4, 0, 7], embeddings, bias)
     loss, nll = streamed_nll(context, targets, [first, second, third], smoothing=0.1)
     expected = streamed_nll(context, targets, blocks_of([V], embeddings, bias), smoothing=0.1)
     torch.testing.assert_close((loss, nll), expected)
-    _, without = streamed_nll(context, targets, [third])
-    assert without.isinf().tolist() == (targets < 4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"), [((1, 2), "7 classes up to 11"), ((0, 1, 1, 2), "15 classes up to 11")]
+)
+def test_a_class_in_no_block_or_in_two_is_refused(scored, chosen, said):
+    context, targets, embeddings, bias = scored
+    blocks = list(blocks_of([4, 4, 3], embeddings, bias))
+    with pytest.raises(ValueError, match=f"blocks of {said}: each class must be in one block"):
+        streamed_nll(context, targets, [blocks[k] for k in chosen], smoothing=0.1)
+
+
+@pytest.mark.parametrize("ignored", [-100, -1, V])
+def test_an_ignored_class_that_is_none_is_refused(scored, ignored):
+    context, targets, embeddings, bias = scored
+    with pytest.raises(ValueError, match=f"ignore_index={ignored}: must be a class, .* below {V},"):
+        streamed_nll(context, targets, blocks_of([4, 7], embeddings, bias), 0.1, ignored)
 
 
 def test_sizes_that_do_not_fit_are_refused(scored):

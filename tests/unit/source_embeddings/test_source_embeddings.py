@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import AsBuilt, Uniform, reset_parameters
+from fairseq_outlayers.models.nematus_gru import NematusInitializer
 from fairseq_outlayers.options import SourceEmbeddingConfig
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS, build_source_embedding
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -256,6 +258,21 @@ def test_the_gate_sees_how_often_a_word_was_counted(make):
     gate = counting.gate(ids, x, m)[0]
     torch.testing.assert_close(gate[0], expected, rtol=1e-6, atol=1e-7)  # counts in float32
     torch.testing.assert_close(gate[1], plain.gate(ids, x, m)[0, 1])
+
+
+@pytest.mark.parametrize(
+    "initializer", [Uniform(0.1), NematusInitializer(0.02, orthogonal=True), AsBuilt()]
+)
+def test_the_gate_starts_without_regard_to_counts_in_every_model(make, initializer):
+    model = torch.nn.ModuleList([make("mix_gate", gate_frequency=True)])
+    gate = model[0].gate
+    gate.frequency.data.zero_()  # as built
+    before = gate.internal.weight.clone()
+    if isinstance(initializer, NematusInitializer):
+        initializer.names = {id(tensor): name for name, tensor in model.named_parameters()}
+    reset_parameters(model, initializer)
+    assert not gate.frequency.any()
+    assert torch.equal(before, gate.internal.weight) == isinstance(initializer, AsBuilt)
 
 
 def test_other_counts_than_those_of_the_training_are_refused(task, make):

@@ -1,6 +1,7 @@
 """What users hand over is read whole or refused by its name: dictionaries, texts, folders."""
 
 import argparse
+import re
 import struct
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -153,6 +154,15 @@ def corpus(tmp_path):
 
 def load(corpus, words=20):
     return data_utils.load_indexed_dataset(str(corpus), make_dictionary(words), None)
+
+
+@pytest.mark.parametrize("asked", ["lazy", "cached", "raw", "huffman", "fasta"])
+def test_a_format_that_the_text_does_not_have_is_named_not_called_damage(corpus, asked):
+    """To binarize it again, as for a damaged text, would end here again."""
+    message = f"--dataset-impl {asked}: {corpus} is in the format mmap: leave the option out"
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+        data_utils.load_indexed_dataset(str(corpus), make_dictionary(20), asked)
+    assert len(data_utils.load_indexed_dataset(str(corpus), make_dictionary(20), "mmap")) == 3
 
 
 def test_a_whole_text_is_loaded(corpus):

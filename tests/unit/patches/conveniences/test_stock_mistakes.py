@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils, file_utils, options, tasks, utils
-from fairseq.data import data_utils
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.data import FairseqDataset, data_utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf, eval_str_list
+from fairseq.optim import FairseqOptimizer
 from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
+from fairseq.optim.lr_scheduler.pass_through import (
+    PassThroughScheduleConfig,
+    PassThroughScheduleSchedule,
+)
 from fairseq.scoring.wer import WerScorer, WerScorerConfig
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.trainer import Trainer
@@ -111,9 +116,31 @@ def test_files_that_fairseq_would_download(monkeypatch):
 @pytest.mark.parametrize("said", ["Torch not compiled with CUDA enabled", "Found no NVIDIA driver"])
 def test_no_gpu(said):
     assert plain_message(AssertionError(said)) == (
-        "PyTorch finds no GPU, and --fp16, --memory-efficient-fp16 and --quant-noise-scalar need "
-        "one: leave them out"
+        "PyTorch finds no GPU, and --fp16, --quant-noise-scalar and --profile need one: leave them "
+        "out"
     )
+
+
+def test_a_schedule_for_optimizers_with_their_own():
+    line = line_of(PassThroughScheduleSchedule, PassThroughScheduleConfig(), FairseqOptimizer(None))
+    assert line.startswith("--lr-scheduler pass_through: no --optimizer of the command line")
+
+
+def test_two_kinds_of_mixed_precision():
+    said = "Cannot use fp16 and AMP together"
+    assert said in inspect.getsource(Trainer.__init__)
+    line = plain_message(AssertionError(said))
+    assert line.startswith("--amp beside --fp16 or --memory-efficient-fp16: leave one")
+
+
+def test_a_value_that_is_no_python():
+    assert "write true as True" in line_of(eval_str_list, "true")
+
+
+def test_buckets_without_a_number_of_tokens():
+    dataset = SimpleNamespace(get_batch_shapes=lambda: [(None, 2)])
+    line = line_of(FairseqDataset.batch_by_size, dataset, np.arange(2), max_sentences=2)
+    assert line.startswith("--num-batch-buckets needs --max-tokens")
 
 
 def test_a_translation_model_for_a_task_of_language_models(tmp_path):

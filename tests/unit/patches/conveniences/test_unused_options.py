@@ -157,3 +157,25 @@ def test_an_option_that_is_needed_may_be_given_at_its_default(words):
     parser.prog = "fairseq-generate"
     given = ["bin", "--task", "translation", "--path", "model.pt", "--lm-path", "lm.pt", *words]
     assert options.parse_args_and_arch(parser, input_args=given).lm_weight == 0
+
+
+@pytest.mark.parametrize("option", ["eos_token", "beam_mt", "lenpen_mt", "decoding_format"])
+@pytest.mark.parametrize("command", ["fairseq-generate", "fairseq-interactive"])
+def test_options_for_speech_are_refused(command, option):
+    with pytest.raises(UserError, match=f"has no effect in {command}: it is for speech"):
+        check(command, **{option: 3})
+
+
+def test_a_package_without_which_nothing_would_be_trained(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match="asynchronously needs the package iopath, which is not"):
+        check("fairseq-train", write_checkpoints_asynchronously=True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    check("fairseq-train", write_checkpoints_asynchronously=True)
+
+
+def test_translating_a_part_of_the_text_is_said(caplog):
+    check("fairseq-generate", distributed_world_size=2)
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert "translates one of 2 parts of the text" in warning
+    assert "BLEU is that of the part" in warning
