@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, check_text
-from fairseq_outlayers.hub.search_options import check_names, check_search
+from fairseq_outlayers.hub.search_options import check_names, checked_search
 from fairseq_outlayers.hub.text import TextProcessor
 
 
@@ -62,7 +62,7 @@ class TrainedModels:
         num_words = getattr(self.task.cfg, "candidate_frequent", 0) or len(
             self.task.target_dictionary
         )
-        return self.build_generator(check_search({**options, **given}, num_words, self._spelled))
+        return self.build_generator(checked_search({**options, **given}, num_words, self._spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
         """fairseq's search, with checked options."""

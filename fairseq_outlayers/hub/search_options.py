@@ -38,7 +38,7 @@ def check_names(options: Mapping[str, Any], known: Collection[str], every: Colle
         raise UserError(f"{as_keyword(name, options[name])} has no effect here: {remedy}")
 
 
-def check_search(
+def checked_search(
     options: Dict[str, Any], num_words: int, spelled: Callable[..., str]
 ) -> Dict[str, Any]:
     """Options of a search, by fairseq's names, in the types that fairseq declares.

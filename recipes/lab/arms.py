@@ -231,7 +231,7 @@ def load(name: str, environment: Mapping[str, str] | None = None) -> Recipe:
     """Load the recipe of a folder.
 
     Raises:
-        UserError: if it does not exist.
+        UserError: if it does not exist, or is incomplete.
     """
     here = Path(__file__).resolve().parents[1]
     known = sorted({path.parent.name for path in here.glob("*/arms.py")} - {"lab"})
@@ -239,4 +239,12 @@ def load(name: str, environment: Mapping[str, str] | None = None) -> Recipe:
         close = difflib.get_close_matches(name, known, 1)  # without importing PyTorch
         hint = f"; did you mean {close[0]}?" if close else ""
         raise UserError(f"no recipe '{name}'; known are {', '.join(known)}{hint}")
-    return importlib.import_module(f"recipes.{name}.arms").RECIPE(environment)
+    kind = getattr(importlib.import_module(f"recipes.{name}.arms"), "RECIPE", None)
+    if not (isinstance(kind, type) and issubclass(kind, Recipe)):
+        raise UserError(
+            f"recipes/{name}/arms.py: has no recipe: end it with RECIPE = your subclass of Recipe"
+        )
+    for method in ("all_arms", "arm"):
+        if getattr(kind, method) is getattr(Recipe, method):
+            raise UserError(f"recipes/{name}/arms.py: {kind.__name__} does not define {method}")
+    return kind(environment)

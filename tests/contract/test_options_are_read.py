@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch.nn as nn
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.compositions import COMPOSITION, COMPOSITIONS
 from fairseq_outlayers.criterions.sampled_softmax import SampledSoftmax, SampledSoftmaxConfig
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYER, OUTPUT_LAYERS, build_output_layer
+from fairseq_outlayers.registered_options import parts_of_ours
 from fairseq_outlayers.samplers import SAMPLER, SAMPLERS
 from fairseq_outlayers.source_embeddings import (
     SOURCE_EMBEDDING,
@@ -22,9 +24,11 @@ from fairseq_outlayers.source_embeddings.external_map import ExternalConfig
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,
+    asked_for_tests,
     configuration,
     dictionary_with_units,
     make_task,
+    needed_criterion_options,
     needed_options,
     needed_sampler_options,
 )
@@ -107,9 +111,21 @@ def test_a_sampler_reads_its_options(name):
 def test_a_source_embedding_reads_its_options(task, external_table, name):
     part = SOURCE_EMBEDDINGS[name].Config
     needed = {"external_embeddings": external_table} if issubclass(part, ExternalConfig) else {}
+    needed |= asked_for_tests(SOURCE_EMBEDDINGS[name], task.source_dictionary)
     config, read = recorded(SourceEmbeddingConfig(source_embedding=name, **needed))
     build_source_embedding(config, task.source_dictionary, H, bidirectional=True)
     assert not options_of(part) - read
+
+
+@pytest.mark.parametrize("name", parts_of_ours(CRITERION_REGISTRY))
+def test_a_criterion_reads_its_options(task, name):
+    kind = CRITERION_DATACLASS_REGISTRY[name]
+    config = kind(**needed_criterion_options(name))
+    config.sentence_avg = False
+    config, read = recorded(config)
+    task.cfg = SimpleNamespace(partition_size=1, partition_mode="paper")
+    CRITERION_REGISTRY[name].build_criterion(config, task)
+    assert not options_of(config) - OF_PARTS - read - {"sentence_avg", "seed"}
 
 
 @pytest.mark.parametrize("arch", WITH_DATACLASS)

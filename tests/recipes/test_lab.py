@@ -10,7 +10,7 @@ import pytest
 
 from recipes.lab import __main__ as lab
 from recipes.lab import ledger
-from recipes.lab.arms import load
+from recipes.lab.arms import Recipe, load
 from recipes.lab.running import run_arm, speed
 from recipes.lab.running.process import CommandFailed
 from recipes.lab.settings import Settings, UserError
@@ -279,6 +279,21 @@ def test_a_recipe_that_is_not_there_is_named():
         load("pappas2018_jiont")
     with pytest.raises(UserError, match="no recipe 'lab'; known are assylbekov2018_subword_lm, "):
         load("lab", {})
+
+
+def test_a_recipe_that_is_incomplete_is_told_in_one_line(monkeypatch):
+    class Own(Recipe):
+        def all_arms(self):
+            return []
+
+    path = "recipes.baseline_multi30k.arms.RECIPE"
+    monkeypatch.setattr(path, Own)
+    message = r"recipes/baseline_multi30k/arms\.py: Own does not define arm"
+    with pytest.raises(UserError, match=message):
+        load("baseline_multi30k", {})
+    monkeypatch.setattr(path, None)
+    with pytest.raises(UserError, match="has no recipe: end it with RECIPE = your subclass"):
+        load("baseline_multi30k", {})
 
 
 def test_reports_of_empty_ledgers_are_refused(recipe, capsys):
