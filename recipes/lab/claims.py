@@ -22,6 +22,7 @@ from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 PARTLY_RUN = "partly run"
+MISSING = "missing: "  # begins the numbers of an inequality that was not run
 NOT_COUNTED = "not counted"  # an inequality that is only shown
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
@@ -43,6 +44,13 @@ class Part(NamedTuple):
     inequality: str
     verdict: str
     numbers: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the arms that were not run, or another reason in words."""
+        if self.verdict != NOT_RUN:
+            return []
+        return [name for name in self.numbers.removeprefix(MISSING).split(", ") if name]
 
 
 class Claim(NamedTuple):
@@ -116,7 +124,7 @@ def measured(
         return Part(inequality, UNDECIDED, "translations were not kept")
     if found is None:
         lacking = ", ".join(missing) or f"{' and '.join(arms)} trained alike"
-        return Part(inequality, NOT_RUN, f"missing: {lacking}")
+        return Part(inequality, NOT_RUN, f"{MISSING}{lacking}")
     if math.isnan(found.value + found.low + found.high):
         return Part(inequality, UNDECIDED, "divides by 0 on the test set or on a resample")
     numbers = found.text(form) + runs.older(arms)
@@ -254,12 +262,7 @@ def _not_run(claim: Claim) -> list[str]:
     parts = [part for part in claim.parts if part.verdict == NOT_RUN]
     if not parts:
         return []
-    missing = dict.fromkeys(
-        name
-        for part in parts
-        for name in part.numbers.removeprefix("missing: ").split(", ")
-        if name
-    )
+    missing = dict.fromkeys(name for part in parts for name in part.missing)
     return [f"| {len(parts)} more | {NOT_RUN} | {', '.join(missing)} |"]
 
 

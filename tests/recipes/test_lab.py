@@ -11,6 +11,8 @@ import pytest
 from recipes.lab import __main__ as lab
 from recipes.lab import ledger
 from recipes.lab.arms import Recipe, load
+from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part
+from recipes.lab.pages.report import misspelled_arms
 from recipes.lab.running import run_arm, speed
 from recipes.lab.running.process import CommandFailed
 from recipes.lab.settings import Settings, UserError
@@ -294,6 +296,17 @@ def test_a_recipe_that_is_incomplete_is_told_in_one_line(monkeypatch):
     monkeypatch.setattr(path, None)
     with pytest.raises(UserError, match="has no recipe: end it with RECIPE = your subclass"):
         load("baseline_multi30k", {})
+
+
+def test_a_claim_about_an_arm_that_cannot_be_is_warned_of(recipe):
+    parts = [
+        Part("one", NOT_RUN, "missing: stock_lstm, jiont"),
+        Part("two", NOT_RUN, "missing: jiont"),
+        Part("three", NOT_RUN, "missing: a and b trained alike"),
+        Part("four", UNDECIDED, "missing: in words"),
+    ]
+    (warning,) = misspelled_arms(load("baseline_multi30k"), [Claim(3, "a text", parts)])
+    assert warning.startswith("claim 3 is about an arm that cannot be: no arm 'jiont'; known are")
 
 
 def test_reports_of_empty_ledgers_are_refused(recipe, capsys):

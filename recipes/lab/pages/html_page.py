@@ -68,13 +68,8 @@ def claim_of(claim: Claim, recipe: "Recipe") -> dict:
 
 def command(claim: Claim, recipe: "Recipe") -> str:
     """The command that runs the missing arms of a claim, or the recipe."""
-    missing = [
-        name
-        for part in claim.parts
-        if part.verdict == NOT_RUN and part.numbers.startswith("missing: ")
-        for name in part.numbers.removeprefix("missing: ").split(", ")
-    ]
-    known = [name for name in dict.fromkeys(missing) if is_arm(recipe, name)]
+    missing = dict.fromkeys(name for part in claim.parts for name in part.missing)
+    known = [name for name in missing if is_arm(recipe, name)]
     arms = f"ARMS={shlex.quote(' '.join(known))} " if known else ""
     return f"{arms}recipes/{recipe.name}/{'10_arms' if arms else 'run'}.sh"
 

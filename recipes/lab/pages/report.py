@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,6 +109,19 @@ def require_references(recipe: Recipe, entries: Sequence[dict]) -> None:
             )
 
 
+def misspelled_arms(recipe: Recipe, found: Sequence[claims.Claim]) -> list[str]:
+    """Warnings of claims about arms that the recipe cannot have."""
+    warnings = []
+    for claim in found:
+        missing = dict.fromkeys(name for part in claim.parts for name in part.missing)
+        for name in (name for name in missing if " " not in name):
+            try:
+                recipe.arm(name)
+            except UserError as error:
+                warnings.append(f"claim {claim.number} is about an arm that cannot be: {error}")
+    return warnings
+
+
 def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> list[Path]:
     """Write claims.md, claims.json, the figures and the paper's page; print the verdicts."""
     folder = recipe.ledger.parent
@@ -123,6 +137,8 @@ def write_findings(found: Findings, recipe: Recipe, entries: Sequence[dict]) -> 
     scoring.write_json(files[1], facts)
     for claim in found.claims:
         print(f"  {claim.number}. {claim.shown:13} {claim.text}")
+    for warning in misspelled_arms(recipe, found.claims):
+        print(f"  {warning}", file=sys.stderr)
     print("\n".join(["", *found.tables]))
     try:
         files += draw(found.charts, folder)
