@@ -6,6 +6,7 @@ An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, `
 """
 
 import functools
+from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Set
 
@@ -68,10 +69,13 @@ def _flaw(part: type, interface: Any) -> str:
         if getattr(getattr(part, name, None), "__isabstractmethod__", False):
             return f"does not define {name}, which {interface.__name__} leaves to its subclasses"
     config: Any = part.Config  # type: ignore[attr-defined]
-    if not issubclass(config, interface.Config):
-        return f"has a Config that does not inherit {interface.__name__}.Config"
-    if vars(config).get("__annotations__") and "__dataclass_fields__" not in vars(config):
-        return "has a Config without the decorator @dataclass, so its options are none"
+    if not (isinstance(config, type) and is_dataclass(config)):
+        return "has a Config that is no dataclass"
+    known = {option.name for option in fields(config)}
+    for kind in config.__mro__:
+        for name, annotation in vars(kind).get("__annotations__", {}).items():
+            if name not in known and "ClassVar" not in str(annotation):
+                return f"has a Config whose {name} is ignored: {kind.__name__} needs @dataclass"
     return ""
 
 

@@ -106,7 +106,7 @@ OTHERS: dict = {
 
 
 def small_sizes(arch: str) -> dict:
-    """Its own, or those of the architecture that it inherits most from."""
+    """Its own, or those of its closest ancestor."""
     known = getattr(MODEL_DATACLASS_REGISTRY.get(arch), "__dataclass_fields__", {})
     usual = {name: value for name, value in SMALL.items() if name in known}
     if arch in OTHERS:

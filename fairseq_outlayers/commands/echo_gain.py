@@ -10,7 +10,7 @@ ECHO_STARTS = ("output_variance", "paper")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--arch", default="esnmt", help="with frozen recurrent layers (default: esnmt)"
+        "--arch", default="esnmt", help="esnmt (default), esnmt_lstm, or a model of your own"
     )
     parser.add_argument(
         "--echo-start",

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+import torch
 import torch.nn as nn
 from torch import Tensor
 
@@ -92,7 +93,7 @@ class Composition(ABC):
     def compose(self, parts: Parts, prepared: Any) -> Tensor:
         """``HW2(HW1(combined units))``, ``(N, D)``, of the words given to ``prepare``."""
         combined = self.combine(parts, prepared)
-        if combined.size(-1) != self.output_size:
+        if not torch.jit.is_tracing() and combined.size(-1) != self.output_size:
             raise ValueError(
                 f"{type(self).__name__}.combine made vectors of {combined.size(-1)} dimensions, "
                 f"its output_size is {self.output_size}"

@@ -32,7 +32,7 @@ def check_smoothing(smoothing: float) -> None:
 
 
 def check_ignore_index(ignore_index: Optional[int], num_classes: int) -> None:
-    """Refuse a class excluded from smoothing that is none, such as PyTorch's default of -100.
+    """Refuse an ``ignore_index`` that is not a class, such as PyTorch's default of -100.
 
     Raises:
         ValueError: with the number.

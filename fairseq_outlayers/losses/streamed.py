@@ -3,7 +3,7 @@
 Sizes: ``N`` positions (padding removed), ``C`` classes in a block, ``D`` dimensions.
 """
 
-from typing import Iterable, NamedTuple, Optional, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -75,7 +75,7 @@ def streamed_nll(
     dtype = type_of_sums(context.dtype)
     zeros = torch.zeros(len(context), dtype=dtype, device=context.device)
     totals = _Totals(zeros - torch.inf, zeros - torch.inf, zeros)
-    num_classes = end = 0
+    num_classes, spans = 0, []
     for block in blocks:
         check_sizes(context, targets, block.embeddings, block.bias)
         if len(block.embeddings) == 0:
@@ -87,11 +87,9 @@ def streamed_nll(
             part = slice(start, start + size)
             chunk = _Totals(*(total[part] for total in totals))
             _add(chunk, states[part], targets[part], cast, smoothing > 0, ignore_index)
-        num_classes, end = num_classes + len(embeddings), max(end, block.first + len(embeddings))
-    if num_classes != end:
-        raise ValueError(
-            f"blocks of {num_classes:,} classes up to {end:,}: each class must be in one block"
-        )
+        num_classes += len(embeddings)
+        spans.append(range(block.first, block.first + len(embeddings)))
+    _check_spans(spans)
     check_ignore_index(ignore_index, num_classes)
     check_targets(targets, num_classes)
     nll = totals.log_sum - totals.target_score
@@ -99,6 +97,18 @@ def streamed_nll(
     if share == 0:
         return nll, nll.clone()
     return nll + (smoothing + share) * totals.target_score - share * totals.smoothed_sum, nll
+
+
+def _check_spans(spans: List[range]) -> None:
+    """Refuse blocks that have a class twice, or not all classes from 0 on."""
+    end = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        if span.start != end:
+            raise ValueError(
+                f"a block begins with class {span.start:,}, those before end before class "
+                f"{end:,}: each class must be in one block"
+            )
+        end = span.stop
 
 
 def _add(

@@ -97,6 +97,12 @@ class EchoStateModel(RNMTSkeleton):
 
     kind: ClassVar[Type[FrozenLayer]]
 
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if not hasattr(cls, "kind"):
+            raise TypeError(f"{cls.__name__} has no kind: set it to a class of FrozenLayer")
+        cls.gates = cls.kind.gates
+
     def prepare_training(self, cfg: Any) -> None:
         """Set the logging interval of the frozen layers' statistics."""
         set_interval(self, cfg.common.log_interval)
@@ -148,20 +154,19 @@ class ESNMT(EchoStateModel):
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> EchoStateLayer:
-        return EchoStateLayer(reservoir, *make_scales(cfg, cls.kind), cfg.leak_rate)
+        return cls.kind(reservoir, *make_scales(cfg, cls.kind), cfg.leak_rate)
 
 
 @register_model("esnmt_lstm", dataclass=ESNMTLSTMConfig)
 class ESNMTLSTM(EchoStateModel):
     """RNMT+ with LSTM layers, frozen except for two scales per layer (ESNMT-LSTM)."""
 
-    gates = 4
     kind = FrozenLSTM
 
     @classmethod
     def frozen_layer(cls, cfg: Any, reservoir: Reservoir) -> FrozenLSTM:
         count = cls.kind.gates if cfg.scales_per_gate else 1
-        return FrozenLSTM(reservoir, *make_scales(cfg, cls.kind, count))
+        return cls.kind(reservoir, *make_scales(cfg, cls.kind, count))
 
 
 for _size, _options in SIZES.items():

@@ -30,7 +30,7 @@ class FrozenLayer(RecurrentLayer):
     """
 
     gates: ClassVar[int] = 1
-    starts: ClassVar[Dict[str, EchoStart]]
+    starts: ClassVar[Dict[str, EchoStart]] = {}
     draw = staticmethod(uniform)
 
     def __init__(self, reservoir: Reservoir, radius: Scale, gamma: Scale, state_size: int):

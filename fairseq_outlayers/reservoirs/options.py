@@ -55,7 +55,9 @@ def echo_start(cfg: Any, kind: Type[FrozenLayer]) -> EchoStart:
     """Initial scales by ``--echo-start`` for this kind of layer, overridden by single options."""
     if cfg.echo_start not in kind.starts:
         known = ", ".join(kind.starts)
-        raise UserError(f"--echo-start {cfg.echo_start}: {kind.__name__} has none; it has {known}")
+        raise UserError(
+            f"--echo-start {cfg.echo_start}: {kind.__name__}.starts has {known or 'no scales'}"
+        )
     named = kind.starts[cfg.echo_start]
     return EchoStart(
         named.gamma if cfg.gamma_init is None else cfg.gamma_init,

@@ -44,6 +44,7 @@ CHANGES = {
     "uncentered": (", not centered", ""),
     "unscaled": (", not scaled", ""),
 }
+OF_VECTORS = {"uncentered", "unscaled"}
 # With all pairs, mix_sum was behind the baseline until it was centered and started differently.
 CAUSES = (
     "mix_sum.29000.captions.normal_start.small_start",
@@ -220,8 +221,9 @@ class DiGangi2017(Recipe):
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):
             return self.tuning_arm(name)
+        unchanged = ".".join(part for part in name.split(".") if part not in CHANGES)
         mix_and_size = ".".join(name.split(".")[:2])
-        return self.arm_with_rate(name, CHOSEN.get(name, CHOSEN.get(mix_and_size, RATE)))
+        return self.arm_with_rate(name, CHOSEN.get(unchanged, CHOSEN.get(mix_and_size, RATE)))
 
     def parts(self, name: str) -> tuple[str, str, str, list[str]]:
         """Setting, size, vectors (default: of the first kind) and changes in the name of an arm."""
@@ -230,12 +232,24 @@ class DiGangi2017(Recipe):
         vectors = more.pop(0) if more and more[0] not in CHANGES else self.kinds[0]
         return setting, size, vectors, more
 
+    def check_changes(self, name: str, changes: list[str]) -> None:
+        """Refuse changes that change nothing, or that the model does not have."""
+        s = self.settings
+        idle = set(CHANGES) - OF_VECTORS if name.startswith(LUONG) else set()
+        idle |= OF_VECTORS if "baseline" in name else set()
+        idle |= set() if s.flag("CENTER") else {"uncentered"}
+        idle |= set() if s.flag("NORMALIZE") else {"unscaled"}
+        for number, change in enumerate(changes):
+            if change in idle or change in changes[:number]:
+                raise UserError(f"arm {name}: {change} changes nothing there: leave it out")
+
     def arm_with_rate(self, name: str, rate: str) -> Arm:
         """An arm whose learning rate, unless LR is set, is the one given."""
         setting, size, vectors, changes = self.parts(name)
         mix = setting.removeprefix(LUONG)
         if mix not in MIXES or not size or not CHANGES.keys() >= set(changes):
             raise self.unknown(name)
+        self.check_changes(name, changes)
         s = self.settings
         words = MIXES[mix] + (", luong_lstm" if mix != setting else "")
         epochs, patience = self.epochs_and_patience(size)

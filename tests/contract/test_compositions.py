@@ -152,3 +152,15 @@ def test_vectors_are_the_same_in_every_process(composition):
     vectors = printed("1")[composition]
     assert len(vectors) > len(SUBWORD_WORDS)
     assert vectors == printed("2")[composition]
+
+
+def test_vectors_of_another_width_than_promised_are_refused(task, composition, monkeypatch):
+    model = make_model("subword_lm", task, composition=composition, output_layer="subword")
+    composed = model.decoder.embed_tokens.words.composition
+    monkeypatch.setattr(
+        type(composed), "combine", lambda *_: torch.zeros(2, composed.output_size - 1)
+    )
+    with pytest.raises(
+        ValueError, match=rf"combine made vectors of {composed.output_size - 1} dim"
+    ):
+        composed.compose({}, None)

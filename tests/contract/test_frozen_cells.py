@@ -6,7 +6,9 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 
 from fairseq_outlayers.analysis.echo_gains import frozen_models
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.esnmt import EchoStateModel
 from fairseq_outlayers.reservoirs.options import ECHO_STARTS, make_reservoir
+from fairseq_outlayers.reservoirs.random_stream import uniform
 from fairseq_outlayers.reservoirs.regenerated import VERSION
 
 INPUT, HIDDEN, LENGTHS = 3, 6, (5, 1, 3)
@@ -104,5 +106,30 @@ def test_every_start_is_the_layers_and_another_is_refused(arch):
         found = (layer.gamma.value.unique(), layer.radius.value.unique())
         wanted = (0.7 * expected.gamma, 0.7 * expected.radius)
         assert [value.item() for value in found] == pytest.approx(wanted, rel=1e-6)
-    with pytest.raises(UserError, match=f"--echo-start unit: {kind.__name__} has none; it has"):
+    with pytest.raises(UserError, match=f"--echo-start unit: {kind.__name__}.starts has output_"):
         make(arch, echo_start="unit")
+
+
+@each_cell
+def test_a_subclass_may_change_the_cell_and_its_random_weights(arch):
+    model, drawn = frozen_models()[arch], []
+
+    class Layer(model.kind):
+        @staticmethod
+        def draw(seed, name, shape, sparsity):
+            drawn.append(name)
+            return uniform(seed + 1, name, shape, sparsity)
+
+    model_of = type("Own", (model,), {"kind": Layer})
+    cfg = MODEL_DATACLASS_REGISTRY[arch](hidden_size=HIDDEN)
+    layer = model_of.frozen_layer(cfg, make_reservoir(cfg, Layer, "layer", INPUT))
+    assert type(layer) is Layer
+    assert model_of.gates == model.kind.gates
+    assert drawn == [f"layer.{k}.{g}" for k in ("recurrent", "input") for g in range(layer.gates)]
+    other = make(arch, reservoir_seed=2).reservoir
+    assert torch.equal(layer.reservoir.input.double(), other.input)
+
+
+def test_a_model_without_a_kind_of_layer_is_refused():
+    with pytest.raises(TypeError, match="Own has no kind: set it to a class of FrozenLayer"):
+        type("Own", (EchoStateModel,), {})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fairseq_outlayers.commands.options_page import REGISTRIES, _stock_options
-from fairseq_outlayers.registered_options import KINDS, OURS, actions_of
+from fairseq_outlayers.registered_options import KINDS, actions_of, parts_of_ours
 from tests.faults import world
 
 VALUES = ("0", "-1", "1e30", "nan", "inf", "", "1000000000000000000")
@@ -72,8 +72,8 @@ def steps() -> Iterator[Step]:
 def _parts() -> Iterator[tuple[str, argparse.Action]]:
     """``--arch NAME`` and the like, with every option that the part adds to fairseq's."""
     for _, selector, classes, dataclasses in KINDS:
-        for name, part in classes.items():
-            if part.__module__.startswith(OURS) and f"{selector} {name}" in _walked(selector, name):
+        for name, part in parts_of_ours(classes).items():
+            if f"{selector} {name}" in _walked(selector, name):
                 stock = _stock_options(part, dataclasses.get(name))
                 for action in actions_of(part, dataclasses.get(name)):
                     if action.dest not in stock:

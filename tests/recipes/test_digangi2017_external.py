@@ -278,9 +278,11 @@ def test_the_advice_names_for_each_size_what_is_most_surely_better(path):
     assert "own + external vectors" not in {row.against for row in rows[:-2]}
 
 
-def test_a_change_differs_from_its_arm_in_its_options_alone(path):
-    recipe = load("digangi2017_external", {})
-    arm, changes = "mix_sum.29000.captions", recipe_arms.CHANGES
+@pytest.mark.parametrize(
+    "arm", ["mix_sum.29000.captions", "mix_sum.5000.ptb", "mix_sum.1000.captions"]
+)
+def test_a_change_differs_from_its_arm_in_its_options_alone(path, arm):
+    recipe, changes = load("digangi2017_external", {}), recipe_arms.CHANGES
     added = {
         "normal_start": ["--init-square", "normal"],
         "small_start": ["--init-std", "0.01"],
@@ -299,7 +301,9 @@ def test_a_change_differs_from_its_arm_in_its_options_alone(path):
     together = recipe.arm(f"{arm}.uncentered.small_start")
     assert "--center-external" not in together.train
     assert together.train[-2:] == ("--init-std", "0.01")
-    assert recipe.arm("baseline.29000.small_start").data == plain.data
+    size = arm.split(".")[1]
+    baseline = recipe.arm(f"baseline.{size}"), recipe.arm(f"baseline.{size}.small_start")
+    assert baseline[1].train == (*baseline[0].train, "--init-std", "0.01")
     with pytest.raises(UserError, match=r"no arm '.*\.uncentred'"):
         recipe.arm(f"{arm}.uncentred")
     fewer = load("digangi2017_external", {"SIZES": "1000"})
@@ -308,7 +312,22 @@ def test_a_change_differs_from_its_arm_in_its_options_alone(path):
     # They are no vectors of another text.
     add(path, "baseline.29000", 1, 30.0)
     add(path, f"{arm}.uncentered", 1, 30.0)
-    assert Arms.of(Runs(ledger.read(path))).kinds == ["captions"]
+    assert Arms.of(Runs(ledger.read(path))).kinds == [arm.split(".")[2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("baseline.29000.uncentered", "uncentered"),
+        ("mix_sum.1000.captions.unscaled.unscaled", "unscaled"),
+        ("luong_baseline.1000.normal_start", "normal_start"),
+        ("mix_sum.1000.captions.uncentered", "uncentered"),
+    ],
+)
+def test_a_change_that_changes_nothing_is_refused(name, change):
+    recipe = load("digangi2017_external", {"CENTER": "0"})
+    with pytest.raises(UserError, match=f"arm {name}: {change} changes nothing there: leave it"):
+        recipe.arm(name)
 
 
 def test_settings_of_luong_lstm_differ_from_the_papers_in_the_model_alone():

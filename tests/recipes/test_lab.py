@@ -306,7 +306,7 @@ def test_a_claim_about_an_arm_that_cannot_be_is_warned_of(recipe):
         Part("four", UNDECIDED, "missing: in words"),
     ]
     (warning,) = misspelled_arms(load("baseline_multi30k"), [Claim(3, "a text", parts)])
-    assert warning.startswith("claim 3 is about an arm that cannot be: no arm 'jiont'; known are")
+    assert warning.startswith("claim 3 names an arm that the recipe does not have: no arm 'jiont'")
 
 
 def test_reports_of_empty_ledgers_are_refused(recipe, capsys):

@@ -188,12 +188,12 @@ def test_an_interrupted_set_up_starts_anew(checkout, how):
     running = subprocess.Popen(
         command, cwd=checkout, start_new_session=True, stdout=subprocess.DEVNULL, stderr=-1
     )
-    for _ in range(200):
-        if (checkout / "hanging").exists():
-            break
+    deadline = time.monotonic() + 100
+    while not (checkout / "hanging").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert (checkout / "hanging").exists()
     os.killpg(running.pid, how)
-    running.communicate(timeout=20)
+    running.communicate(timeout=100)
     assert running.returncode != 0
     (checkout / "hang").unlink()
     calls(checkout)

@@ -211,9 +211,7 @@ def test_an_installed_model_or_criterion_passes_the_contract_and_has_its_options
 
 NEEDY = """
 from dataclasses import dataclass
-from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.samplers.base import ProposalSampler
-from fairseq_outlayers.samplers.frequencies import class_counts
 
 class Needy(ProposalSampler):
     @dataclass
@@ -283,8 +281,10 @@ FLAWS = {
         "    @classmethod\n    def make",
         "ScaledOutputLayer does not define build, which OutputLayer leaves to its subclasses",
     ),
-    "    @dataclass\n": ("", "has a Config without the decorator @dataclass"),
-    "Config(EmbeddingOutputLayer.Config)": ("Config", "does not inherit OutputLayer.Config"),
+    "    @dataclass\n": (
+        "",
+        "has a Config whose initial_scale is ignored: Config needs @dataclass",
+    ),
 }
 
 

@@ -11,7 +11,7 @@ import struct
 from typing import Any, Callable, Iterator
 
 import numpy as np
-from fairseq.data import data_utils, indexed_dataset
+from fairseq.data import data_utils, fasta_dataset, indexed_dataset
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
@@ -20,6 +20,12 @@ REMEDY = "binarize the text again with fairseq-preprocess"
 LOOKED_AT = 1 << 28  # ids of a text to compare with the dictionary
 HEADER = struct.Struct("<9sQBQ")
 HEADER_MAGIC = b"MMIDIDX\0\0"
+# By the first bytes of an index.
+FORMATS = {
+    indexed_dataset.IndexedDataset._HDR_MAGIC: ("cached", "lazy"),
+    indexed_dataset.MMapIndexedDataset.Index._HDR_MAGIC[:8]: ("mmap",),
+    indexed_dataset.HuffmanMMapIndex._HDR_MAGIC[:8]: ("huffman",),
+}
 DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, TypeError, KeyError,
            RuntimeError, MemoryError, struct.error)  # fmt: skip
 
@@ -60,10 +66,15 @@ def _check_files(path: str) -> None:
 
 
 def _check_format(path: str, asked: Any) -> None:
-    """Refuse a format that the text does not have."""
-    found = indexed_dataset.infer_dataset_impl(path)
-    formats = ("cached", "lazy") if found == "cached" else (found,)
-    if asked is not None and found is not None and str(asked) not in formats:
+    """Refuse a format that the text does not have, of those that it may have beside another."""
+    formats = set()
+    if os.path.exists(f"{path}.idx"):
+        with open(f"{path}.idx", "rb") as index:
+            formats = set(FORMATS.get(index.read(8), ()))
+    formats |= {"raw"} if indexed_dataset.IndexedRawTextDataset.exists(path) else set()
+    formats |= {"fasta"} if fasta_dataset.FastaDataset.exists(path) else set()
+    if asked is not None and formats and str(asked) not in formats:
+        found = " and ".join(sorted(formats))
         raise UserError(
             f"--dataset-impl {asked}: {path} is in the format {found}: leave the option out"
         )

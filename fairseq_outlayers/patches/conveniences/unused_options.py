@@ -177,8 +177,8 @@ def _check_values(command: str, options: Any) -> None:
     asynchronous = getattr(options, "write_checkpoints_asynchronously", False)
     if "train" in command and asynchronous and importlib.util.find_spec("iopath") is None:
         raise UserError(
-            "--write-checkpoints-asynchronously needs the package iopath, which is not installed, "
-            "or nothing is trained: pip install iopath, or leave it out"
+            "--write-checkpoints-asynchronously needs the package iopath, which is not installed: "
+            "pip install iopath, or leave it out"
         )
     parts = getattr(options, "distributed_world_size", 1)
     if "generate" in command and parts > 1:

@@ -118,7 +118,8 @@ def misspelled_arms(recipe: Recipe, found: Sequence[claims.Claim]) -> list[str]:
             try:
                 recipe.arm(name)
             except UserError as error:
-                warnings.append(f"claim {claim.number} is about an arm that cannot be: {error}")
+                said = "names an arm that the recipe does not have"
+                warnings.append(f"claim {claim.number} {said}: {error}")
     return warnings
 
 

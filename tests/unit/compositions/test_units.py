@@ -95,3 +95,20 @@ def test_a_word_of_more_units_than_memory_allows_is_refused():
     dictionary.add_symbol("x" * 20_001)
     with pytest.raises(UserError, match=r"the word 'x{40}'... has 20,001 characters"):
         units_of_dictionary(dictionary, "characters")
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        (
+            "morphs",
+            r"make the table with .*build_subword_table\.py .* --units morphs",
+        ),
+        ("bigrams", r"write it: a line for each word, WORD<tab>UNIT UNIT \(docs/formats\.md\)"),
+    ],
+)
+def test_who_makes_a_table_depends_on_the_kind_of_units(tmp_path, kind, advice):
+    (tmp_path / "dict.txt").write_text("a 1\n")
+    dictionary = Dictionary.load(str(tmp_path / "dict.txt"))
+    with pytest.raises(UserError, match=rf"{kind}\.txt: no such file, .*; {advice}$"):
+        units_of_dictionary(dictionary, kind)

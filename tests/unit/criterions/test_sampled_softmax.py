@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_outlayers.criterions.base import SoftmaxCriterion
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
 from fairseq_outlayers.criterions.full_softmax import FullSoftmax
 from fairseq_outlayers.criterions.sampled_softmax import (
@@ -266,3 +267,20 @@ def test_the_gradients_bias_falls_with_correction_and_stalls_without():
     uncorrected = [bias(n, False) for n in (20, 100, 500)]
     assert corrected[0] > 2 * corrected[1] > 4 * corrected[2]
     assert uncorrected[2] > 5 * corrected[2]
+
+
+def test_logarithms_that_do_not_fit_the_sampled_ids_are_refused(task, model, monkeypatch):
+    criterion = sampled_softmax(task, num_sampled=4)
+    sample = ClassSample(torch.tensor([4, 5, 6]), torch.zeros(2))
+    monkeypatch.setattr(criterion.sampler, "sample", lambda *_: sample)
+    with pytest.raises(ValueError, match=r"UniformSampler drew ids \(3,\) with .* \(2,\): must be"):
+        loss_at(criterion, model, make_batch(task, LENGTHS))
+
+
+def test_a_criterion_without_a_training_loss_says_so(task, model):
+    class Own(SoftmaxCriterion):
+        name = "own"
+
+    criterion = Own(task, 0.0, 0, False)
+    with pytest.raises(NotImplementedError, match="Own does not define training_loss"):
+        criterion(model, make_batch(task, LENGTHS))

@@ -149,12 +149,18 @@ def test_an_empty_block_changes_nothing(scored):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"), [((1, 2), "7 classes up to 11"), ((0, 1, 1, 2), "15 classes up to 11")]
+    ("chosen", "said"),
+    [
+        ((1, 2), "begins with class 4, those before end before class 0"),
+        ((2, 0), "begins with class 8, those before end before class 4"),
+        ((0, 1, 1, 2), "begins with class 4, those before end before class 8"),
+        ((0, 0, 2), "begins with class 0, those before end before class 4"),  # 11 in all
+    ],
 )
 def test_a_class_in_no_block_or_in_two_is_refused(scored, chosen, said):
     context, targets, embeddings, bias = scored
     blocks = list(blocks_of([4, 4, 3], embeddings, bias))
-    with pytest.raises(ValueError, match=f"blocks of {said}: each class must be in one block"):
+    with pytest.raises(ValueError, match=f"a block {said}: each class must be in one block"):
         streamed_nll(context, targets, [blocks[k] for k in chosen], smoothing=0.1)
 
 

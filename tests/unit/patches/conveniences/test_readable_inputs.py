@@ -165,6 +165,17 @@ def test_a_format_that_the_text_does_not_have_is_named_not_called_damage(corpus,
     assert len(data_utils.load_indexed_dataset(str(corpus), make_dictionary(20), "mmap")) == 3
 
 
+def test_of_two_formats_side_by_side_either_may_be_asked_for(corpus):
+    corpus.write_text("w0 w1\n", encoding="utf-8")
+    dictionary = make_dictionary(20)
+    binary = data_utils.load_indexed_dataset(str(corpus), dictionary, "mmap")
+    assert isinstance(binary, indexed_dataset.MMapIndexedDataset)
+    raw = data_utils.load_indexed_dataset(str(corpus), dictionary, "raw")
+    assert isinstance(raw, indexed_dataset.IndexedRawTextDataset)
+    with pytest.raises(UserError, match="is in the format mmap and raw: leave"):
+        data_utils.load_indexed_dataset(str(corpus), dictionary, "cached")
+
+
 def test_a_whole_text_is_loaded(corpus):
     assert [sentence.tolist() for sentence in load(corpus)] == [[4, 5, 2], [6, 2], [7, 8, 9, 2]]
 
