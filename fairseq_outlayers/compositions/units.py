@@ -51,7 +51,7 @@ def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:
 
     Args:
         dictionary: the target dictionary; the table of ``dict.de.txt`` is ``morphs.de.txt``.
-        kind: "characters", "syllables" or "morphs".
+        kind: "characters", "syllables", "morphs", or one of a composition of your own.
     Raises:
         UserError: if the table is missing, damaged or belongs to another dictionary.
     """

@@ -19,9 +19,7 @@ from fairseq_outlayers.errors import UserError, as_flag, require_absent, require
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tasks.stored_options import (
-    OF_TEXTS,
-)
+from fairseq_outlayers.tasks.stored_options import OF_TEXTS
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"

@@ -75,7 +75,7 @@ def streamed_nll(
     dtype = type_of_sums(context.dtype)
     zeros = torch.zeros(len(context), dtype=dtype, device=context.device)
     totals = _Totals(zeros - torch.inf, zeros - torch.inf, zeros)
-    num_classes, spans = 0, []
+    spans: List[range] = []
     for block in blocks:
         check_sizes(context, targets, block.embeddings, block.bias)
         if len(block.embeddings) == 0:
@@ -87,9 +87,8 @@ def streamed_nll(
             part = slice(start, start + size)
             chunk = _Totals(*(total[part] for total in totals))
             _add(chunk, states[part], targets[part], cast, smoothing > 0, ignore_index)
-        num_classes += len(embeddings)
         spans.append(range(block.first, block.first + len(embeddings)))
-    _check_spans(spans)
+    num_classes = _number_of_classes(spans)
     check_ignore_index(ignore_index, num_classes)
     check_targets(targets, num_classes)
     nll = totals.log_sum - totals.target_score
@@ -99,8 +98,8 @@ def streamed_nll(
     return nll + (smoothing + share) * totals.target_score - share * totals.smoothed_sum, nll
 
 
-def _check_spans(spans: List[range]) -> None:
-    """Refuse blocks that have a class twice, or not all classes from 0 on."""
+def _number_of_classes(spans: List[range]) -> int:
+    """The number of classes in blocks; refuses a class in two of them, or in none."""
     end = 0
     for span in sorted(spans, key=lambda span: span.start):
         if span.start != end:
@@ -109,6 +108,7 @@ def _check_spans(spans: List[range]) -> None:
                 f"{end:,}: each class must be in one block"
             )
         end = span.stop
+    return end
 
 
 def _add(

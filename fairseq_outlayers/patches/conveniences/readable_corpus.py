@@ -67,13 +67,15 @@ def _check_files(path: str) -> None:
 
 def _check_format(path: str, asked: Any) -> None:
     """Refuse a format that the text does not have, of those that it may have beside another."""
+    if asked is None:
+        return
     formats = set()
     if os.path.exists(f"{path}.idx"):
         with open(f"{path}.idx", "rb") as index:
             formats = set(FORMATS.get(index.read(8), ()))
     formats |= {"raw"} if indexed_dataset.IndexedRawTextDataset.exists(path) else set()
     formats |= {"fasta"} if fasta_dataset.FastaDataset.exists(path) else set()
-    if asked is not None and formats and str(asked) not in formats:
+    if formats and str(asked) not in formats:
         found = " and ".join(sorted(formats))
         raise UserError(
             f"--dataset-impl {asked}: {path} is in the format {found}: leave the option out"
