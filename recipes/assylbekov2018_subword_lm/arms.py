@@ -5,8 +5,9 @@ DATA    ptb (the Treebank's first sentences), ptb42k (all); en5k en15k en29k, de
         es, de, cs, ru
 MODEL   word, charcnn, sylconcat or morphsum, then _original, _none, _re, _rw, _re_rw, or the tied
         layers: E emb, P proj, C cnn, 1 hw1, 2 hw2 (morphsum_E1)
-OPTION  medium: the paper's medium size; sampled: 20% of the classes in training, log-uniform
-        samples (the paper does not specify them), batches of 100
+OPTION  medium: the paper's medium size; long: 25 epochs, the rate times 0.8 from the eighth on,
+        whatever EPOCHS, DECAY_FROM and SHRINK say; sampled: 20% of the classes in training,
+        log-uniform samples (the paper does not specify them), batches of 100
 """
 
 import re
@@ -46,6 +47,8 @@ TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
 # The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
+# Epochs, the first with a smaller rate, and its factor.
+LONG = ("25", "8", "0.8")
 # Learning rates of 05_tune.sh.
 GRID = ("0.7", "1.0", "1.5")
 # A CharCNN that composes its output starts with nearly equal vectors for all words, and learns
@@ -120,6 +123,7 @@ class Assylbekov2018(Recipe):
             *pairs([f"{language}{size}" for size in ("5k", "15k") for language in languages]),
             *(f"de5k.{model}" for model in ON_CAPTIONS),
             *pairs(["ptb42k"]),
+            *pairs(["ptb42k"], ".long"),
             *(f"ptb.{model}" for model in LAYERS),
             *pairs([f"{language}29k" for language in languages]),
             *pairs(["mono_de", "mono_en"], ".sampled"),
@@ -214,23 +218,29 @@ class Assylbekov2018(Recipe):
             decay = epochs * 6 // 10 + 1
             if OF_CHOSEN.fullmatch(data) and not chosen:
                 rate = CHOSEN.get(model, CHOSEN.get(composition, rate))
+        schedule = (s.EPOCHS, s.DECAY_FROM or decay, s.SHRINK or ("0.5" if epochs < 70 else "0.9"))
         words, size = f"{composition}, tied: {tie}, on {data}", ""
         criterion, batch = "--criterion full_softmax", s.BATCH
         for option in chosen:
             if option == "medium":
                 size, words = "_medium", words + ", medium size"
                 rate = "0.7" if composition == "word" else rate
+            elif option == "long":
+                schedule = LONG
+                words += f", {LONG[0]} epochs"
             elif option == "sampled":
                 criterion = "--criterion sampled_softmax --sampler log_uniform --sample-share 0.2"
                 batch, words = "100", words + ", 20% of the classes in training"
             else:
-                raise UserError(f"arm {name}: no option '{option}'; known are medium and sampled")
-        shrink = s.SHRINK or ("0.5" if epochs < 70 else "0.9")
+                raise UserError(
+                    f"arm {name}: no option '{option}'; known are medium, long, sampled"
+                )
+        last, decay_from, shrink = schedule
         task = "--task subword_language_modeling --tokens-per-sample"
         train = (
             f"{task} {s.BPTT} --batch-size {batch} --arch {composition}_lm{size} --tie {tie} "
             f"{criterion} --sentence-avg --optimizer sgd --lr {s.LR or rate} --clip-norm {s.CLIP} "
-            f"--max-epoch {s.EPOCHS} --lr-scheduler fixed --force-anneal {s.DECAY_FROM or decay} "
+            f"--max-epoch {last} --lr-scheduler fixed --force-anneal {decay_from} "
             f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
         )
         test = PerplexityTest(f"{task} 200 --num-workers 0")
