@@ -20,7 +20,7 @@ from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import SEEDS_NEEDED
 
 MODELS = ("morphsum", "sylconcat", "charcnn")
-ENDINGS = ("", ".sampled", ".medium")
+ENDINGS = ("", ".long", ".sampled", ".medium")
 FIRST = {"morphsum": "E", "sylconcat": "EP", "charcnn": "EC"}  # all layers below hw1
 TEXTS = {
     1: "Reusing embeddings helps the word model.",
@@ -214,7 +214,9 @@ def find(recipe: Assylbekov2018, runs: Runs) -> Findings:
 
 
 def pairs_shown() -> Iterator[tuple[str, str, str]]:
-    """Data, a model, and what it is compared with: the first six are on the page."""
+    """Data, with the ending of an arm, a model, and what it is compared with: the first six are on
+    the page.
+    """
     for data in ("de5k", "en5k", "fr5k", "ptb42k"):
         yield data, "morphsum_re_rw", BASE
     for model in ("morphsum_re", "word_original", "sylconcat_rw", "sylconcat_re_rw",
@@ -226,12 +228,14 @@ def pairs_shown() -> Iterator[tuple[str, str, str]]:
     for model in ("word_original", "morphsum_original", "sylconcat_re_rw", "charcnn_original"):
         yield "ptb42k", model, BASE
     yield "ptb42k", "morphsum_re_rw", "morphsum_original"
+    yield "ptb42k.long", "morphsum_re_rw", BASE
 
 
 def comparisons_shown(runs: Runs) -> Iterator[Compared]:
     """Models compared on the same text, by perplexity."""
     for number, (data, model, base) in enumerate(pairs_shown()):
-        arms = [f"{data}.{model}", f"{data}.{base}"]
+        text, _, ending = data.partition(".")
+        arms = [".".join(filter(None, (text, one, ending))) for one in (model, base)]
         by_seed = runs.perplexities_by_seed(arms)
         if by_seed:
             names = f"{figures.language(data)}: {figures.plain(model)}", figures.plain(base)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recipes.assylbekov2018_subword_lm import gain, word_vectors
+from recipes.assylbekov2018_subword_lm.arms import LONG
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
@@ -163,6 +164,8 @@ def language(data: str) -> str:
         words = "whole PTB"
     else:
         words = f"{names[stem[:2]]} {stem[2:]}" if stem[:2] in names else stem.upper()
+    if ending == "long":
+        ending = f"{LONG[0]} epochs"
     return f"{words}, {ending}" if ending else words
 
 

@@ -47,6 +47,12 @@ def test_the_authors_schedule_comes_back_with_their_epochs():
         assert option(f"ptb.{arm}", "--force-anneal") == "7"
 
 
+def test_the_long_schedule_depends_on_no_setting():
+    for settings in ({}, {"EPOCHS": "70", "DECAY_FROM": "2", "SHRINK": "0.3"}):
+        for name, value in (("--max-epoch", "25"), ("--force-anneal", "8"), ("--lr-shrink", "0.8")):
+            assert option("ptb42k.morphsum_re_rw.long", name, **settings) == value
+
+
 def test_all_models_are_tuned_with_the_same_rates_and_some_with_lower_ones():
     declared = recipe()
     tuned = [declared.arm(name) for name in declared.tuning_arms()]
@@ -228,6 +234,13 @@ def test_medium_and_sampled_models_are_compared_among_themselves(decide):
         "ptb.word_re.medium < ptb.word_original.medium": "holds",
         "mono_de.word_re.sampled < mono_de.word_original.sampled": "fails",
     }
+
+
+def test_long_trainings_are_compared_among_themselves_and_said_to_be_long(decide, tmp_path):
+    arms = {"ptb42k.word_re": 93, "ptb42k.morphsum_re_rw.long": 80, "ptb42k.word_re.long": 90}
+    found = decide(arms)
+    assert verdicts(found[4])["ptb42k.morphsum_re_rw.long < ptb42k.word_re.long"] == "holds"
+    assert "whole PTB, 25 epochs: MorphSum (RE+RW): 80" in (tmp_path / "details.md").read_text()
 
 
 def test_every_arm_of_a_claim_is_one_of_the_recipe():
