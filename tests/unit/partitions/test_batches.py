@@ -1,5 +1,6 @@
 """How the batches of a partition are dealt out to processes and updates."""
 
+import itertools
 from collections import Counter
 from itertools import chain, pairwise
 
@@ -79,12 +80,21 @@ def test_a_text_that_is_read_into_memory_on_demand_is_read_first():
     assert text.tokens.tolist() == [7, 2, 8, 9, 2]
 
 
-def batches_of(processes, max_sentences=5, size=14, **options):
-    """The iterator that the task makes of 40 sentence pairs, each side the same."""
+def batches_of(
+    processes, max_sentences=5, max_tokens=None, size=14, seed=1, words=(3,), update_freq=(1,),
+    **options,
+):  # fmt: skip
+    """The iterator that the task makes of 40 sentence pairs, each side the same.
+
+    Args:
+        words: numbers of words of sentences, in turns.
+        options: of the task.
+    """
     dictionary = make_dictionary(30)
     generator = np.random.default_rng(1)
-    rows = [torch.tensor([*generator.integers(4, 34, 3), 2]) for _ in range(40)]
-    texts = [ListDataset(rows, [4] * 40) for _ in range(2)]
+    lengths = [words[number % len(words)] for number in range(40)]
+    rows = [torch.tensor([*generator.integers(4, 34, length), 2]) for length in lengths]
+    texts = [ListDataset(rows, np.array(lengths) + 1) for _ in range(2)]
     dataset = LanguagePairDataset(
         texts[0], texts[0].sizes, dictionary, texts[1], texts[1].sizes, dictionary
     )
@@ -92,7 +102,22 @@ def batches_of(processes, max_sentences=5, size=14, **options):
     config.train_subset = "train"
     task = TranslationOutlayersTask(config, dictionary, dictionary)
     task.datasets["train"] = dataset
-    return task.get_batch_iterator(dataset, max_sentences=max_sentences, num_shards=processes)
+    task.update_freq = list(update_freq)
+    return task.get_batch_iterator(
+        dataset, max_tokens, max_sentences, seed=seed, num_shards=processes
+    )
+
+
+def ordered(batches, epoch, shuffle=True):
+    """Sentences of each batch of an epoch, in order."""
+    return [list(batch) for batch in batches.ordered_batches(epoch, False, shuffle)]
+
+
+def divided_by_partition(batches, epoch, shuffle=True):
+    """Sentences of each batch of an epoch, for each partition."""
+    found = ordered(batches, epoch, shuffle)
+    groups = itertools.groupby(found, key=lambda batch: batches.partitions.number_of[batch[0]])
+    return [list(group) for _, group in groups]
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
@@ -108,6 +133,50 @@ def test_every_process_is_in_the_same_partition_at_every_step(processes):
         assert len({number_of[sentence] for batch in step for sentence in batch}) == 1
 
 
+def test_batches_are_shuffled_within_their_partitions_by_seed_and_epoch():
+    batches = batches_of(1, max_sentences=1)
+    kept = divided_by_partition(batches, 1, shuffle=False)
+    orders = [divided_by_partition(batches, epoch) for epoch in (1, 2)]
+    orders.append(divided_by_partition(batches_of(1, max_sentences=1, seed=2), 1))
+    for order in orders:
+        assert order != kept
+        assert [sorted(each) for each in order] == [sorted(each) for each in kept]
+    assert orders[0] != orders[1]
+    assert orders[0] != orders[2]
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_reshuffled_partitions_are_of_a_new_order_in_every_epoch(seed):
+    batches = batches_of(1, reshuffle_partitions=True, seed=seed)
+    for epoch in (1, 2, 3):
+        found = divided_by_partition(batches, epoch)
+        order = np.random.default_rng((seed, epoch)).permutation(40)
+        begin = 0
+        for sentences in map(chain.from_iterable, found):
+            sentences = sorted(sentences)
+            assert sentences == sorted(order[begin : begin + len(sentences)])
+            begin += len(sentences)
+        assert begin == 40
+
+
+def test_batches_have_sentences_of_similar_length_and_no_more_than_their_tokens():
+    words = (1, 6, 2, 9, 4)
+    batches = batches_of(1, max_sentences=None, max_tokens=12, size=20, words=words)
+    for partition in divided_by_partition(batches, 1, shuffle=False):
+        lengths = [[1 + words[sentence % len(words)] for sentence in batch] for batch in partition]
+        assert all(len(each) * max(each) <= 12 for each in lengths)
+        flat = list(chain(*lengths))
+        assert flat == sorted(flat)
+    assert max(map(len, ordered(batches, 1))) > 1
+
+
+def test_an_update_of_several_batches_is_of_one_partition_in_every_epoch():
+    batches = batches_of(1, update_freq=(1, 3))
+    first, second, third = (divided_by_partition(batches, epoch) for epoch in (1, 2, 3))
+    assert any(len(partition) % 3 for partition in first)
+    assert [len(partition) % 3 for partition in second + third] == [0] * 2 * len(first)
+
+
 @pytest.mark.parametrize("size", [14, 34, 1000])
 def test_one_partition_of_the_whole_text_is_warned_of_once(size, caplog):
     batches = batches_of(1, size=size)
@@ -120,13 +189,27 @@ def test_one_partition_of_the_whole_text_is_warned_of_once(size, caplog):
     assert caplog.messages == ([] if size == 14 else [warned])
 
 
-def test_another_number_of_processes_does_not_go_on():
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"processes": 2}, "processes 1, but this run has 2"),
+        ({"size": 15}, "--partition-size 14, but this run has 15"),
+        ({"partition_mode": "authors"}, "--partition-mode paper, but this run has authors"),
+        ({"source_partition_size": 20}, "--source-partition-size 0, but this run has 20"),
+        ({"reshuffle_partitions": True}, "--reshuffle-partitions False, but this run has True"),
+        ({"seed": 2}, "--seed 1, but this run has 2"),
+        ({"max_tokens": 40}, "--max-tokens None, but this run has 40"),
+        ({"max_sentences": 4}, "--batch-size 5, but this run has 4"),
+        ({"update_freq": (2,)}, r"--update-freq \[1\], but this run has \[2\]"),
+    ],
+)
+def test_a_run_with_other_partitions_or_batches_does_not_go_on(changed, said):
     batches = batches_of(1)
     batches.next_epoch_itr()
     saved = batches.state_dict()
     batches_of(1).load_state_dict(saved)
-    with pytest.raises(UserError, match="with processes 1, but this run has 2, so the partitions"):
-        batches_of(2).load_state_dict(saved)
+    with pytest.raises(UserError, match=f"trained with {said}, so the partitions differ"):
+        batches_of(**{"processes": 1, **changed}).load_state_dict(saved)
 
 
 def test_a_checkpoint_of_a_run_without_partitions_does_not_go_on():

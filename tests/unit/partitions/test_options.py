@@ -41,6 +41,7 @@ def test_what_goes_with_partitions_is_accepted(optimizer):
         ({"dataset__required_batch_size_multiple": 4}, "--required-batch-size-multiple 4 has no"),
         ({"common__fp16": True}, "--fp16 replaces the parameters"),
         ({"common__bf16": True}, "--bf16 replaces the parameters"),
+        ({"common__tpu": True}, "--tpu compiles a step"),
         ({"optimization__use_bmuf": True}, "--use-bmuf averages whole tables"),
         ({"distributed_training__ddp_backend": "fully_sharded"}, "--ddp-backend fully_sharded"),
         ({"distributed_training__zero_sharding": "os"}, "--zero-sharding os"),
@@ -63,3 +64,23 @@ def test_what_does_not_is_refused_by_name(changes, message):
 def test_numbers_and_options_without_meaning_are_refused(given, message):
     with pytest.raises(UserError, match=message):
         partition_limits(PartitionConfig(**given), 100, 100)
+
+
+@pytest.mark.parametrize(
+    ("mode", "source", "limits"),
+    [
+        ("paper", 0, {"target": 9}),
+        ("paper", 20, {"target": 9, "source": 20}),
+        ("paper", 49, {"target": 9, "source": 49}),
+        ("paper", 50, {"target": 9}),  # all words
+        ("authors", 0, {"target": 9, "source": 9}),
+        ("authors", 20, {"target": 9, "source": 20}),
+    ],
+)
+def test_the_source_has_a_limit_of_its_own_or_that_of_the_authors(mode, source, limits):
+    config = PartitionConfig(partition_size=9, partition_mode=mode, source_partition_size=source)
+    assert partition_limits(config, 50, 100) == limits
+
+
+def test_no_more_target_words_than_there_are():
+    assert partition_limits(PartitionConfig(partition_size=200), 50, 100) == {"target": 100}
