@@ -20,11 +20,11 @@ from typing import Any
 
 from lib.common import CommandParser, positive_int, progress, run
 from lib.coverage import NONE, Coverage, failures
-from lib.extraction import SPECIALS, Extraction
+from lib.extraction import Extraction
 from lib.vector_formats import FORMATS, detect_format
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import write_dictionary
+from fairseq_outlayers.formats.dictionary import SPECIALS, write_dictionary
 from fairseq_outlayers.formats.external_table_writer import (
     PRECISIONS,
     TableWriter,

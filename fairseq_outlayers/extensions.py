@@ -6,7 +6,7 @@ An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, `
 """
 
 import functools
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Set
 
@@ -71,6 +71,9 @@ def _flaw(part: type, interface: Any) -> str:
     config: Any = part.Config  # type: ignore[attr-defined]
     if not (isinstance(config, type) and is_dataclass(config)):
         return "has a Config that is no dataclass"
+    for option in fields(config):
+        if option.default is MISSING:
+            return f"has a Config whose {option.name} has no default value, which an option needs"
     known = {option.name for option in fields(config)}
     for kind in config.__mro__:
         for name, annotation in vars(kind).get("__annotations__", {}).items():

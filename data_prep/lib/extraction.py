@@ -11,9 +11,9 @@ from lib.coverage import BY_FORM, COMPOSED, NONE, OWN
 from lib.vector_files import VectorFile
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.formats.dictionary import SPECIALS
 from fairseq_outlayers.formats.external_table_writer import TableWriter
 
-SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")  # the first symbols of fairseq's dictionaries
 PADDING, END, UNKNOWN = 1, 2, 3
 
 

@@ -15,8 +15,7 @@ from fairseq_outlayers.analysis.sentence_details import (
     neighbour_data,
     words_by_frequency,
 )
-from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.text import read_lines, require_parallel
 from fairseq_outlayers.hub.translation import Translation
 from fairseq_outlayers.hub.translator import Translator
 
@@ -36,12 +35,8 @@ def read_pairs(source: str, reference: str) -> List[Tuple[str, str]]:
     Raises:
         UserError: if a file cannot be read or is empty, or the numbers of lines differ.
     """
-    texts = [[line for (line,) in lines(path, "\n")] for path in (source, reference)]
-    if len(texts[0]) != len(texts[1]) or not texts[0]:
-        raise UserError(
-            f"{source} has {len(texts[0])} lines and {reference} {len(texts[1])}: they must be "
-            "line by line translations of the same sentences, at least one"
-        )
+    texts = [list(read_lines(path)) for path in (source, reference)]
+    require_parallel(source, len(texts[0]), reference, len(texts[1]))
     return list(zip(*texts, strict=True))
 
 

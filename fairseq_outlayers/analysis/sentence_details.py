@@ -60,7 +60,7 @@ def candidate_data(
     others = []
     for found, candidates in zip(translations, lists, strict=True):
         allowed = set(candidates)
-        units = known_units(translator, found.source)
+        units = found.source
         for unit in set(units) - added.keys():
             added[unit] = [w for w in translations_of(translator, unit) if w in allowed]
         of_words = {word for unit in units for word in added[unit]}
@@ -71,15 +71,6 @@ def candidate_data(
         "others": others,
         "mean": sum(map(len, lists)) / len(lists),
     }
-
-
-def known_units(translator: Translator, units: Sequence[str]) -> List[str]:
-    """Source units with ``<unk>`` in place of those that the models do not know."""
-    dictionary = translator.task.source_dictionary
-    known = (dictionary.index(unit) < translator.num_source for unit in units)
-    return [
-        u if is_known else dictionary.unk_word for u, is_known in zip(units, known, strict=True)
-    ]
 
 
 def translations_of(translator: Translator, unit: str) -> List[str]:

@@ -17,6 +17,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
+from fairseq_outlayers.checkpoints.names import without_average
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
@@ -192,9 +193,7 @@ def save(trained: Trained, path: str, folder: Path) -> None:
     state["model"] = trained.model.state_dict()
     # Its tensors have the old sizes; resume training with --reset-optimizer.
     state.pop("last_optimizer_state", None)
-    state["extra_state"] = {
-        name: value for name, value in state["extra_state"].items() if not name.startswith("ema")
-    }
+    state["extra_state"] = without_average(state["extra_state"])
     with write_together([folder / name for name in names]) as outputs:
         for output, dictionary in zip(outputs, names.values(), strict=True):
             text = io.StringIO()

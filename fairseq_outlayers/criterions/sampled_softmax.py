@@ -16,6 +16,7 @@ from fairseq_outlayers.losses import sampled_nll, scored_classes
 from fairseq_outlayers.options import SamplerConfig
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.ranges import check_ranges, ranged
+from fairseq_outlayers.registry import class_of
 from fairseq_outlayers.samplers import Sampler, build_sampler
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class SampledSoftmax(SoftmaxCriterion):
 
     @classmethod
     def build_criterion(cls, config: Any, task: Any) -> "SampledSoftmax":
+        check_ranges(config, class_of(config))
         dictionary = task.target_dictionary
         sampler = build_sampler(config, dictionary, num_to_sample(config, len(dictionary)))
         return cls(task, config, sampler)
@@ -120,7 +122,6 @@ def num_to_sample(config: Any, num_classes: int) -> int:
     Raises:
         UserError: if both or neither are given, or the sample is larger than the vocabulary.
     """
-    check_ranges(config, SampledSoftmaxConfig)
     if (config.num_sampled == 0) == (config.sample_share == 0):
         raise UserError(
             "--criterion sampled_softmax needs either --num-sampled or --sample-share "

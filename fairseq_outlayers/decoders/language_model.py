@@ -51,7 +51,8 @@ class RecurrentDecoder(StatefulDecoder):
         Args:
             prev_output_tokens: input words, ``(B, T)``.
             src_lengths: ignored: padding can only follow the words of a row.
-            incremental_state: of beam search; then only the last position is computed.
+            incremental_state: of beam search; from the second call on, only the last position is
+                computed.
             carried: the initial state, replaced by the final one; None for zeros.
             encoder_out: None; fairseq's beam search passes it, and expects attention.
         """

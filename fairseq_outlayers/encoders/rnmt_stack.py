@@ -47,18 +47,18 @@ class EncoderStack(nn.Module):
             States, ``(B, S, H)``; no final states, because this decoder starts at zero.
         """
         padding = padding_mask.t().unsqueeze(-1)
-        states = below = inputs.transpose(0, 1).masked_fill(padding, 0.0)
+        states = backward_states = inputs.transpose(0, 1).masked_fill(padding, 0.0)
         if backward_inputs is not None:
-            below = backward_inputs.transpose(0, 1).masked_fill(padding, 0.0)
+            backward_states = backward_inputs.transpose(0, 1).masked_fill(padding, 0.0)
         padded = padding if has_padding(padding_mask) else None
         seen: Dict[str, Tuple[RecurrentLayer, Tensor]] = {}
         layers: List[Any] = list(self.layers)
         for depth, (forwards, backwards) in enumerate(layers):
             ahead, _ = forwards(states, padding=padded)
-            back, _ = backwards(below, padding=padded, reverse=True)
+            back, _ = backwards(backward_states, padding=padded, reverse=True)
             seen |= {f"forward_{depth}": (forwards, ahead), f"backward_{depth}": (backwards, back)}
             output = self.dropout(torch.cat([ahead, back], dim=-1))
-            states = below = add_residual(states, output, depth)
+            states = backward_states = add_residual(states, output, depth)
         if self.training:
             self.dynamics.log("encoder", seen, ~padding_mask.t())
         return self.projection(states).transpose(0, 1), [], []

@@ -25,7 +25,7 @@ def fingerprint(dictionary: Any) -> int:
 
     Includes ``madeupword`` padding: it has rows of weights, too.
     """
-    # Checkpoint averaging sums fingerprints: 63 bits suffice for 2**31 symbols in total.
+    # fairseq's average_checkpoints.py sums them: 63 bits suffice for 2**31 symbols in total.
     return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum(dictionary.symbols)
 
 

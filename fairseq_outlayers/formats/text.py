@@ -74,13 +74,17 @@ def parallel_lines(reference: str, other: str) -> List[List[str]]:
         UserError: if the numbers of lines differ or are 0.
     """
     sentences = list(lines(other))
-    expected = sum(1 for _ in lines(reference))
-    if len(sentences) != expected or not sentences:
+    require_parallel(other, len(sentences), reference, sum(1 for _ in lines(reference)))
+    return sentences
+
+
+def require_parallel(one: str, lines_of_one: int, other: str, lines_of_other: int) -> None:
+    """Refuse two texts whose numbers of lines differ or are 0 with a ``UserError``."""
+    if lines_of_one != lines_of_other or not lines_of_one:
         raise UserError(
-            f"{other} has {len(sentences)} lines and {reference} {expected}: they must be line by "
+            f"{one} has {lines_of_one} lines and {other} {lines_of_other}: they must be line by "
             "line translations of the same sentences, at least one"
         )
-    return sentences
 
 
 def count_lines(path: Path) -> int:

@@ -59,9 +59,8 @@ class TrainedModels:
             UserError: if an option is unknown, has no effect, or is out of its range.
         """
         check_names(given, known, self.config.generation)
-        num_words = getattr(self.task.cfg, "candidate_frequent", 0) or len(
-            self.task.target_dictionary
-        )
+        # Of candidates, the search checks each sentence's number.
+        num_words = len(self.task.target_dictionary)
         return self.build_generator(checked_search({**options, **given}, num_words, self._spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:

@@ -157,22 +157,22 @@ class LanguageModel(TrainedModels):
         dictionary = self.task.target_dictionary
         check_whole("max_units", max_units)
         prefix = self._prompt(text)
-        first = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
+        drawn_seed = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
         if seed is not None and not sampling:
             raise UserError(f"seed={seed} has no effect without sampling=True")
-        added, held = len(prefix) + max_units, self._positions() - 1
+        most, held = len(prefix) + max_units, self._positions() - 1
         shortest = check_whole("min_len", generation.get("min_len", 1), 0)
         if shortest > held:
             raise UserError(
                 f"min_len={shortest}: the model has positions for {held} units only; lower it"
             )
-        if shortest > added:
+        if shortest > most:
             raise UserError(
                 f"min_len={shortest}: a prompt of {len(prefix)} units and max_units={max_units} "
-                f"have at most {added}; raise max_units"
+                f"have at most {most}; raise max_units"
             )
         options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
-        options["max_len_b"] = min(added, held)
+        options["max_len_b"] = min(most, held)
         generator = self.build_search(options, generation, SEARCH_OPTIONS)
         # The task takes the first symbol away and begins the search with it.
         tokens = torch.cat([torch.tensor(self.first[:1]), prefix])[None]
@@ -180,7 +180,7 @@ class LanguageModel(TrainedModels):
             "net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(tokens[0])])}
         }
         sample = utils.apply_to_sample(lambda tensor: tensor.to(self.device), sample)
-        with self.lock, _seeded(self.device, first if sampling else None), self._begun():
+        with self.lock, _seeded(self.device, drawn_seed if sampling else None), self._begun():
             best = self._found(generator, sample)[0][0]
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]

@@ -63,11 +63,11 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "DeepResidualOutputLayer":
         cls.check_embedding(embedding)
-        depth, size = config.deep_residual_layers, embedding.embedding_dim
+        number, size = config.deep_residual_layers, embedding.embedding_dim
         bias = inner_bias(config, in_paper=True)
         layer = cls(
             embedding,
-            nn.ModuleList(make_projection(size, size, bias) for _ in range(depth)),
+            nn.ModuleList(make_projection(size, size, bias) for _ in range(number)),
             activation(config),
             config.deep_residual_dropout,
             config.deep_residual_previous,

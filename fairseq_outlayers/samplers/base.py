@@ -28,8 +28,8 @@ class ClassSample(NamedTuple):
 class Sampler(ABC):
     """Samples some of the ``V`` classes in training.
 
-    A sampler may use the target ids of a batch, never scores or hidden states. It has no state: the
-    sample depends on its arguments alone.
+    A sampler may use the target ids of a batch, never scores or hidden states. No state
+    changes what it draws: a sample depends on its arguments alone.
 
     Args:
         num_classes: ``V``.

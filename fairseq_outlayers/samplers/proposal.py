@@ -58,8 +58,8 @@ class ProposalFileSampler(ProposalSampler):
         if config.proposal_smoothing == 0.0:
             _require_all(weights, dictionary, config.proposal_file)
         check_proposal(weights, cls.advice)
-        share = config.proposal_smoothing / len(weights)
-        return cls((1 - config.proposal_smoothing) * weights / weights.sum() + share, num_sampled)
+        uniform = config.proposal_smoothing / len(weights)
+        return cls((1 - config.proposal_smoothing) * weights / weights.sum() + uniform, num_sampled)
 
 
 def _weights_of_classes(path: str, dictionary: Any) -> np.ndarray:

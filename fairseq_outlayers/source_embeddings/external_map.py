@@ -167,10 +167,14 @@ class ExternalMap(nn.Module):
 class ExternalSourceEmbedding(SourceEmbedding):
     """A source embedding that reads external vectors.
 
-    A subclass sets ``external`` and its ``directions_differ``, and defines :meth:`combine`.
+    A subclass sets ``external`` and defines :meth:`combine`.
     """
 
     external: ExternalMap
+
+    @property
+    def directions_differ(self) -> bool:  # type: ignore[override]
+        return self.external.directions_differ
 
     @abstractmethod
     def combine(self, ids: Tensor, found: Mapped) -> Tensor:

@@ -121,7 +121,6 @@ class MixGateEmbedding(ExternalSourceEmbedding):
         self.sees_mapped = sees_mapped
         self.inner_internal = inner(internal.embedding_dim)
         self.inner_external = inner(internal.embedding_dim)
-        self.directions_differ = external.directions_differ
 
     @classmethod
     def build(

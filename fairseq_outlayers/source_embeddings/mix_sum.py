@@ -33,7 +33,6 @@ class MixSumEmbedding(ExternalSourceEmbedding):
         super().__init__()
         self.internal = internal
         self.external = external
-        self.directions_differ = external.directions_differ
 
     @classmethod
     def build(

@@ -24,7 +24,6 @@ class OnlyExternalEmbedding(ExternalSourceEmbedding):
     def __init__(self, external: ExternalMap):
         super().__init__()
         self.external = external
-        self.directions_differ = external.directions_differ
 
     @classmethod
     def build(

@@ -7,8 +7,8 @@ is an integer buffer whose name ends in ``_version``:
 - fairseq's moving average (fairseq/models/ema/ema.py) multiplies all buffers by a float, which
   fails for integers, except those with "version" in their names;
 - ``half()`` and ``bfloat16()`` convert floats only;
-- averaging checkpoints adds and divides integers exactly, so equal ones do not change and different
-  ones become one that matches nothing.
+- fairseq's average_checkpoints.py adds and divides integers exactly, so equal ones do not change,
+  and different ones become one that matches nothing.
 """
 
 from dataclasses import dataclass, replace

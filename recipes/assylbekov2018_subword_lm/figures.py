@@ -36,10 +36,10 @@ def plain(model: str) -> str:
     return f"{MODELS.get(kind, kind)} ({reused})"
 
 
-def row_of(label: str, found: Estimate, series: str = "", scale: float = 1) -> Row:
+def row_of(label: str, found: Estimate) -> Row:
     """A row, without interval for one seed without stored sentences."""
-    row = Row.of(label, found, series, scale)
-    return row if found.low < found.high else Row(label, row.value, series=series)
+    row = Row.of(label, found)
+    return row if found.low < found.high else Row(label, row.value)
 
 
 def perplexities(runs: Runs, data: str) -> Chart:

@@ -140,7 +140,7 @@ class Recipe:
         environment = os.environ if environment is None else environment
         self.settings = Settings({**SHARED, **self.declared}, environment)
         self.name = type(self).__module__.split(".")[-2]
-        self.work = environment.get("OUTLAYERS_WORK") or f"work/{self.name}"
+        self.work = str(Path(environment.get("OUTLAYERS_WORK") or f"work/{self.name}"))
         self.own_results = f"results/{self.folder or self.name}"
         self.results = environment.get("OUTLAYERS_RESULTS") or self.own_results
         self.prepare()

@@ -67,6 +67,7 @@ def test_every_parameter_is_trained_by_a_finite_loss(make, task):
     for parameter_name, parameter in model.named_parameters():
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.isfinite().all(), parameter_name
+        assert parameter.grad.any(), parameter_name
 
 
 def test_with_sentence_avg_the_sample_size_is_the_number_of_sentences(make, task):

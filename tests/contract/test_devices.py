@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.criterions import features
+from fairseq_outlayers.extensions import installed_packages
 from fairseq_outlayers.samplers.base import ProposalSampler
 from tests.devices import DEVICES, TOLERANCES, device_of_kind
 from tests.devices.training import TABLE, cases, train
@@ -48,6 +49,13 @@ def test_losses_and_gradients_equal_the_cpus(kind, name):
     assert found.gradients.keys() == expected.gradients.keys()
     for parameter, gradient in found.gradients.items():
         torch.testing.assert_close(gradient, expected.gradients[parameter], **close)
+
+
+def test_every_case_of_this_package_is_in_the_table():
+    listed = set(json.loads(TABLE.read_text()))
+    assert listed <= set(CASES)
+    if not installed_packages():
+        assert listed == set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)

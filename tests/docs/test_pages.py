@@ -71,6 +71,7 @@ def test_every_block_of_a_page_runs_as_it_stands(page, readers, tmp_path):
                 script.append(f"python page.py > python.{number}.log\n")
         elif block.language in SHELL and not is_fragment(block):
             script.append(block.code)
+    assert script, "nothing of this page was run"
     readers.shell.run(_of_two_epochs(_without_repetitions(script)), folder)
 
 

@@ -128,5 +128,15 @@ def test_ledgers_from_before_are_read(path):
     runs = Runs(ledger.read(path))
     assert set(runs.arms) == {line["arm"] for line in lines}
     for line in lines:
-        found = kept_translations.translations(line, "tokenised")
-        assert found is None or len(found[0]) == line["figures"]["sentences"]
+        kept = kept_translations.kept_file(path.parent, line)
+        if kept.exists():
+            sentences = kept.read_text(encoding="utf-8").splitlines()
+            assert len(sentences) == line["figures"]["sentences"]
+
+
+def test_some_hypotheses_of_each_recipe_that_translates_are_stored():
+    with_hypotheses = {
+        path.parent.parent.name for path in ROOT.glob("results/*/translations/*.hyp")
+    }
+    recipes = {path.parent.name for path in ROOT.glob("results/*/ledger.jsonl")}
+    assert recipes - with_hypotheses == {"assylbekov2018"}

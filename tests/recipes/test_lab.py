@@ -327,3 +327,11 @@ def test_a_fresh_clone_does_not_lose_the_verdicts_that_need_references(recipe, t
     assert "run 00_prepare.sh first" in capsys.readouterr().err
     assert (folder / "claims.md").read_text() == "holds"
     assert json.loads((folder / "ledger.jsonl").read_text())["arm"] == "rnmt_plus"
+
+
+@pytest.mark.parametrize("folder", ["work/mine/", "./work/mine"])
+def test_a_folder_for_work_may_be_written_in_any_way(folder):
+    recipe = load("baseline_multi30k", {"OUTLAYERS_WORK": folder})
+    assert recipe.work == "work/mine"
+    missing = FileNotFoundError(2, "No such file", "work/mine/bin.bpe4000/dict.en.txt")
+    assert lab.is_unprepared(recipe, missing)

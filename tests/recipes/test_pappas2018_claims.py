@@ -15,6 +15,7 @@ from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, multiplicities
 from recipes.pappas2018_joint import claims, figures, frequency_bins
+from tests.recipes.metrics import resampled
 
 AXES = {
     "DIRECTIONS": "de-en en-de",
@@ -241,7 +242,7 @@ def test_resampled_meteor_is_that_of_the_sentences_drawn(texts):
     bins = frequency_bins.bins_of(training)
     parameters = PARAMETERS["en"]
     metrics = frequency_bins.meteor(bins, parameters)
-    found = [metric.resampled(hypotheses, references) for metric in metrics]
+    found = [resampled(metric, hypotheses, references) for metric in metrics]
     times = [np.ones(len(references), dtype=int), *multiplicities(len(references))]
     for number in (0, 1, 2, 1000):
         drawn = np.repeat(np.arange(len(references)), times[number])

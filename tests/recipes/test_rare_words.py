@@ -5,6 +5,7 @@ from sacrebleu.metrics import BLEU
 
 from recipes.jean2015_large_vocabulary import rare_words
 from recipes.lab.scores.resampling import bleu
+from tests.recipes.metrics import resampled
 
 TRAINING = "often " * 100 + "some " * 10 + "rare\n"
 REFERENCES = ["often some rare often", "often often some some", "often never often some"] * 4
@@ -26,7 +27,7 @@ def bins(tmp_path):
 
 
 def test_recall_counts_each_word_of_the_reference_once(bins):
-    found = [metric.resampled(HYPOTHESES, REFERENCES)[0] for metric in rare_words.recall(bins)]
+    found = [resampled(metric, HYPOTHESES, REFERENCES)[0] for metric in rare_words.recall(bins)]
     # By hand: 2 of 2, 2 of 2, 1 of 2 often; 1 of 1, 1 of 2, 1 of 1 some; no rare; every never.
     assert found == pytest.approx([100 * 5 / 6, 75.0, 0.0, 100.0])
 
@@ -36,5 +37,5 @@ def test_bleu_by_the_rarest_word_is_that_of_the_sentences_that_have_it(bins):
     for group, start in ((1, 1), (2, 0), (3, 2)):
         texts = HYPOTHESES[start::3], [REFERENCES[start::3]]
         expected = BLEU(tokenize="none", force=True).corpus_score(*texts).score
-        assert metrics[group].resampled(HYPOTHESES, REFERENCES)[0] == pytest.approx(expected)
-    assert metrics[0].resampled(HYPOTHESES, REFERENCES)[0] == 0  # no sentence
+        assert resampled(metrics[group], HYPOTHESES, REFERENCES)[0] == pytest.approx(expected)
+    assert resampled(metrics[0], HYPOTHESES, REFERENCES)[0] == 0  # no sentence

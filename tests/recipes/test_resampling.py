@@ -9,6 +9,7 @@ from scipy import stats
 
 from fairseq_outlayers.analysis import bootstrap
 from recipes.lab.scores import resampling, scoring
+from tests.recipes.metrics import resampled
 
 SENTENCES = 30
 
@@ -32,7 +33,7 @@ def corpus(seed, wrong):
 def test_a_resample_scores_like_the_sentences_it_drew(tokenised, lowercase):
     references, hypotheses = corpus(1, 0.3)
     metric = scoring.bleu_metric(tokenised, lowercase)
-    found = resampling.bleu(tokenised, lowercase).resampled(hypotheses, references)
+    found = resampled(resampling.bleu(tokenised, lowercase), hypotheses, references)
     assert found.shape == (1 + resampling.RESAMPLES,)
     assert found[0] == metric.corpus_score(hypotheses, [references]).score
     times = resampling.multiplicities(SENTENCES)
@@ -48,11 +49,11 @@ def test_without_brevity_penalty_short_translations_lose_only_their_words():
     plain = resampling.without_brevity_penalty(resampling.bleu(tokenised=True))
     expected = scoring.bleu_metric(True, False).corpus_score(short, [references])
     assert expected.bp < 0.9
-    found = plain.resampled(short, references)
+    found = resampled(plain, short, references)
     assert found[0] == pytest.approx(expected.score / expected.bp)
     longer = [f"{line} more words" for line in hypotheses]
-    usual = resampling.bleu(tokenised=True).resampled(longer, references)
-    assert (plain.resampled(longer, references) == usual).all()
+    usual = resampled(resampling.bleu(tokenised=True), longer, references)
+    assert (resampled(plain, longer, references) == usual).all()
 
 
 def test_every_resample_is_as_large_as_the_test_set_and_always_the_same():
@@ -89,7 +90,7 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
         ),
         lambda sums: bootstrap.bleu_of(sums, metric),
     )
-    found = resampling.estimate(unigrams.resampled(hypotheses, ["a"] * sentences), 1)
+    found = resampling.estimate(resampled(unigrams, hypotheses, ["a"] * sentences), 1)
     half = 1.96 * 100 * (right * (1 - right) / sentences) ** 0.5
     # A percentile of 1,000 resamples is itself off by a tenth of the half width or so.
     assert (found.low, found.high) == pytest.approx((30 - half, 30 + half), abs=half / 5)
@@ -100,7 +101,7 @@ def test_differences_are_paired():
     better = list(first)
     better[5] = references[5]  # never worse than the first, whatever is drawn
     metric = resampling.bleu(tokenised=True)
-    scores = [metric.resampled(lines, references) for lines in (first, better)]
+    scores = [resampled(metric, lines, references) for lines in (first, better)]
     found = resampling.estimate(scores[1] - scores[0], 1)
     assert found.value > 0
     assert found.low >= 0
@@ -112,7 +113,7 @@ def test_bleu_of_short_sentences_is_that_of_the_short_sentences_drawn():
     found = resampling.of_lengths(resampling.bleu(tokenised=True), 4, 7)
     short = np.array([4 <= len(line.split()) < 7 for line in references])
     times = [np.ones(SENTENCES, dtype=int), *resampling.multiplicities(SENTENCES)]
-    values = found.resampled(hypotheses, references)
+    values = resampled(found, hypotheses, references)
     for number in (0, 1, 500, 1000):
         drawn = np.repeat(np.arange(SENTENCES), times[number] * short)
         chosen = [[lines[index] for index in drawn] for lines in (hypotheses, references)]

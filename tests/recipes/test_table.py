@@ -260,3 +260,31 @@ def test_the_figures_of_the_reports_are_those_of_the_ledgers(path, tmp_path):
     found = {(row["key"], seed): fig for row in rows for seed, fig in row["seeds"].items()}
     newest = {(e["key"], str(e["seed"])): e["figures"] for e in entries}
     assert found == newest
+
+
+def stored_tables():
+    """The rows of every table of arms in results/, by path."""
+    found = {}
+    for path in sorted(ledger.ROOT.glob("results/*/*.json")):
+        stored = json.loads(path.read_text())
+        rows = stored.get("rows", []) if isinstance(stored, dict) else []
+        if rows and "seeds" in rows[0]:
+            found[path] = rows
+    return found
+
+
+def test_the_tables_that_are_stored_have_the_newest_figures_of_the_ledger():
+    tables = stored_tables()
+    assert {path.parent.name for path in tables} == {
+        path.parent.name for path in ledger.ROOT.glob("results/*/ledger.jsonl")
+    }
+    newest = {
+        path: {
+            (line["key"], str(line["seed"])): line["figures"]
+            for line in ledger.read(path.with_name("ledger.jsonl"))
+        }
+        for path in tables
+    }
+    for path, row in ((path, row) for path, rows in tables.items() for row in rows):
+        for seed, figures in row["seeds"].items():
+            assert figures == newest[path][row["key"], seed], (path, row["arm"])

@@ -285,6 +285,11 @@ FLAWS = {
         "",
         "has a Config whose initial_scale is ignored: Config needs @dataclass",
     ),
+    '        initial_scale: float = ranged(1.0, "scale of E at the start", at_least=-1000, '
+    "at_most=1000)\n": (
+        "        initial_scale: float\n",
+        "has a Config whose initial_scale has no default value, which an option needs",
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
-# One decoder step: top state (B, H) -> attentional state (B, H), attention weights (B, S).
+# One decoder step: query (B, Q) -> context or attentional state (B, C), weights (B, S).
 AttentionStep = Callable[[Tensor], Tuple[Tensor, Tensor]]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable
 from fairseq import utils
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.conveniences.stock_mistakes import OUR_REPLACEMENT
 from fairseq_outlayers.patches.replacing import replaces
 
 
@@ -17,7 +18,6 @@ from fairseq_outlayers.patches.replacing import replaces
 def _refuse(stock: Callable[..., Any], replace_unk: Any) -> Any:
     if replace_unk is not None:
         raise UserError(
-            "--replace-unk does not work in this version of fairseq: use --task "
-            "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
+            f"--replace-unk does not work in this version of fairseq: {OUR_REPLACEMENT}"
         )
     return stock(replace_unk)

@@ -12,6 +12,9 @@ import sys
 import traceback
 from typing import Dict, Optional, Sequence
 
+OUR_REPLACEMENT = (
+    "use --task translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
+)
 # Texts of fairseq (or PyTorch, or Python), and their replacements; {1} is the first group.
 REMEDIES: Dict[str, str] = {
     r"Must specify batch size": ("no batch size: give --max-tokens or --batch-size"),
@@ -104,8 +107,8 @@ REMEDIES: Dict[str, str] = {
         "--adaptive-softmax-cutoff: must be below the number of target words"
     ),
     r"--replace-unk requires a raw text dataset": (
-        "--replace-unk does not work in this version of fairseq: leave it out, and use --task "
-        "translation_outlayers --unk-replacement copy, or dictionary with --unk-dictionary"
+        "--replace-unk does not work in this version of fairseq: leave it out, and "
+        f"{OUR_REPLACEMENT}"
     ),
     r"Cannot resume training due to dataloader mismatch": (
         "the checkpoint has trained on more batches of its epoch than this data has: resume on the "

@@ -7,14 +7,13 @@ loaded, mapped, new and not used.
 """
 
 import logging
-import os
 from typing import Any, Callable, Sequence
 
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from fairseq_outlayers.checkpoints.names import LAST
+from fairseq_outlayers.checkpoints.names import LAST, last_of, without_average
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -47,7 +46,7 @@ def _begins(cfg: Any, trainer: Any) -> bool:
 
     if not cfg.finetune_from_model or cfg.restore_file != LAST:
         return False
-    last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
+    last = last_of(cfg.save_dir, trainer.checkpoint_suffix)
     if PathManager.exists(last) or getattr(cfg, "continue_once", None) is not None:
         return False
     decoder = getattr(trainer.get_model(), "decoder", None)
@@ -75,7 +74,7 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
     for line in adapted.lines(path, arch_of(state)):
         logger.info(line)
     state["model"] = adapted.state
-    extra = {n: v for n, v in (state.get("extra_state") or {}).items() if n[:3] != "ema"}
+    extra = without_average(state.get("extra_state") or {})
     if trainer.cfg.ema.store_ema:  # the moving average starts at the model
         extra["ema"] = dict(adapted.state)
     if adapted.new_biases is not None:

@@ -20,7 +20,7 @@ from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.checkpoints import folder_lock
-from fairseq_outlayers.checkpoints.names import LAST, shard_of
+from fairseq_outlayers.checkpoints.names import LAST, last_of, shard_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -47,7 +47,7 @@ def _refusing_to_begin_anew(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Any:
     if _saves_locally(cfg):
-        last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
+        last = last_of(cfg.save_dir, trainer.checkpoint_suffix)
         if cfg.restore_file == LAST:
             _require_last(cfg.save_dir, last)
         elif os.path.exists(last) and not _is_in(cfg.save_dir, cfg.restore_file):

@@ -8,7 +8,6 @@ them. References belong to the data, which the recipe's 00_prepare.sh creates; o
 stored, by the fingerprint in every ledger line.
 """
 
-import json
 import math
 from pathlib import Path
 
@@ -68,8 +67,7 @@ def note_references(results: Path, fingerprint: str, test: TranslationTest) -> N
         known = scoring.read_json(file)
         if known.get(fingerprint) != place:
             known[fingerprint] = place
-            text = json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False)
-            scoring.write_lines(file, text.split("\n"))
+            scoring.write_json(file, dict(sorted(known.items())))
 
 
 def find(entry: dict, name: str) -> Path | None:

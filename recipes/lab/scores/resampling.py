@@ -73,12 +73,12 @@ class Metric(NamedTuple):
     statistics: Callable[[Sequence[str], Sequence[str]], np.ndarray]
     score: Callable[[Sequence[int]], float]
 
-    def resampled(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Scores of the whole test set, then of its resamples, ``(1 + RESAMPLES,)``."""
-        return self.of_rows(self.statistics(hypotheses, references))
-
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """The same from the statistics of the sentences, ``(sentences, n)``."""
+        """Scores of the whole test set, then of its resamples, ``(1 + RESAMPLES,)``.
+
+        Args:
+            rows: statistics of the sentences, ``(sentences, n)``.
+        """
         sums = np.concatenate([rows.sum(axis=0)[None], multiplicities(len(rows)) @ rows])
         return np.array([self.score(row) for row in sums.tolist()])
 

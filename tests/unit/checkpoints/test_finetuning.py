@@ -8,6 +8,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.checkpoints.finetuning import adapt
+from fairseq_outlayers.checkpoints.word_rows import WordRows
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.partitions.working_set import WorkingSet
@@ -135,6 +136,15 @@ def test_what_a_layer_computes_with_is_loaded_into_the_same_layer_alone(tmp_path
         names -= {f"{prefix}weight"}
         assert names & set(done.loaded) == (names if layer == trained else set()), layer
         assert not {line.partition(" ")[0] for line in done.unused} & set(done.loaded)
+
+
+def test_words_that_only_pad_a_dictionary_are_neither_mapped_nor_lost():
+    old, new = (words_of("a", last, "madeupword0000") for last in ("gone", "new"))
+    rows = WordRows.between(old, new)
+    of = {name: [dictionary.symbols[row] for row in getattr(rows, name).tolist()]
+          for name, dictionary in (("old", old), ("new", new))}  # fmt: skip
+    assert of["old"] == of["new"] == [*old.symbols[: old.nspecial], "a"]
+    assert rows.lost == 1
 
 
 @pytest.mark.parametrize("arch", ["transformer", "lstm"])

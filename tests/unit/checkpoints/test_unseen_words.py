@@ -121,6 +121,19 @@ def test_no_file_is_overwritten(name, task, tmp_path):
     assert (tmp_path / name).read_text() == "precious"
 
 
+def test_the_optimizers_state_and_the_moving_average_of_the_old_sizes_are_left_out(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm", output_layer="tied")
+    extra = {"ema": {"weight": torch.zeros(3)}, "ema_fp32_params": {}, "best": 2.0}
+    moments = {"last_optimizer_state": {"state": {0: torch.zeros(3)}}, "extra_state": extra}
+    torch.save({**torch.load(path, weights_only=False), **moments}, path)
+    trained = loading.load(path)
+    add_words(trained, ["yak"], vector_of(trained, "w1").unsqueeze(0))
+    save(trained, path, tmp_path / "new")
+    saved = torch.load(tmp_path / "new" / "checkpoint.pt", weights_only=False)
+    assert "last_optimizer_state" not in saved
+    assert saved["extra_state"] == {"best": 2.0}
+
+
 @pytest.mark.parametrize("folder", ["new", "old"])
 def test_a_save_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
     folder, tmp_path, monkeypatch

@@ -189,3 +189,14 @@ def test_the_sizes_of_the_paper_are_the_defaults():
     assert sizes == {"charcnn": (15, 525), "sylconcat": (50, 6), "morphsum": (6, 6)}
     medium, _, _ = make("charcnn", char_widths=7, char_filters=50, unit_dim=15)
     assert medium.output_size == 1100
+
+
+def test_vectors_of_units_and_projections_start_at_a_scale_that_suits_their_width():
+    """SylConcat's projection suits two or three syllables, the length of most words."""
+    torch.manual_seed(0)
+    units = number_units([[f"u{number}" for number in range(60)]])
+    config = SimpleNamespace(**{**SIZES, "unit_dim": 100, "highway_dim": 40})
+    for name, part, fan_in in (("morphsum", "emb", 100), ("sylconcat", "proj", 2.5 * 100)):
+        composition = COMPOSITIONS[name].build(config, units, hidden_size=6)
+        weight = composition.build_parts((part,))[part].weight
+        assert weight.std().item() == pytest.approx(fan_in**-0.5, rel=0.05)

@@ -3,6 +3,7 @@
 import functools
 import logging
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ from fairseq_outlayers.criterions.sampled_softmax import (
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes
+from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.samplers import ClassSample, Sampler
 from tests.conftest import make_batch, make_model, make_task
 
@@ -31,6 +33,15 @@ def sampled_softmax(task, **options):
     for name, value in settings.items():
         setattr(config, name, value)
     return SampledSoftmax.build_criterion(config, task)
+
+
+def test_options_of_a_criterion_that_extends_it_are_checked(task):
+    @dataclass
+    class Config(SampledSoftmaxConfig):
+        temperature: float = ranged(1.0, "of the scores", at_least=0)
+
+    with pytest.raises(UserError, match=r"--temperature -1\.0: must be at least 0"):
+        SampledSoftmax.build_criterion(Config(num_sampled=4, temperature=-1.0), task)
 
 
 @pytest.fixture

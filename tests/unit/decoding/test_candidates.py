@@ -46,12 +46,14 @@ def test_translations_of_earlier_sentences_stay_until_the_list_is_full(common):
     words(common, A)
     assert words(common, B) == [4, 30, 31, 32, 33]
     assert words(common, C) == [4, 5, 6, 7, 34]  # 30 to 33 with 4 and 34 would be six
+    assert common.sentences == 1
 
 
 def test_the_list_begins_anew_after_a_hundred_sentences(common):
     words(common, A, sentences=60)
     assert words(common, C, sentences=40) == [4, 5, 30, 31, 34]
     assert words(common, B) == [4, 5, 6, 32, 33]
+    assert words(common, A) == [4, 30, 31, 32, 33]  # not before the next hundred
 
 
 def test_a_list_that_is_reset_begins_anew(common):

@@ -61,7 +61,13 @@ def test_hypotheses_and_lists_have_the_copies_of_a_sentence_s_words(
     if scope == "batch":
         assert set(candidates.ids.tolist()) - {0, 1} == union
     if scope == "common":
-        assert set(candidates.ids.tolist()) - {0, 1} >= union
+        # </s>, <unk>, translations and copies, then the most frequent words until K are listed.
+        translations = union - set(range(4, 4 + FREQUENT - 2))
+        listed = set(candidates.ids.tolist()) - {0, 1}
+        assert listed >= union
+        assert len(listed) == frequent
+        others = sorted(listed - translations - {2, 3})
+        assert others == [k for k in range(4, 40) if k in listed and k not in translations]
 
 
 def test_without_a_file_copies_join_the_most_frequent_words(make_task):

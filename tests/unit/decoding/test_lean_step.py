@@ -7,8 +7,14 @@ import pytest
 import torch
 from fairseq.search import BeamSearch
 
-from fairseq_outlayers.decoding.lean_step import LeanBeamSearch, log_probabilities
-from tests.conftest import make_batch
+from fairseq_outlayers.decoding.lean_step import (
+    LeanBeamSearch,
+    can_step_leanly,
+    log_probabilities,
+)
+from fairseq_outlayers.decoding.restriction import projection_of
+from fairseq_outlayers.errors import UserError
+from tests.conftest import make_batch, make_model
 from tests.unit.decoding.test_search import LENGTHS, models_of
 
 B, BEAM, C = 3, 4, 50
@@ -60,3 +66,21 @@ def test_plain_beam_search_of_one_model_is_lean(number, options, lean, arch, mak
     assert getattr(generator.model, "is_lean", False) == lean
     assert isinstance(generator.search, LeanBeamSearch) == lean
     assert generator.generate(models, make_batch(task, LENGTHS))
+
+
+def test_a_model_with_an_adaptive_softmax_does_not_step_leanly(task):
+    adaptive = {"adaptive_softmax_cutoff": "8,12"}
+    assert can_step_leanly(make_model("transformer", task))
+    model = make_model("transformer", task, **adaptive)
+    assert not can_step_leanly(model)
+    with pytest.raises(UserError, match="of TransformerDecoderBase cannot be replaced"):
+        projection_of(model)
+
+
+@pytest.mark.parametrize("method", ["get_normalized_probs", "get_normalized_probs_scriptable"])
+def test_a_decoder_that_normalizes_its_own_way_does_not_step_leanly(method, task):
+    model = make_model("luong_lstm", task)
+    assert can_step_leanly(model)
+    kind = type(model.decoder)
+    model.decoder.__class__ = type("Own", (kind,), {method: lambda self, *args: None})
+    assert not can_step_leanly(model)

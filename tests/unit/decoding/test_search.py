@@ -550,13 +550,17 @@ class TestRefusals:
         with np.load(write_candidates()) as arrays:
             np.savez_compressed(tmp_path / "whole.npz", **arrays)
         data, path = (tmp_path / "whole.npz").read_bytes(), tmp_path / "broken"
+        whole = Translations.load(str(tmp_path / "whole.npz"), *dictionaries)
         refused = 0
         for place in range(len(data)):
             path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
             try:  # some bytes mean nothing, as those of a time
-                Translations.load(str(path), *dictionaries)
+                found = Translations.load(str(path), *dictionaries)
             except UserError:
                 refused += 1
+            else:
+                for one, other in zip(found, whole, strict=True):
+                    assert torch.equal(torch.as_tensor(one), torch.as_tensor(other)), place
         assert refused > len(data) / 2
 
     def test_a_missing_file(self, make_task):

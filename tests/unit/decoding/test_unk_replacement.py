@@ -1,5 +1,6 @@
 """Unknown words: heuristics on attention made by hand, and through the task's decoding."""
 
+import itertools
 import json
 from contextlib import nullcontext
 
@@ -147,10 +148,15 @@ def test_new_words_of_interactive_input_are_copied_and_hidden_from_the_models(
 def test_candidates_ensembles_and_alignments_go_with_replacement(make_task, decode):
     task = make_task(unk_replacement="copy", candidate_frequent=9)
     models = [make_model("luong_lstm", task, seed=seed).eval() for seed in (1, 2)]
+    for model in models:
+        model.decoder.output_projection.bias.data[UNK] = 9.0
     batch = make_batch(task, [(4, 5), (2, 3)])
     for _ in range(2):  # the second batch meets the grown dictionary
         found = decode(task, models, batch, print_alignment="hard")
-        assert all(UNK not in one["tokens"] for sentence in found for one in sentence)
+        for hypothesis in itertools.chain(*found):
+            assert UNK not in hypothesis["tokens"]
+            assert len(hypothesis["replaced"]) > 0
+            assert len(hypothesis["alignment"]) > 0
 
 
 @pytest.mark.parametrize(

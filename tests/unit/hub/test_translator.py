@@ -348,6 +348,16 @@ def test_pairs_have_an_order(pair, tmp_path):
         model.score([pair])
 
 
+def test_as_many_words_are_sampled_from_as_a_list_has_beyond_the_most_frequent_ones(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=7,
+                 candidate_copies=True)  # fmt: skip
+    source = "w8 w9 w10 w11"
+    assert len(model.translate(source).candidates) > 9
+    assert model.translate(source, sampling=True, sampling_topk=9)
+    with pytest.raises(UserError, match=r"20: .* words to sample from"):
+        model.translate(source, sampling=True, sampling_topk=20)
+
+
 def test_misses_are_units_of_a_list(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=7)
     with pytest.raises(UserError, match="reference='w2 w9': must be the units"):

@@ -216,3 +216,28 @@ def test_another_nonlinearity_takes_the_place_of_tanh(activation):
 def test_sizes_without_meaning_are_refused(name, options, said):
     with pytest.raises(UserError, match=said):
         make_layer(name, **options)
+
+
+def test_layers_start_at_a_scale_that_suits_their_width():
+    """Of weights, one over the root of their inputs: products have the variance of a factor."""
+    torch.manual_seed(0)
+    embedding, width = nn.Embedding(V, 200), 300
+    built = {
+        name: build_output_layer(
+            OutputLayerConfig(output_layer=name),
+            embedding,
+            width,
+            make_dictionary(V - 4),
+        )
+        for name in ("linear", "bilinear", "output_structure", "context_structure", "joint")
+    }
+    (classes,), (contexts,) = (
+        getattr(built["joint"], f"{side}_encoder").projections for side in ("class", "context")
+    )
+    for weight, inputs in (
+        (built["linear"].weight, 300), (built["bilinear"].projection.weight, 300),
+        (built["output_structure"].projection.weight, 200),
+        (built["context_structure"].projection.weight, 300),
+        (classes.weight, 200), (contexts.weight, 300),
+    ):  # fmt: skip
+        assert weight.std().item() == pytest.approx(inputs**-0.5, rel=0.05)

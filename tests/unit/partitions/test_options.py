@@ -5,7 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.partitions.options import PartitionConfig, check_options, partition_limits
+from fairseq_outlayers.partitions.options import (
+    PartitionConfig,
+    check_frozen,
+    check_options,
+    partition_limits,
+)
 
 
 def options(**changes):
@@ -84,3 +89,16 @@ def test_the_source_has_a_limit_of_its_own_or_that_of_the_authors(mode, source, 
 
 def test_no_more_target_words_than_there_are():
     assert partition_limits(PartitionConfig(partition_size=200), 50, 100) == {"target": 100}
+
+
+@pytest.mark.parametrize("suffix", ["", "_mine"])
+def test_embeddings_may_be_frozen_in_a_training_that_goes_on(suffix, tmp_path):
+    saved = SimpleNamespace(
+        save_dir=str(tmp_path), restore_file="checkpoint_last.pt", finetune_from_model=None,
+        checkpoint_suffix=suffix,
+    )  # fmt: skip
+    options = SimpleNamespace(checkpoint=saved, task=SimpleNamespace(freeze_embeddings=True))
+    with pytest.raises(UserError, match=f"checkpoint_last{suffix}.pt does not exist"):
+        check_frozen(options)
+    (tmp_path / f"checkpoint_last{suffix}.pt").touch()
+    check_frozen(options)
