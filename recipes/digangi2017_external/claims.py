@@ -48,7 +48,8 @@ WHY = (
     "1,000 to 29,000 captions, 128 units; vectors from captions of the same pictures, where the"
     " paper has TED talks or news and vectors from news or the web.",
     "Learning rates are tuned for the baseline except with 29,000 pairs, for `mix_sum` with 1,000"
-    " and 5,000, for external vectors alone with 1,000.",
+    " and 5,000 (there for newspaper vectors, too), for `mix_gate` and external vectors alone with"
+    " 1,000, for `luong_lstm` with both.",
 )
 REMARKS = (
     "Epochs are chosen for the baseline at each size. Learning rates are chosen by validation"

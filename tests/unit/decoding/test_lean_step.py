@@ -75,6 +75,10 @@ def test_a_model_with_an_adaptive_softmax_does_not_step_leanly(task):
     assert not can_step_leanly(model)
     with pytest.raises(UserError, match="of TransformerDecoderBase cannot be replaced"):
         projection_of(model)
+    plain = make_model("transformer", task)
+    plain.decoder.adaptive_softmax = torch.nn.Identity()  # beside its projection
+    with pytest.raises(UserError, match="cannot be replaced"):
+        projection_of(plain)
 
 
 @pytest.mark.parametrize("method", ["get_normalized_probs", "get_normalized_probs_scriptable"])
