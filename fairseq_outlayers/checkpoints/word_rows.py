@@ -8,7 +8,11 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import fingerprint, is_padding_word
+from fairseq_outlayers.formats.dictionary import (
+    fingerprint,
+    is_padding_word,
+    number_of_symbols,
+)
 from fairseq_outlayers.tasks.stored_options import data_folder, task_options
 
 
@@ -90,10 +94,10 @@ def _trained_dictionary(
             return found
     if stored is None and is_it(new):
         return None  # assume the same, as fairseq does; loading warns
+    symbols = size if stored is None else number_of_symbols(int(stored))
     raise UserError(
         f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
-        f"{size if stored is None else int(stored) >> 32:,} symbols, is no {name} in {folders[0]} "
-        f"or {folders[1]}: copy the {name} of its training data beside the checkpoint"
+        f"{symbols:,} symbols, is no {name} in {folders[0]} or {folders[1]}: copy the {name} of its training data beside the checkpoint"
     )
 
 

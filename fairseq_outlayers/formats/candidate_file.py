@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint, number_of_symbols
 from fairseq_outlayers.formats.output_file import OutputFile
 
 FORMAT = 1
@@ -41,8 +41,9 @@ class CandidateFile(NamedTuple):
             made_for, given = int(arrays[f"{side}_fingerprint"]), fingerprint(dictionary)
             if made_for != given:
                 raise UserError(
-                    f"{path} was made for another {side} dictionary (of {made_for >> 32} symbols; "
-                    f"the one of the data has {len(dictionary)}): run data_prep/"
+                    f"{path} was made for another {side} dictionary (of "
+                    f"{number_of_symbols(made_for)} symbols; the one of the data has "
+                    f"{len(dictionary)}): run data_prep/"
                     f"build_candidates.py with --{side}-dictionary from the data folder"
                 )
         wrong = _wrong(arrays, len(source_dictionary), len(target_dictionary))

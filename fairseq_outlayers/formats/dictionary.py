@@ -29,6 +29,11 @@ def fingerprint(dictionary: Any) -> int:
     return (len(dictionary.symbols) << CHECKSUM_BITS) | checksum(dictionary.symbols)
 
 
+def number_of_symbols(fingerprint: int) -> int:
+    """The number of symbols in a :func:`fingerprint`."""
+    return fingerprint >> CHECKSUM_BITS
+
+
 def checksum(symbols: Sequence[str]) -> int:
     """CRC-32 of symbols joined by line feeds."""
     return zlib.crc32("\n".join(symbols).encode("utf-8", "surrogatepass"))

@@ -19,7 +19,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import CHECKSUM_BITS, fingerprint
+from fairseq_outlayers.formats.dictionary import fingerprint, number_of_symbols
 from fairseq_outlayers.tables.stored_version import register_version
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def _refuse(side: str, language: str, found: Tensor, own: Tensor) -> None:
 
 
 def _sizes(found: int, expected: int) -> str:
-    trained, given = found >> CHECKSUM_BITS, expected >> CHECKSUM_BITS
+    trained, given = number_of_symbols(found), number_of_symbols(expected)
     if trained == given:
         return f"both have {given} symbols, but not the same ones in the same order"
     return f"{trained} symbols in training, {given} given"

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
+from recipes.lab.pages.table import of_rows
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, percent_saved
@@ -142,7 +143,7 @@ class Compared:
 
 def table_of(rows: Sequence[Compared]) -> list[str]:
     """A Markdown table of one paper's comparisons."""
-    return _table([row.cells("")[1:] for row in rows], COLUMNS[1:])
+    return of_rows(COLUMNS[1:], [row.cells("")[1:] for row in rows])
 
 
 def of_page(rows: Sequence[Compared]) -> Sequence[Compared]:
@@ -203,7 +204,11 @@ def tables(results: Path, page: Path) -> dict[str, list[str]]:
     rows = [row["cells"] for paper in papers for row in paper["rows"] if row.get("on_page", True)]
     main = [row["cells"] for paper in papers for row in _main(paper["rows"])]
     advice = [f"- **{one['paper']}**: {' '.join(one['advice'])}" for one in papers if one["advice"]]
-    return {"summary": _table(rows), "main table": _table(main), "advice": advice}
+    return {
+        "summary": of_rows(COLUMNS, rows),
+        "main table": of_rows(COLUMNS, main),
+        "advice": advice,
+    }
 
 
 def _main(rows: Sequence[dict]) -> Sequence[dict]:
@@ -218,11 +223,6 @@ def _linked(path: Path, page: Path) -> dict:
     for row in facts["rows"]:
         row["cells"][0] = facts["paper"]
     return facts
-
-
-def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> list[str]:
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def begin(name: str) -> str:

@@ -102,14 +102,13 @@ def columns(runs: Runs, comparison: Comparison | None = None) -> dict[str, list[
 
 def table(cells: dict[str, list[str]]) -> list[str]:
     """Columns in Markdown."""
-    lines = ["| " + " | ".join(cells) + " |", "|" + "---|" * len(cells)]
-    return lines + ["| " + " | ".join(row) + " |" for row in zip(*cells.values(), strict=True)]
+    return of_rows(list(cells), list(zip(*cells.values(), strict=True)))
 
 
 def of_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in Markdown, at least one."""
-    columns = map(list, zip(*rows, strict=True))
-    return table(dict(zip(headings, columns, strict=True)))
+    """Rows in Markdown."""
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
