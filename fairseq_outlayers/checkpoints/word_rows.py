@@ -97,7 +97,8 @@ def _trained_dictionary(
     symbols = size if stored is None else number_of_symbols(int(stored))
     raise UserError(
         f"--finetune-from-model {path}: rows are mapped by word, and its {side} dictionary, of "
-        f"{symbols:,} symbols, is no {name} in {folders[0]} or {folders[1]}: copy the {name} of its training data beside the checkpoint"
+        f"{symbols:,} symbols, is no {name} in {folders[0]} or {folders[1]}: copy the {name} of "
+        "its training data beside the checkpoint"
     )
 
 
