@@ -51,7 +51,7 @@ test: $(STAMP)  ## run every test that needs no GPU
 	@# Apart: these fork their process, which must not have computed on a (pretended) device.
 	$(PYTEST) -m "not gpu" $(PYTEST_ARGS) tests/faults
 
-mutation: $(STAMP)  ## which small changes of losses, samplers and tables do the tests not notice?
+mutation: $(STAMP)  ## which small changes of losses, samplers, tables, partitions go unnoticed?
 	$(BIN)/python -m tests.mutation
 
 faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; results/reliability.md

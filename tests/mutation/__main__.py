@@ -49,6 +49,11 @@ SUITES: Dict[str, List[str]] = {
         "tests/contract/test_row_sparse.py",
         "tests/contract/test_partitions.py",
     ],
+    "partitions/*.py": [
+        "tests/unit/partitions",
+        "tests/unit/criterions/test_partition_softmax.py",
+        "tests/contract/test_partitions.py",
+    ],
 }
 
 

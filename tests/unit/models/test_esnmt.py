@@ -10,7 +10,10 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY, build_model
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models.esnmt import EchoStateConfig
+from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
+from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from tests.conftest import make_batch, make_model, make_task
 from tests.unit.reservoirs.test_recurrent_layers import naive_step
 
@@ -457,3 +460,10 @@ def test_a_checkpoint_from_before_echo_start_is_built_with_what_it_says(task):
     layer = model.encoder.lstm.layers[1][0]
     assert (layer.gamma.value.item(), layer.radius.value.item()) == (10.0, 1.0)
     assert layer.reservoir.input_factor == 1.0
+
+
+def test_the_help_of_echo_start_has_the_values_of_both_cells():
+    text = EchoStateConfig.__dataclass_fields__["echo_start"].metadata["help"]
+    for layer, cells in ((EchoStateLayer, "simple cells"), (FrozenLSTM, "LSTM cells")):
+        start = layer.starts["output_variance"]
+        assert f"{start.gamma:g}, {start.radius:g} and {start.input_norm} for {cells}" in text
