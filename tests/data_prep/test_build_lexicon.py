@@ -234,3 +234,23 @@ def test_eflomal_is_called_and_its_links_are_counted(tmp_path, command):
                    "--output", "lexicon", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "lexicon").read_text() == "the\tdas\t0\nhouse\thaus\t0\n"
+
+
+def test_as_many_iterations_are_run_as_asked_for(tmp_path):
+    for name, lines in (("s", SOURCE), ("t", TARGET)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    output = tmp_path / "one"
+    corpus = ["--source", str(tmp_path / "s"), "--target", str(tmp_path / "t")]
+    build_lexicon.main([*corpus, "--output", str(output), "--iterations", "1"])
+    expected = {pair: p for pair, p in naive_model1(1).items() if p > 0}
+    assert entries(read_table(output, "fast_align")) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_table_is_read_in_the_format_it_is_said_to_have(tmp_path):
+    (tmp_path / "lex").write_text("haus house 0.25\n")  # P(haus | house), as Moses writes
+    output = tmp_path / "out"
+    build_lexicon.main(["--table", str(tmp_path / "lex"), "--table-format", "lex", "--output",
+                        str(output)])  # fmt: skip
+    assert entries(read_table(output, "fast_align")) == pytest.approx(
+        {("house", "haus"): 0.25}, rel=1e-4
+    )

@@ -192,3 +192,12 @@ def test_segmentations_of_morphs_are_not_ignored_for_other_units(folder, capsys)
     with pytest.raises(SystemExit):
         build("characters", "--segmentations", "segmentations")
     assert "--segmentations needs --units morphs, not characters" in capsys.readouterr().err
+
+
+def test_the_seed_of_morfessor_is_that_of_the_option(folder, monkeypatch):
+    pytest.importorskip("morfessor")
+    seen = []
+    monkeypatch.setattr("lib.word_units.random.seed", seen.append)
+    build("morphs", "--seed", "3")
+    build("morphs")
+    assert seen == [3, 1]

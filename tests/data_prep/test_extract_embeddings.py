@@ -11,7 +11,9 @@ import pytest
 
 from lib.back_off import diagnose, other_forms
 from lib.coverage import NONE, OWN, Coverage
+from lib.vector_files import BinaryVectors
 
+import extract_embeddings
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.external_table_writer import PRECISIONS, TableWriter
 from fairseq_outlayers.formats.output_file import write_together
@@ -299,6 +301,25 @@ def test_a_limit_reads_the_first_words_alone(texts, extract):
     rows = table(texts)
     assert "unseen" not in rows
     np.testing.assert_array_equal(rows["<unk>"], [0.5, 0.5, 0])
+
+
+def test_a_limit_counts_over_all_blocks(texts, monkeypatch):
+    monkeypatch.chdir(texts)
+    monkeypatch.setattr("lib.vector_files.BLOCK_WORDS", 2)
+    options = "--vectors v.vec --train train --text test --output out --precision fp32 --limit 3"
+    extract_embeddings.main(options.split())
+    np.testing.assert_allclose(table(texts)["<unk>"], [1 / 3] * 3)
+
+
+def test_a_binary_of_several_reads_and_blocks_is_read_whole(tmp_path):
+    rows = np.random.RandomState(0).rand(5000, 100).astype(np.float32)  # 2 MB
+    entries = [b"w%d " % number + row.tobytes() + b"\n" for number, row in enumerate(rows)]
+    (tmp_path / "v.bin").write_bytes(b"5000 100\n" + b"".join(entries))
+    found = [(list(words), vectors.copy()) for words, vectors in
+             BinaryVectors(tmp_path / "v.bin").blocks()]  # fmt: skip
+    assert len(found) > 1
+    assert [word for words, _ in found for word in words] == [f"w{n}" for n in range(5000)]
+    np.testing.assert_array_equal(np.concatenate([vectors for _, vectors in found]), rows)
 
 
 @pytest.mark.parametrize("rows", [[3, 9, 5], [2, 3, 4], [7], []])

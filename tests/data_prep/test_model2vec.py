@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("safetensors", reason="the extra embed is not installed")
 from safetensors.numpy import save_file
 
+from lib.model2vec_files import Model2VecVectors
 from lib.model2vec_tokens import Tokens
 
 from tests.data_prep.conftest import DATA_PREP
@@ -90,6 +91,15 @@ def test_whole_words_have_their_rows_and_others_the_mean_of_their_pieces(model, 
     np.testing.assert_allclose(found["sat"], mean, rtol=1e-6)  # no pieces make it up
     assert not {"[UNK]", "##s", "s"} & found.keys()
     assert "skipped, tokens that are not whole words: 4" in done.stdout
+
+
+def test_pieces_far_apart_have_their_own_rows(model, monkeypatch):
+    folder = model()
+    near = Model2VecVectors(folder).compose("doghouse")
+    monkeypatch.setattr("lib.model2vec_files.BLOCK_WORDS", -100)  # every read is of rows far apart
+    far = Model2VecVectors(folder).compose("doghouse")
+    np.testing.assert_allclose(far, (ROWS[5] + ROWS[6]) / 2)
+    np.testing.assert_array_equal(far, near)
 
 
 def test_the_file_alone_is_recognized_and_gives_the_same_table(model, tmp_path, extract):

@@ -32,6 +32,14 @@ def test_two_runs_write_the_same_vectors_of_the_frequent_words(text, command):
     assert words == {"the", "a", "cat", "dog", "sleeps", "runs", "once"}
 
 
+@pytest.mark.parametrize("more", [["--method", "cbow"], ["--seed", "2"], ["--window", "1"]])
+def test_an_option_of_training_changes_the_vectors(text, monkeypatch, more):
+    monkeypatch.chdir(text)
+    for name, given in (("a.vec", []), ("b.vec", more)):
+        train_embeddings.main(["--input", "mono.en", "--output", name, *OPTIONS, *given])
+    assert (text / "a.vec").read_bytes() != (text / "b.vec").read_bytes()
+
+
 def test_the_words_of_a_long_line_are_all_trained_on(tmp_path):
     from gensim.models.word2vec import MAX_WORDS_IN_BATCH
 

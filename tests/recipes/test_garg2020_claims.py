@@ -90,6 +90,22 @@ def test_a_share_of_the_trained_models_bleu_lies_between_limits(runs, share, ver
     assert tried.verdict == verdict
 
 
+@pytest.mark.parametrize(("lstm", "verdict"), [(0.9, HOLDS), (0.8, FAILS)])
+def test_cells_are_alike_within_five_percent(runs, lstm, verdict):
+    found = runs(esnmt=[0.9] * 3, esnmt_lstm=[lstm] * 3)
+    assert part(found, "differ by less than 5%").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [("esnmt_wide", "esnmt"), ("esnmt_lstm_wide", "esnmt_lstm"), ("esnmt", "radius_0.9"),
+     ("radius_0.9", "radius_0.1"), ("radius_0.9", "radius_2.0")],
+)  # fmt: skip
+def test_width_and_radii_have_the_direction_of_the_paper(runs, better, worse):
+    found = runs(**{better: [0.95] * 3, worse: [0.6] * 3})
+    assert part(found, f"BLEU({better}) ≥ BLEU({worse})").verdict == HOLDS
+
+
 def test_a_claim_without_its_arms_was_not_run(runs):
     assert {claim.verdict for claim in claims.claims_of(runs(esnmt=[0.8]))} == {NOT_RUN}
 

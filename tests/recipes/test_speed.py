@@ -92,3 +92,12 @@ def test_schedules_that_need_a_validation_have_one(monkeypatch):
     speed.of_training(arms, "data", Path("runs"), 20)("a", 1)
     assert "--disable-validation" not in commands[0]
     assert "--max-valid-steps 1" in " ".join(commands[0])
+
+
+def test_a_ratio_is_the_median_of_the_rounds_and_memory_the_largest(monkeypatch):
+    monkeypatch.setattr(speed, "find_fairseq_commands", lambda: None)
+    values = {"a": [(1, 5), (2, 9), (9, 1)], "b": [(5, 1), (4, 2), (9, 3)]}
+    a, b = speed.take_turns(["a", "b"], 3, lambda name, number: values[name][number - 1])
+    assert (b["ratio_to_first"], b["ratios"]) == (2, [5, 2, 1])
+    assert (a["tokens_per_second"], b["tokens_per_second"]) == (2, 5)
+    assert (a["peak_rss_mb"], b["peak_rss_mb"]) == (9, 3)

@@ -243,6 +243,22 @@ def test_long_trainings_are_compared_among_themselves_and_said_to_be_long(decide
     assert "whole PTB, 25 epochs: MorphSum (RE+RW): 80" in (tmp_path / "details.md").read_text()
 
 
+def test_the_inequalities_have_the_direction_of_the_paper():
+    """Claims 2, 3, 5 and 6, with MorphSum or CharCNN; the others have the same rows."""
+    found = {(one.claim, one.better, one.worse) for one in claims.comparisons()}
+    assert {
+        (2, "charcnn_original", "charcnn_re"), (2, "charcnn_original", "charcnn_none"),
+        (3, "morphsum_re_rw", "morphsum_rw"), (3, "morphsum_original", "morphsum_none"),
+        (3, "morphsum_original", "morphsum_rw"), (5, "morphsum_E1", "morphsum_E2"),
+        (5, "morphsum_re", "morphsum_none"), (5, "morphsum_E1", "morphsum_1"),
+        (5, "morphsum_re_rw", "morphsum_rw"), (6, "morphsum_E1", "morphsum_re_rw"),
+        (5, "charcnn_EC1", "charcnn_EC2"), (5, "charcnn_EC1", "charcnn_1"),
+        (5, "charcnn_re_rw", "charcnn_12"), (5, "charcnn_E1", "charcnn_1"),
+        (5, "charcnn_E12", "charcnn_12"), (6, "charcnn_EC1", "charcnn_re_rw"),
+    } <= found  # fmt: skip
+    assert not {(claim, worse, better) for claim, better, worse in found} & found
+
+
 def test_every_arm_of_a_claim_is_one_of_the_recipe():
     arms = recipe().all_arms()
     named = {f"ptb.{arm}" for found in claims.comparisons() for arm in found[1:3]}

@@ -143,6 +143,12 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
         for language in (["--source-lang", source], ["--target-lang", target]):  # the other follows
             main(["partitions", str(data), "--partition-size", "60", *language])
             assert capsys.readouterr().out == plan
+    plans = set()
+    for more in ([], ["--reshuffle-partitions"], ["--reshuffle-partitions", "--seed", "2"],
+                 ["--partition-mode", "authors"], ["--source-partition-size", "50"]):  # fmt: skip
+        main(["partitions", str(data), "--partition-size", "60", *more])
+        plans.add(re.sub(r"in [\d.]+ s", "", capsys.readouterr().out))
+    assert len(plans) == 5
     with pytest.raises(UserError, match=r"has \w+ and \w+, not zz"):
         main(["partitions", str(data), "--partition-size", "60", "--source-lang", "zz"])
 

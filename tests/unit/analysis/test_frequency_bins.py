@@ -133,3 +133,15 @@ def test_empty_files_are_refused(files):
         (files / name).write_text("")
     with pytest.raises(UserError, match="at least one"):
         main(["frequency-bins", *arguments(files, "good")])
+
+
+def test_bins_can_be_thirds(files, capsys):
+    main(["frequency-bins", *arguments(files, "good"), "--bins", "thirds", "--json"])
+    assert list(json.loads(capsys.readouterr().out)["types"].values()) == [2, 2, 1, 0]
+
+
+def test_parameters_have_ranges(files):
+    given = arguments(files, "good")
+    del given[given.index("--language") :]
+    with pytest.raises(UserError, match="--parameters: alpha is 2, must be"):
+        main(["frequency-bins", *given, "--parameters", *["2", "1", ".5", "0"]])

@@ -1,11 +1,18 @@
 """What is gathered of a test set, against the search and against sacreBLEU."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics import BLEU, CHRF
 
 from fairseq_outlayers import load
-from fairseq_outlayers.analysis.inspection import System, inspect_test_set, read_pairs
+from fairseq_outlayers.analysis.inspection import (
+    System,
+    inspect_test_set,
+    read_pairs,
+    scored_reference,
+)
 from fairseq_outlayers.analysis.sentence_details import attention_text, word_spaces
 from fairseq_outlayers.errors import UserError
 from tests.conftest import TRANSLATION_ARCHITECTURES
@@ -90,9 +97,25 @@ def test_scores_are_those_of_sacrebleu_and_of_the_search(tmp_path):
     for model, system in zip(data["models"], systems, strict=True):
         texts, references = [t.text for t in system.translations], [r for _, r in PAIRS]
         assert model["chrf"] == CHRF().corpus_score(texts, [references]).score
+        bleu = BLEU(tokenize="none", force=True).corpus_score(texts, [references]).score
+        assert model["bleu"]["value"] == pytest.approx(bleu)
+    assert "tok:none" in data["signatures"][0]
     assert data["difference"]["value"] == pytest.approx(
         data["models"][1]["bleu"]["value"] - data["models"][0]["bleu"]["value"]
     )
+
+
+def test_references_are_scored_without_marks_of_segmentation_that_the_model_cannot_undo():
+    text = SimpleNamespace(tokenizer=None, bpe=None, decode=lambda s: s.replace("@@ ", ""))
+    assert scored_reference(SimpleNamespace(text=text), "lo@@  w x") == "low x"
+    text.bpe = object()
+    assert scored_reference(SimpleNamespace(text=text), "lo@@ w") == "lo@@ w"
+
+
+def test_plain_text_is_tokenized_by_bleu(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    _, data = inspect(path, options={"tokenizer": "space"})
+    assert "tok:13a" in data["signatures"][0]
 
 
 @pytest.mark.parametrize("arch", TRANSLATION_ARCHITECTURES)

@@ -8,8 +8,10 @@ from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
 from fairseq_outlayers.analysis.open_vocabulary import (
+    GROUPS,
     negative_log_likelihoods,
     open_vocabulary,
+    perplexities,
     rarest_bias,
     unit_rows,
 )
@@ -64,6 +66,20 @@ def test_new_words_are_scored_as_by_a_model_with_a_larger_dictionary(tmp_path, c
     expected = -logits[0, 1:].log_softmax(-1)[torch.arange(len(tokens)), tokens]
     found = negative_log_likelihoods(model.decoder, tokens, words, after_bos=True)
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("after_bos", [False, True])
+def test_each_group_has_the_perplexity_of_its_own_words(tmp_path, after_bos):
+    decoder = make(tmp_path / "m", TABLE, "morphsum").decoder
+    text = ["walks", "walked", "jumps", "walked", "</s>"]  # a unit of jumps is unknown
+    rows = {row.words: row for row in perplexities(decoder, text, after_bos)}
+    words = open_vocabulary(decoder, ["walked"])
+    tokens = torch.tensor([4, words.ids["walked"], 3, words.ids["walked"], 2])
+    losses = negative_log_likelihoods(decoder, tokens, words, after_bos)
+    groups = zip(GROUPS, ([0, 4], [1, 3], [2]), (2, 1, 1), strict=True)
+    for name, places, types in (*groups, ("all", [0, 1, 2, 3, 4], 4)):
+        assert rows[name][1:3] == (types, len(places))
+        assert rows[name].value == pytest.approx(losses[places].mean().exp().item())
 
 
 def test_a_word_with_a_unit_that_the_model_does_not_know_stays_unknown(tmp_path):

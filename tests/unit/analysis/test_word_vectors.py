@@ -4,6 +4,7 @@ import json
 import logging
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn as nn
@@ -91,6 +92,29 @@ def test_json_has_the_numbers_of_the_table_for_every_model(run, capsys):
     for row, line in zip(rows, table, strict=True):
         shown = [f"{x:.3f}" if isinstance(x, float) else x for x in row.values()]
         assert line == f"| {' | '.join(shown)} |"
+
+
+def test_studies_are_of_the_words_alone_without_fairseqs_own_symbols(trained):
+    decoder = trained.model.decoder
+    rows = {(row["side"], row["layer"]): row for row, _ in transform_gates.study(trained)}
+    for side, words, layers in transform_gates.sides(decoder):
+        found = transform_gates.gates(words.composition, layers, words.ids[4:])
+        for name, values in found.items():
+            row, numbers = rows.pop((side, name)), values.detach().double().numpy().ravel()
+            low = np.sort(numbers)[(numbers.size - 1) // 2]  # PyTorch's median
+            expected = numbers.mean(), low, (numbers > 0.5).mean()
+            assert (row["mean"], row["median"], row["share over 0.5"]) == pytest.approx(expected)
+    assert not rows
+    vectors = principal_components.sides(trained)
+    for row, (_, explained) in principal_components.study(trained):
+        of_words = principal_components.explained_variance(vectors.pop(row["side"])[4:])
+        assert explained == pytest.approx(of_words.tolist())
+    assert not vectors
+
+
+def test_a_density_has_an_area_of_one(trained):
+    for _, (centres, density) in transform_gates.study(trained):
+        assert sum(density) / len(centres) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("study", ["principal-components", "transform-gates"])

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from fairseq_outlayers.__main__ import main
+from fairseq_outlayers.analysis import inspection
 from fairseq_outlayers.commands import inspect
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.hub.translator import Translator
 from tests.unit.hub.conftest import save_checkpoint
 from tests.unit.pages.conftest import Page, command
 
@@ -39,6 +41,26 @@ def test_how_to_decode_is_passed_on(tmp_path):
     words = {page.data["words"][k] for k in page.data["candidates"][0]["shared"]}
     assert words == {"<unk>", "w0", "w1", "w2"}
     assert all(set(s["models"][0].get("target", [])) <= words for s in page.data["sentences"])
+
+
+def test_every_option_reaches_the_search_and_the_study(tmp_path, monkeypatch):
+    seen, translate, study = [], Translator.translate, inspection.inspect_test_set
+
+    def translating(self, texts, **search):
+        seen.append(search)
+        return translate(self, texts, **search)
+
+    def studying(pairs, systems, *options):
+        seen.append(options)
+        return study(pairs, systems, *options)
+
+    monkeypatch.setattr(Translator, "translate", translating)
+    monkeypatch.setattr(inspection, "inspect_test_set", studying)
+    options = "--beam 3 --lenpen 0.5 --max-len-a 1 --max-len-b 4 --batch-size 2 --number 2"
+    more = "--neighbour-words 3 --bleu-tokenizer char"
+    assert main(command(tmp_path, *options.split(), *more.split(), models=1)) == 0
+    search = {"beam": 3, "batch_size": 2, "max_len_a": 1.0, "max_len_b": 4, "length_penalty": 0.5}
+    assert seen == [search, ("char", 3, 2)]
 
 
 def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
@@ -100,5 +122,7 @@ def test_an_exchanged_source_and_reference_are_refused(tmp_path, shared, monkeyp
     known = f"the source dictionary has {len(shared)}, the target dictionary {2 + len(shared)}"
     assert str(raised.value).startswith(f"--source {tmp_path}/test.de --reference ")
     assert str(raised.value).endswith(f"of the first 4 units of the source {known}")
-    with pytest.raises(AttributeError):  # it goes on, to a model that cannot translate
+    with pytest.raises(
+        AttributeError, match="translate"
+    ):  # it goes on, to a model that cannot translate
         main(arguments("en", "de"))

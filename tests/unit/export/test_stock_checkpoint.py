@@ -10,6 +10,7 @@ import torch
 from fairseq_outlayers import load
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.export import stock_checkpoint
 from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 from fairseq_outlayers.models.dictionary_check import _warn_once
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
@@ -101,6 +102,20 @@ def test_fairseq_loads_a_transformer_without_this_package(layer, tmp_path):
     torch.testing.assert_close(torch.load(files[2]), expected, rtol=0, atol=1e-5)
 
 
+def test_an_export_that_scores_otherwise_is_not_written(tmp_path, monkeypatch):
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    baked = stock_checkpoint.bake
+
+    def wrong(*arguments):
+        found = baked(*arguments)
+        return found._replace(weight=found.weight + 0.01 * torch.randn_like(found.weight))
+
+    monkeypatch.setattr(stock_checkpoint, "bake", wrong)
+    with pytest.raises(UserError, match=r"exported model's scores differ by .*: not written"):
+        export_checkpoint(path, tmp_path / "out.pt")
+    assert not (tmp_path / "out.pt").exists()
+
+
 def test_nothing_is_overwritten_nor_half_written(tmp_path):
     path = save_checkpoint(tmp_path, "luong_lstm")
     (tmp_path / "mine").write_text("precious")
@@ -172,6 +187,7 @@ def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
         ("luong_lstm", "fairseq-generate", " --user-dir $(python -m fairseq_outlayers)"),
         ("transformer_lm_outlayers", "fairseq-eval-lm", ""),
         ("transformer_lm_outlayers", "fairseq-eval-lm", " --add-bos-token"),
+        ("transformer_lm_outlayers", "fairseq-eval-lm", " --sample-break-mode eos"),
         (
             "subword_lm",
             "fairseq-eval-lm",
@@ -182,6 +198,7 @@ def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
 )
 def test_the_command_says_what_evaluates_the_model(arch, program, more, tmp_path, capsys):
     of_task = {"add_bos_token": True} if "bos" in more else {}
+    of_task |= {"sample_break_mode": "eos"} if "break" in more else {}
     path = save_checkpoint(tmp_path, arch, of_task=of_task)
     main(["export", path, "--to", "fairseq", "--output", str(tmp_path / "out")])
     said = f"load it with: {program} {tmp_path} --path {tmp_path / 'out' / 'model.pt'}{more}\n"

@@ -9,7 +9,6 @@ from fairseq.tasks.language_modeling import LanguageModelingTask
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.tasks.subword_language_modeling import (
-    WITHOUT_SAMPLES,
     SubwordLanguageModelingConfig,
     SubwordLanguageModelingTask,
 )
@@ -18,7 +17,9 @@ from tests.conftest import make_dictionary
 
 
 def options(**changed):
-    stock = {name: allowed[0] for name, allowed in WITHOUT_SAMPLES.items()}
+    stock = {"sample_break_mode": None, "shorten_method": "none"}
+    stock |= dict.fromkeys(("add_bos_token", "self_target", "past_target"), False)
+    stock |= dict.fromkeys(("pad_to_fixed_length", "pad_to_fixed_bsz"), False)
     return SimpleNamespace(**{"data": None, "tokens_per_sample": 35, **stock, **changed})
 
 
@@ -40,6 +41,10 @@ def test_windows_are_35_words_as_in_the_paper_unless_told_otherwise():
         ({"sample_break_mode": "eos"}, "--sample-break-mode eos does not apply"),
         ({"add_bos_token": True}, "--add-bos-token True does not apply"),
         ({"past_target": True}, "--past-target True does not apply"),
+        ({"self_target": True}, "--self-target True does not apply"),
+        ({"shorten_method": "truncate"}, "--shorten-method truncate does not apply"),
+        ({"pad_to_fixed_length": True}, "--pad-to-fixed-length True does not apply"),
+        ({"pad_to_fixed_bsz": True}, "--pad-to-fixed-bsz True does not apply"),
     ],
 )
 def test_options_that_cut_a_text_into_samples_are_refused(changed, message):

@@ -65,3 +65,25 @@ def test_without_a_signal_validation_saves_nothing(saves, monkeypatch):
 def test_what_does_not_train_alone_saves_nothing(trained, saves, monkeypatch):
     validate(trained, 5, monkeypatch, signal_at=0)
     assert not saves
+
+
+@pytest.mark.parametrize(
+    ("given", "acts"),
+    [
+        ({}, False), ({"end": True}, True), ({"every": 4}, True), ({"every": 3}, False),
+        ({"every": 4, "after": 9}, False), ({"most": 8}, True), ({"most": 9}, False),
+        ({"hours": 1}, True), ({"hours": 3}, False),
+    ],
+)  # fmt: skip
+def test_after_update_8_and_two_hours_fairseq_saves_or_ends_by_itself(given, acts):
+    options = {"end": False, "every": 0, "after": 0, "most": 0, "hours": 0, **given}
+    cfg = SimpleNamespace(
+        checkpoint=SimpleNamespace(save_interval_updates=options["every"]),
+        optimization=SimpleNamespace(stop_time_hours=options["hours"], max_update=options["most"]),
+        dataset=SimpleNamespace(validate_after_updates=options["after"]),
+    )
+    trained = SimpleNamespace(
+        cfg=cfg, get_num_updates=lambda: 8, cumulative_training_time=lambda: 7200,
+        **{stop_signals.ITERATOR: SimpleNamespace(end_of_epoch=lambda: options["end"])},
+    )  # fmt: skip
+    assert bool(stop_signals._fairseq_acts_now(trained)) is acts
