@@ -30,12 +30,14 @@ class Gain(NamedTuple):
         kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then in
             every draw, ``(1 + DRAWS,)``.
         rates: learning rates of both models; gains are compared at equal ones.
+        epochs: of both models, likewise.
     """
 
     ratio: float
     kept: np.ndarray
     seeds: int
     rates: tuple[str, ...] = ()
+    epochs: str = ""
 
     @property
     def saved(self) -> Estimate:
@@ -73,18 +75,19 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
                 view = runs.alike(arms) or runs
                 rates = tuple(given(view.entry(arm), ["--lr"])[0] for arm in arms)
                 kept = ratio_over_seeds(*by_seed)
-                found[f"{data}{ending}"] = Gain(ratio, kept, len(by_seed[0]), rates)
+                (epochs,) = given(view.entry(arms[0]), ["--max-epoch"])
+                found[f"{data}{ending}"] = Gain(ratio, kept, len(by_seed[0]), rates, epochs)
     return found
 
 
 def comparable(found: Mapping[str, Gain]) -> list[Gain]:
     """The gains over all classes (perplexities of sampled softmax are much higher) at one pair of
-    learning rates, that of most data sets."""
+    learning rates and one number of epochs, those of most data sets."""
     over_all = [one for data, one in found.items() if not data.endswith(SAMPLED)]
     if not over_all:
         return []
-    ((rates, _),) = Counter(one.rates for one in over_all).most_common(1)
-    return [one for one in over_all if one.rates == rates]
+    ((alike, _),) = Counter((one.rates, one.epochs) for one in over_all).most_common(1)
+    return [one for one in over_all if (one.rates, one.epochs) == alike]
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:

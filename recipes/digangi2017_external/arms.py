@@ -45,7 +45,7 @@ CHANGES = {
     "unscaled": (", not scaled", ""),
 }
 OF_VECTORS = {"uncentered", "unscaled"}
-# With all pairs, mix_sum was behind the baseline until it was centered and started differently.
+# With all pairs, mix_sum was behind the baseline until it was started differently.
 CAUSES = (
     "mix_sum.29000.captions.normal_start.small_start",
     "mix_sum.29000.captions.uncentered",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from recipes.jean2015_large_vocabulary import decodings, models
-from recipes.lab.arms import Arm, Decoding, Recipe, Table, TranslationTest
+from recipes.lab.arms import LIMIT, Arm, Decoding, Recipe, Table, TranslationTest
 from recipes.lab.settings import UserError
 
 # A tenth of the paper's width, Adam, half its batch, so that an arm takes minutes.
@@ -29,7 +29,7 @@ PAPER = {
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
 # Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
-LONGEST = {"multi30k": "--max-len-a 1.2 --max-len-b 5", "paper": "--max-len-a 3 --max-len-b 1"}
+LONGEST = {"multi30k": LIMIT, "paper": "--max-len-a 3 --max-len-b 1"}
 
 # Of 05_tune.sh: each learning rate for each of these models.
 GRID = ("0.001", "0.002", "0.004")

@@ -16,7 +16,8 @@ from recipes.lab.scores import schedules
 from recipes.lab.settings import ROOT, SHARED, Declared, Settings, UserError
 
 # Of fairseq-generate: without a limit, weak models repeat themselves up to fairseq's 200 tokens.
-LIMITED = "--max-tokens 4000 --max-len-a 1.2 --max-len-b 5"
+LIMIT = "--max-len-a 1.2 --max-len-b 5"
+LIMITED = f"--max-tokens 4000 {LIMIT}"
 
 
 @dataclass(frozen=True)

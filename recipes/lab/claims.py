@@ -17,7 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from recipes.lab.runs import Runs, Score, Weights
-from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, estimate, over_seeds
+from recipes.lab.scores.resampling import (
+    SEEDS_NEEDED,
+    Estimate,
+    estimate,
+    over_seeds,
+    percent_saved,
+)
 from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
@@ -25,16 +31,16 @@ PARTLY_RUN = "partly run"
 MISSING = "missing: "  # begins the numbers of an inequality that was not run
 NOT_COUNTED = "not counted"  # an inequality that is only shown
 MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
-CLOSE = 0.01  # the same for perplexities and other figures, relative to the larger one
+CLOSE = 0.01  # the same for perplexities and other figures, relative to the second one
 ROUNDS_NEEDED = 5
 NOTES = (
     "[...] is a 95% interval over test sentences (1,000 bootstrap resamples) and seeds (Student's"
-    " t). Without stored sentences (gates, components, older perplexities)"
-    " it is over seeds only.",
+    " t); with more than three seeds, the second look at a row, 97%. Without stored sentences"
+    " (gates, components, older perplexities) it is over seeds only.",
     f"*{HOLDS}*, *{FAILS}*: the whole interval is on one side of the limit. *{SAME}*: the interval"
-    f" contains the limit and lies within {MARGIN} BLEU ({CLOSE:.0%} of other figures) of it."
-    f" *{UNDECIDED}*: otherwise, and always with fewer than {SEEDS_NEEDED} seeds. A claim with ≈"
-    " holds if the interval is within that margin.",
+    f" contains the limit and lies within {MARGIN} BLEU or METEOR ({CLOSE:.0%} of other figures)"
+    f" of it. *{UNDECIDED}*: otherwise, and always with fewer than {SEEDS_NEEDED} seeds. A claim"
+    " with ≈ holds if the interval is within that margin.",
 )
 
 
@@ -202,6 +208,21 @@ def smaller_resampled(
     if found.low < found.high or seeds > 1:
         numbers += f"; difference {found.text('+' + form)}"
     return Part(inequality, judge(found, margin=CLOSE * abs(second[0])), numbers)
+
+
+def smaller_in_percent(inequality: str, by_seed: Sequence[np.ndarray], form: str = ".1f") -> Part:
+    """A perplexity is smaller than another, by the interval of their log ratio (`percent_saved`).
+
+    Args:
+        by_seed: of both, ``(seeds, 1 + RESAMPLES)`` or ``(seeds, 1)``.
+        form: format of the perplexities.
+    """
+    found = percent_saved(*by_seed)
+    numbers = ", ".join(f"{values[:, 0].mean():{form}}" for values in by_seed)
+    if found.low < found.high or found.seeds > 1:
+        seeds = f"{found.seeds} seed{'s' if found.seeds > 1 else ''}"
+        numbers += f"; saved {found.interval('+.1f')}%, {seeds}"
+    return Part(inequality, judge(found, margin=100 * CLOSE), numbers)
 
 
 def exact(inequality: str, holds: bool | None, numbers: str = "") -> Part:

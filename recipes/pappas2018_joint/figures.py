@@ -159,6 +159,7 @@ def bleu_by_joint_dim(arms: "Arms") -> Chart:
         view = arms.runs.alike(list(names.values()), least=3)
         if view is None:
             continue
+        view = view.with_seeds_of(list(names.values()))  # a curve is of the same seeds
         points = {dim: found for dim, name in names.items()
                   if (found := chart_parts.bleu_of(view, name))}  # fmt: skip
         values = chart_parts.columns(list(points.values()))

@@ -234,7 +234,7 @@ def test_the_interval_of_the_rise_is_that_of_students_t_over_seeds():
     """The directions of a model are averaged: they are fixed, not drawn."""
     seeds = np.random.RandomState(1).normal(0.2, 0.1, 10)
     found = claims.rise_of_radii([[rise - 0.05, rise + 0.05] for rise in seeds])
-    half = 2.262 * seeds.std(ddof=1) / np.sqrt(10)
+    half = 2.586 * seeds.std(ddof=1) / np.sqrt(10)
     assert (found.value, found.seeds) == (pytest.approx(seeds.mean()), 10)
     assert (found.low, found.high) == pytest.approx(
         (seeds.mean() - half, seeds.mean() + half), abs=0.015 * half

@@ -154,6 +154,16 @@ def test_a_ratio_of_perplexities_has_students_interval_of_its_logarithm_by_seed(
     assert found.seeds == 3
 
 
+def test_with_six_seeds_the_interval_is_that_of_a_second_look():
+    """At 97.06% (two-sided): Student's t with five degrees of freedom."""
+    values = np.array([[3.0], [4.5], [5.0], [2.0], [4.0], [6.5]])
+    found = resampling.estimate(resampling.over_seeds(values), 6)
+    half = stats.t.ppf(0.9853, 5) * values.std(ddof=1) / np.sqrt(6)
+    assert found.value == pytest.approx(values.mean())
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.02)
+    assert [resampling.confidence(seeds) for seeds in (1, 3, 4, 6)] == [95, 95, 97.06, 97.06]
+
+
 def test_it_does_not_matter_which_perplexity_is_the_baseline():
     one, other = np.array([[19.5], [11.0], [14.0]]), np.array([[20.0], [16.0], [15.5]])
     there, back = resampling.percent_saved(one, other), resampling.percent_saved(other, one)

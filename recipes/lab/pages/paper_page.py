@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 PAGE, DETAILS = "report", "details"  # names of the generated parts
 READING = (
-    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds)."
+    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds);"
+    " with more than three seeds, the second look at a row, 97%."
     " A row uses only the seeds that both models have, so a model's value can differ between rows."
     f" [Verdicts](../../recipes/README.md#verdicts): *undecided* with fewer than {SEEDS_NEEDED}"
     f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}."
@@ -129,7 +130,10 @@ def again(
     seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
     commands += [
-        (f"{given}recipes/{recipe.name}/run.sh", "every arm: up to days"),
+        (
+            f"{given}recipes/{recipe.name}/run.sh",
+            "every arm, with the default settings: up to days",
+        ),
         (f"python -m recipes.lab arms {recipe.name}", "their names and options"),
         (f"python -m recipes.lab report {recipe.name}", "this part, tables and figures"),
     ]

@@ -149,7 +149,8 @@ def tuning(entries: Sequence[dict]) -> list[str]:
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
         common = set.intersection(*(set(_options(e["setting"]["train"])) for e in others))
-        own = [o for o in _options(entry["setting"]["train"]) if o not in common]
+        options = _options(entry["setting"]["train"])
+        own = [o for o in options if o not in common or o.startswith("--lr ")]
         figures = entry["figures"]
         cells = (entry["arm"], entry.get("words", ""), " ".join(own),
                  figures.get("best_valid_ppl"), figures.get("updates"), entry["seed"],
