@@ -272,3 +272,10 @@ def test_a_file_is_not_written_over_another_of_the_same_command(
     assert done.returncode == 2
     assert message in done.stderr
     assert (files / "out.npz").read_text() == before
+
+
+def test_the_file_says_how_many_translations_a_word_has_at_most(files, command):
+    command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--per-word", 1)
+    file = np.load(files / "out.npz")
+    assert file["per_word"] == 1
+    assert np.diff(file["offsets"]).max() == 1

@@ -13,7 +13,8 @@ from recipes.lab import ledger
 from recipes.lab.arms import Arm, TranslationTest
 from recipes.lab.running import process
 from recipes.lab.running.run_arm import MissingRun, Place, Run, execute
-from tests.recipes.conftest import ROOT, calls, run
+from recipes.lab.scores import length_limits
+from tests.recipes.conftest import ROOT, SENTENCES, calls, run
 
 TEST = TranslationTest("--beam 5", "test.de")
 PLACE = Place(Path("ledger.jsonl"), Path("runs"))
@@ -296,3 +297,11 @@ def test_a_long_line_of_a_failed_commands_log_is_cut(tmp_path):
         process.run(command, log=tmp_path / "log")
     assert str(failure.value).endswith(" ...\n  | why it failed")
     assert len(str(failure.value)) < 1000
+
+
+def test_translations_that_end_at_the_limit_are_counted(checkout, monkeypatch):
+    monkeypatch.setattr(length_limits, "limits", lambda *arguments: [1] * SENTENCES)
+    run("tied")
+    (entry,) = ledger.read(Path("ledger.jsonl"))
+    figures = entry["figures"]
+    assert figures["at_length_limit"] == figures["loops"] == SENTENCES

@@ -132,6 +132,7 @@ def test_patience_is_counted_across_restarts(data, tmp_path):
     assert epochs_after("--patience", 3) == (4, True)
     assert epochs_after("--patience", 4) == (5, False)
     assert epochs_after("--patience", 2, "--reset-meters") == (8, False)
+    assert epochs_after("--patience", 2, "--reset-optimizer") == (11, False)
 
 
 def rates(data, folder, *options):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairseq_outlayers.__main__ import main
-from fairseq_outlayers.analysis.neighbours import neighbours, plane, word_maps
+from fairseq_outlayers.analysis.neighbours import neighbours, plane, spaces, word_maps
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained, real_words
 from fairseq_outlayers.errors import UserError
@@ -141,6 +141,17 @@ def test_a_map_has_each_word_with_its_neighbours_of_that_space(task):
                 word,
                 *(near for near, _ in getattr(found[word], side)),
             ]
+        shown = list(dict.fromkeys(name for group in drawn.groups.values() for name, *_ in group))
+        ids = torch.tensor([task.target_dictionary.index(name) for name in shown])
+        places = dict(zip(shown, plane(spaces(trained)[side][ids]).tolist(), strict=True))
+        for group in drawn.groups.values():
+            assert all([x, y] == places[name] for name, x, y in group)
+
+
+def test_one_space_under_two_names_has_one_map(task):
+    trained = make_trained(task, output_layer="tied")
+    (drawn,) = word_maps(trained, "mine", neighbours(trained, ["w1", "w2"], 3))
+    assert drawn.title == "mine, input and output"
 
 
 def test_maps_of_all_models_are_drawn(command, tmp_path, capsys):

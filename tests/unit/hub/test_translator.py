@@ -18,6 +18,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import PairScore, Translator
 from fairseq_outlayers.hub.batches import as_sample
 from tests.unit.hub.conftest import STOCK, TRANSLATION_ARCHITECTURES, save_checkpoint
+from tests.unit.pages.conftest import write_candidates
 
 SENTENCES = ["w1 w2 w3", "w4", "w0 w5 w6 w7 w8 w9", "w3 w3", "w10 w11 unseen w2"]
 
@@ -356,6 +357,12 @@ def test_as_many_words_are_sampled_from_as_a_list_has_beyond_the_most_frequent_o
     assert model.translate(source, sampling=True, sampling_topk=9)
     with pytest.raises(UserError, match="20: a sentence has only 11 candidates"):
         model.translate(source, sampling=True, sampling_topk=20)
+
+
+def test_a_file_of_candidates_has_two_thousand_frequent_words_beside_it(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    found = load(path, candidates=write_candidates(tmp_path), candidate_per_word=3)
+    assert found.task.cfg.candidate_frequent == 2000
 
 
 def test_misses_are_units_of_a_list(tmp_path):
