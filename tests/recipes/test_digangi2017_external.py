@@ -387,3 +387,29 @@ def test_the_page_says_how_many_translations_loop_with_every_seed(path):
     assert base.startswith(f"| the model's own vectors | {ends} (2 seeds) | ")
     assert mixed.startswith(f"| own + external vectors | {5 / number:.1%} (1 seed) | ")
     assert gate.startswith("| own gated with external | - | - | ")
+
+
+def test_the_inequalities_have_the_direction_of_the_paper(tmp_path):
+    arms = Arms(Runs([], claims.FORM), ["1000", "29000"], ["captions", "ptb"])
+    found = {claim.number: [part.inequality for part in claim.parts]
+             for claim in claims.claims_of(arms, tmp_path)}  # fmt: skip
+    assert found[1] == [
+        "BLEU(mix_sum.1000.captions) ≥ BLEU(mix_gate.1000.captions)",
+        "BLEU(mix_gate.1000.captions) ≥ BLEU(only_external.1000.captions)",
+        "BLEU(only_external.1000.captions) ≥ BLEU(baseline.1000)",
+    ]
+    assert found[3] == [
+        "BLEU(baseline.29000) ≥ BLEU(mix_gate.29000.captions)",
+        "BLEU(mix_gate.29000.captions) ≥ BLEU(mix_sum.29000.captions)",
+        "BLEU(mix_sum.29000.captions) ≥ BLEU(only_external.29000.captions)",
+    ]
+    assert found[5][:2] == ["1000 pairs: mix_sum > baseline", "1000 pairs: mix_gate > baseline"]
+    assert found[6] == [
+        f"BLEU({mix}.{size}.captions) ≥ BLEU({mix}.{size}.ptb)"
+        for size in ("1000", "29000")
+        for mix in ("only_external", "mix_sum", "mix_gate")
+    ]
+    assert found[7] == [
+        f"BLEU(luong_mix_sum.{size}.captions) ≥ BLEU(luong_baseline.{size})"
+        for size in ("1000", "29000")
+    ]
