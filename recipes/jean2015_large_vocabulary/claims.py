@@ -174,6 +174,7 @@ def small_partitions_want_small_lists(found: Evidence, default: str, taus: list[
 
 
 def reshuffling_and_ensembles_help(found: Evidence, ensembles: dict[str, Sequence[str]]) -> Claim:
+    """Claim 6. An ensemble of seeds is one run, compared with its first seed: never decided."""
     ending = f"{found.chosen}.unk2"
     parts = [
         at_least(found.runs, f"{model}_reshuffle.{ending}", f"{model}.{ending}")

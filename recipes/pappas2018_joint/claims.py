@@ -59,7 +59,8 @@ REMARKS = (
     " and tying have the lowest validation perplexity with a learning rate of 0.006, the largest"
     " tried (6.82 and 6.98; with 0.003 7.09 and 7.30), the joint space (d = 256) with 0.003 (6.74;"
     " with 0.006 6.95). So there the first two have 0.006. All else has 0.003, from earlier trials"
-    " that are not in the ledger, like the initialization range.",
+    " that are not in the ledger, like the initialization range. So inequalities about other layers"
+    " into English compare an untuned rate with tuned ones.",
     "The length penalty decides between models that write longer and shorter translations, so only"
     " what holds at 1 and at 0 is said.",
 )
