@@ -59,9 +59,10 @@ def note_references(results: Path, fingerprint: str, test: TranslationTest) -> N
         fingerprint: of the files, as in the setting of an arm.
         test: has the files and the language, for detokenization.
     """
-    place = {"language": test.language, "tokenised": _from_checkout(test.reference)}
+    place = {"language": test.language}
     if test.raw_reference:
         place["plain"] = _from_checkout(test.raw_reference)
+    place["tokenised"] = _from_checkout(test.reference)
     file = results / FOLDER / "references.json"
     with ledger.locked(file.parent):
         known = scoring.read_json(file)
