@@ -7,7 +7,6 @@ from typing import Any, Dict
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import DatasetConfig
 
-from fairseq_outlayers.checkpoints.names import LAST, last_of
 from fairseq_outlayers.errors import UserError, refuse_idle
 from fairseq_outlayers.optim.data_parallelism import require_whole_parameters
 from fairseq_outlayers.ranges import check_ranges, ranged
@@ -101,9 +100,9 @@ def check_frozen(cfg: Any) -> None:
         UserError: if ``--freeze-embeddings`` is given without a checkpoint to start from.
     """
     saved = cfg.checkpoint
-    last = last_of(saved.save_dir, saved.checkpoint_suffix or "")
-    named = saved.finetune_from_model or saved.restore_file != LAST
-    if cfg.task.freeze_embeddings and not named and not Path(last).exists():
+    last = Path(saved.save_dir) / f"checkpoint_last{saved.checkpoint_suffix or ''}.pt"
+    named = saved.finetune_from_model or saved.restore_file != "checkpoint_last.pt"
+    if cfg.task.freeze_embeddings and not named and not last.exists():
         raise UserError(
             "--freeze-embeddings needs trained embeddings: give a checkpoint by "
             f"--finetune-from-model ({last} does not exist)"

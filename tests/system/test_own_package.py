@@ -287,7 +287,7 @@ FLAWS = {
     ),
     '        initial_scale: float = ranged(1.0, "scale of E at the start", at_least=-1000, '
     "at_most=1000)\n": (
-        "        initial_scale: float\n",
+        "        initial_scale: list = __import__('dataclasses').field(default_factory=list)\n",
         "has a Config whose initial_scale has no default value, which an option needs",
     ),
 }
