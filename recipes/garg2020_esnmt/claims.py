@@ -84,7 +84,8 @@ REMARKS = (
     "Learning rates, and the range of the trained model, are chosen for each model by short runs"
     " (1,100 updates) on the validation set: 0.008 for simple cells (0.016 is 1% better there),"
     " 0.016 for LSTM cells (0.032: 22.1 instead of 19.5) and 0.008 for the trained model (0.016:"
-    " 14.4 instead of 14.2). Before that, with 0.002 for all, the shares were the same: 82 and 81% of 36.6 BLEU.",
+    " 14.4 instead of 14.2). Before that, with 0.002 for all, the shares were the same: 82 and 81%"
+    " of 36.6 BLEU.",
     "Translations of frozen models are 10 to 12% too short on average (7 to 14% by run), the"
     " trained one's 1%. Without BLEU's brevity penalty they have 35.5 and 34.7 of 38.4 (93 and"
     " 90%), but decoding does not gain that: the length penalties that are best on the validation"
