@@ -220,8 +220,7 @@ def smaller_in_percent(inequality: str, by_seed: Sequence[np.ndarray], form: str
     found = percent_saved(*by_seed)
     numbers = ", ".join(f"{values[:, 0].mean():{form}}" for values in by_seed)
     if found.low < found.high or found.seeds > 1:
-        seeds = f"{found.seeds} seed{'s' if found.seeds > 1 else ''}"
-        numbers += f"; saved {found.interval('+.1f')}%, {seeds}"
+        numbers += f"; saved {found.text('+.1f', '%')}"
     return Part(inequality, judge(found, margin=100 * CLOSE), numbers)
 
 

@@ -248,17 +248,6 @@ class Runs:
 
         return estimate(statistic(score), len(here))
 
-    def perplexities(self, arms: Sequence[str]) -> tuple[list[np.ndarray], int]:
-        """Test perplexity of each arm, and the number of seeds that all arms have.
-
-        Returns:
-            The mean over seeds on the whole text, then in every draw of seeds and sentences,
-            ``(1 + DRAWS,)`` each; of seeds alone unless all runs have stored their scores.
-            Empty without a common seed, or if schedules differ.
-        """
-        by_seed = self.perplexities_by_seed(arms)
-        return [over_seeds(values) for values in by_seed], len(by_seed[0]) if by_seed else 0
-
     def perplexities_by_seed(self, arms: Sequence[str]) -> list[np.ndarray]:
         """Test perplexity of each arm by seed: on the whole text, then on every resample of it.
 

@@ -159,6 +159,6 @@ def test_perplexities_of_different_data_are_not_compared():
                 "setting": setting, "figures": {"test_ppl": 100.0}}  # fmt: skip
 
     runs = Runs([line("a", "6000 sentences"), line("b", "all")])
-    assert runs.perplexities(["a", "b"]) == ([], 0)
+    assert runs.perplexities_by_seed(["a", "b"]) == []
     runs = Runs([line("a", "all"), line("b", "all")])
-    assert runs.perplexities(["a", "b"])[1] == 1
+    assert [len(values) for values in runs.perplexities_by_seed(["a", "b"])] == [1, 1]

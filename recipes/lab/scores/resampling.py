@@ -55,10 +55,10 @@ class Estimate(NamedTuple):
         """With the other sign."""
         return Estimate(0.0 - self.value, 0.0 - self.high, 0.0 - self.low, self.seeds)  # no -0.0
 
-    def text(self, form: str = "+.2f") -> str:
+    def text(self, form: str = "+.2f", unit: str = "") -> str:
         """Value, interval and number of seeds."""
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
-        return f"{self.interval(form)}, {seeds}"
+        return f"{self.interval(form)}{unit}, {seeds}"
 
     def interval(self, form: str = "+.2f") -> str:
         """Value and interval."""
