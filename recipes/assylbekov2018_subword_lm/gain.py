@@ -40,6 +40,11 @@ class Gain(NamedTuple):
     epochs: str = ""
 
     @property
+    def alike(self) -> tuple[tuple[str, ...], str]:
+        """What must be equal for two gains to be compared."""
+        return self.rates, self.epochs
+
+    @property
     def saved(self) -> Estimate:
         return estimate(1 - self.kept, self.seeds)
 
@@ -86,8 +91,8 @@ def comparable(found: Mapping[str, Gain]) -> list[Gain]:
     over_all = [one for data, one in found.items() if not data.endswith(SAMPLED)]
     if not over_all:
         return []
-    ((alike, _),) = Counter((one.rates, one.epochs) for one in over_all).most_common(1)
-    return [one for one in over_all if (one.rates, one.epochs) == alike]
+    ((alike, _),) = Counter(one.alike for one in over_all).most_common(1)
+    return [one for one in over_all if one.alike == alike]
 
 
 def claim(found: Mapping[str, Gain]) -> Claim:
@@ -108,6 +113,9 @@ def claim(found: Mapping[str, Gain]) -> Claim:
         if one.rates != other.rates:
             of_both = " and ".join(f"{'/'.join(each.rates)}" for each in (one, other))
             parts.append(Part(words, UNDECIDED, f"learning rates differ: {of_both}"))
+        elif one.alike != other.alike:
+            of_both = f"{one.epochs} and {other.epochs}"
+            parts.append(Part(words, UNDECIDED, f"numbers of epochs differ: {of_both}"))
         else:
             seeds = min(one.seeds, other.seeds)
             parts.append(smaller_resampled(words, one.kept, other.kept, seeds, ".3f"))

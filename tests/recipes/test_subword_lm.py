@@ -134,6 +134,15 @@ def test_the_interval_of_a_correlation_is_over_data_sets(correlation, number, lo
     assert gain.over_data_sets(correlation, 3)[1:3] == (-1, 1)
 
 
+def test_gains_are_compared_after_equal_numbers_of_epochs_alone():
+    kept = np.full(1 + resampling.DRAWS, 0.9)
+    found = {data: gain.Gain(0.1 * n, kept, 3, ("1.0", "1.0"), "15" if data == "fr5k" else "10")
+             for n, data in enumerate(("de5k", "en5k", "fr5k"))}  # fmt: skip
+    assert gain.comparable(found) == [found["de5k"], found["en5k"]]
+    parts = {part.inequality.partition(": ")[2]: part for part in gain.claim(found).parts}
+    assert parts["de5k < fr5k"][1:] == ("undecided", "numbers of epochs differ: 10 and 15")
+
+
 def test_gains_are_compared_at_equal_learning_rates_alone():
     def saving(share, ratio, rate):
         kept = np.full(1 + resampling.DRAWS, 1 - share)
