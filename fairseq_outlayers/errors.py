@@ -1,4 +1,4 @@
-"""The exception for users' mistakes."""
+"""The exception for users' mistakes, checks that raise it, and options as messages spell them."""
 
 from pathlib import Path
 from typing import Any, Union

@@ -78,7 +78,7 @@ STOCK: Dict[str, Range] = {
     "power": FROM_ZERO,
     "min_lr": FINITE,
     "total_num_update": FROM_ONE,
-    "t_mult": Range(at_least=1),
+    "t_mult": FROM_ONE,
     "lr_shrink": SHARE,
     "lr_threshold": FINITE,
     "lr_patience": FROM_ZERO,

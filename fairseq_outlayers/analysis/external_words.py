@@ -72,10 +72,17 @@ def unknown_words(sentences: Sequence[List[str]], words: SourceWords) -> Dict[st
     return {side: Amount(len(tokens), len(set(tokens))) for side, tokens in found.items()}
 
 
-def unknown_symbols(translations: Sequence[List[str]], symbol: str = "<unk>") -> Amount:
-    """Number of unknown symbols in translations, and of sentences with one (table 4)."""
-    counts = [translation.count(symbol) for translation in translations]
-    return Amount(sum(counts), sum(count > 0 for count in counts))
+class UnknownSymbols(NamedTuple):
+    """Number of unknown symbols, and of sentences with one."""
+
+    symbols: int
+    sentences: int
+
+
+def unknown_symbols(translations: Sequence[List[str]]) -> UnknownSymbols:
+    """Those of translations (table 4)."""
+    counts = [translation.count("<unk>") for translation in translations]
+    return UnknownSymbols(sum(counts), sum(count > 0 for count in counts))
 
 
 class OneSided(NamedTuple):

@@ -114,7 +114,9 @@ def negative_log_likelihoods(
     """NLL of every token given the preceding ones, in nats, ``(N,)``.
 
     Args:
+        decoder: of a language model that composes its words.
         tokens: ids in the open vocabulary, ``(N,)``.
+        words: the open vocabulary's vectors and biases.
         after_bos: whether the text starts with ``<s> </s>`` instead of ``</s>``.
     """
     output, state, losses = decoder.output_projection, None, []

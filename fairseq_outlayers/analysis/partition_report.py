@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from fairseq.data import Dictionary, data_utils
 
+from fairseq_outlayers.checkpoints.stored_options import first_folder
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.corpus import corpus_side, reshuffled
 from fairseq_outlayers.partitions.options import PartitionConfig, partition_limits
 from fairseq_outlayers.partitions.plan import Words, partition
-from fairseq_outlayers.tasks.stored_options import first_folder
 
 
 def partition_report(options: Any) -> str:

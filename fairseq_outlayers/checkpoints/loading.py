@@ -9,16 +9,17 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.stored_options import (
+    check_dictionaries,
+    set_languages,
+    task_options,
+    use_folder_beside,
+)
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.formats.dictionary import is_padding_word
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.tables.table import table_of
-from fairseq_outlayers.tasks.stored_options import (
-    require_dictionaries,
-    set_languages,
-    task_options,
-)
 from fairseq_outlayers.tasks.translation_outlayers import reset_search
 
 
@@ -85,8 +86,10 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
     """
     require_checkpoint(path)
     state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
-    require_dictionaries(path, state, data)
+    if data is None:
+        use_folder_beside(path, state)
     set_languages(state)
+    check_dictionaries(path, state)
     reset_search(task_options(state))
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)
     return Loaded(model.eval(), config, task, state)

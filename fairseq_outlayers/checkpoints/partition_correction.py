@@ -14,10 +14,10 @@ from fairseq import checkpoint_utils, utils
 
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.stored import load_stored
+from fairseq_outlayers.checkpoints.stored_options import task_options
 from fairseq_outlayers.errors import UserError, require_new_file
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
-from fairseq_outlayers.tasks.stored_options import task_options
 
 BIAS = "decoder.output_projection.bias"
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints.loading import Trained, is_word, real_words
 from fairseq_outlayers.checkpoints.names import without_average
 from fairseq_outlayers.checkpoints.stored import load_stored
+from fairseq_outlayers.checkpoints.stored_options import task_options
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
@@ -26,7 +27,6 @@ from fairseq_outlayers.formats.text import lines
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.tables.table import declared_tables, table_of
-from fairseq_outlayers.tasks.stored_options import task_options
 
 
 @torch.no_grad()
@@ -63,6 +63,8 @@ def add_words(
     if not vectors.isfinite().all():
         raise UserError("the vectors of the new words must be finite")
     biases = layer.class_bias(real_words(dictionary))
+    if biases is None and bias is not None:
+        raise UserError(f"--bias {bias}: the classes of this model have no biases; leave it out")
     if biases is not None:
         known = biases.mean() if bias is None else torch.tensor(bias, dtype=biases.dtype)
         if not known.isfinite():

@@ -7,13 +7,13 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.stored_options import data_folder, task_options
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import (
     fingerprint,
     is_padding_word,
     number_of_symbols,
 )
-from fairseq_outlayers.tasks.stored_options import data_folder, task_options
 
 
 class WordRows(NamedTuple):

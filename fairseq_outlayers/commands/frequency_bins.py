@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _meteor_parameters(options: argparse.Namespace) -> MeteorParameters:
     if options.parameters is None:
-        return MeteorParameters(*PARAMETERS[options.language])
+        return PARAMETERS[options.language]
     parameters = MeteorParameters(*options.parameters)
     for name, value in parameters._asdict().items():
         limits = EXPONENT if name == "beta" else SHARE

@@ -65,11 +65,6 @@ class WindowState:
         self._carried = carried
         self._starts: Optional[Dict[Any, Tensor]] = None
 
-    @property
-    def state(self) -> Optional[Tensor]:
-        """The last one carried."""
-        return self._carried.state
-
     def of(self, model: Any) -> Optional[Tensor]:
         """The initial state of this window; None for zeros."""
         if self._starts is None:

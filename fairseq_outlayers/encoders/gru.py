@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fairseq_outlayers.encoders.lstm import MAX_POSITIONS
 from fairseq_outlayers.layers.dropout import Dropout
-from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
+from fairseq_outlayers.layers.padding import left_padded
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 
@@ -47,12 +47,8 @@ class GRUEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> GRUEncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
-        if is_left_padded(padding_mask):
-            return GRUEncoderOut(self._states(src_tokens, padding_mask), padding_mask)
-        # The GRU needs padding on the left; attention needs the order of src_tokens.
-        order = padding_first(padding_mask)
-        states = self._states(src_tokens.gather(1, order), padding_mask.gather(1, order))
-        return GRUEncoderOut(take_positions(states, order.argsort(1)), padding_mask)
+        ids, mask, in_given_order = left_padded(src_tokens, padding_mask)
+        return GRUEncoderOut(in_given_order(self._states(ids, mask)), padding_mask)
 
     def _states(self, ids: Tensor, padding_mask: Tensor) -> Tensor:
         if self.embed_tokens.directions_differ:

@@ -7,7 +7,7 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor
 
 from fairseq_outlayers.layers.dropout import Dropout
-from fairseq_outlayers.layers.padding import is_left_padded, padding_first, take_positions
+from fairseq_outlayers.layers.padding import left_padded
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 MAX_POSITIONS = 100_000  # an LSTM has no limit, but fairseq needs a number
@@ -47,15 +47,9 @@ class LSTMEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None) -> EncoderOut:
         """Encode a batch of token ids, ``(B, S)``, padded on either side."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
-        if is_left_padded(padding_mask):
-            states, hiddens, cells = self._encode(src_tokens, padding_mask)
-            return EncoderOut(states, padding_mask, hiddens, cells)
-        # The LSTM needs padding on the left; attention needs the order of src_tokens.
-        order = padding_first(padding_mask)
-        states, hiddens, cells = self._encode(
-            src_tokens.gather(1, order), padding_mask.gather(1, order)
-        )
-        return EncoderOut(take_positions(states, order.argsort(1)), padding_mask, hiddens, cells)
+        ids, mask, in_given_order = left_padded(src_tokens, padding_mask)
+        states, hiddens, cells = self._encode(ids, mask)
+        return EncoderOut(in_given_order(states), padding_mask, hiddens, cells)
 
     def _encode(
         self, ids: Tensor, padding_mask: Tensor

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.loading import load_with_dictionaries
 from fairseq_outlayers.checkpoints.names import EXPORT
+from fairseq_outlayers.checkpoints.stored_options import OF_TEXTS
 from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tasks.stored_options import OF_TEXTS
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -126,6 +126,7 @@ def _stock_options(config: Any, arch: str) -> Any:
         options = {name: value for name, value in options.items() if name not in ours}
     else:
         options["output_layer"] = "linear"
+        options["no_class_bias"] = False  # the context map may have a constant
         if "tie" in options:
             options["tie"] = OutputLayerConfig().tie
         baked = argparse.Namespace(**{**options, "_name": arch})

@@ -2,6 +2,9 @@
 
 from typing import Iterable, Optional
 
+# fairseq's segmentations, and the option that names their file.
+CODES = {"subword_nmt": "bpe_codes", "fastbpe": "bpe_codes", "sentencepiece": "sentencepiece_model"}
+
 
 def segmentation_of(words: Iterable[str]) -> Optional[str]:
     """fairseq's ``--bpe`` of units: ``subword_nmt`` or ``sentencepiece``; None for words."""

@@ -1,6 +1,5 @@
 """Checks of Python arguments: types, choices and ranges, as argparse checks a command line."""
 
-import math
 import numbers
 from dataclasses import fields
 from enum import EnumMeta
@@ -25,14 +24,6 @@ KINDS: Dict[type, Tuple[Any, str]] = {
 def as_keyword(name: str, *value: Any) -> str:
     """An argument as in Python: ``name=value``, or its name alone."""
     return f"{name}={value[0]!r}" if value else name
-
-
-def perplexity(score: float, number: int) -> float:
-    """That of ``number`` units with a total log-probability; infinite beyond float64."""
-    try:
-        return math.exp(-score / number)
-    except OverflowError:
-        return math.inf
 
 
 def checked(options: Dict[str, Any], dataclass: Any) -> Dict[str, Any]:

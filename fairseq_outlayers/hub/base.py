@@ -17,6 +17,14 @@ from fairseq_outlayers.hub.search_options import check_names, checked_search
 from fairseq_outlayers.hub.text import TextProcessor
 
 
+def perplexity(score: float, number: int) -> float:
+    """Perplexity of ``number`` units with a total log-probability; infinite beyond float64."""
+    try:
+        return math.exp(-score / number)
+    except OverflowError:
+        return math.inf
+
+
 class TrainedModels:
     """An ensemble of trained models with task, options and text processing.
 

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.arguments import check_iterable, check_whole, perplexity
-from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
+from fairseq_outlayers.hub.arguments import check_iterable, check_whole
+from fairseq_outlayers.hub.base import TrainedModels, learned_positions, perplexity, symbols
 from fairseq_outlayers.hub.batches import batches
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import ContinuationOptions

@@ -24,12 +24,19 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
+from fairseq_outlayers.checkpoints.moved_tables import find_moved_tables
+from fairseq_outlayers.checkpoints.stored_options import (
+    TRANSLATION,
+    check_dictionaries,
+    check_texts,
+    set_languages,
+    use_folder_beside,
+)
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.hub.arguments import check_iterable, checked
 from fairseq_outlayers.hub.base import TrainedModels
 from fairseq_outlayers.hub.environment import (
     check_device,
-    check_dictionaries,
     check_dtype,
     check_equal_dictionaries,
 )
@@ -38,15 +45,12 @@ from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.translator import Translator
 from fairseq_outlayers.hub.typed_options import DecodingOptions, LoadKeywords
 from fairseq_outlayers.suggestions import did_you_mean
-from fairseq_outlayers.tasks.moved_tables import find_moved_tables
-from fairseq_outlayers.tasks.stored_options import check_texts, set_languages, use_folder_beside
 from fairseq_outlayers.tasks.translation_outlayers import TranslationOutlayersConfig, reset_search
 
 Paths = Union[str, Path, Sequence[Union[str, Path]]]
 Model = TypeVar("Model", bound=TrainedModels)
 
 DECODING_OPTIONS = tuple(DecodingOptions.__annotations__)
-TRANSLATION = ("translation", "translation_outlayers")
 FREQUENT = 2000  # default of K with a file of candidates
 LOADING = threading.RLock()
 
@@ -141,7 +145,7 @@ def load(
             f"{paths[0]}: --task {task_name}, which gives a {made.__name__}, but "
             f"kind={kind.__name__}"
         )
-    check_dictionaries(paths[0], config, is_translation)
+    check_dictionaries(paths[0], state)
     if candidates is not None:
         options = {"candidates": str(candidates), "candidate_frequent": FREQUENT, **options}
     if is_translation:

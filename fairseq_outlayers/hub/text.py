@@ -12,12 +12,10 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.tokenization import tokenize
-from fairseq_outlayers.formats.units import segmentation_of
+from fairseq_outlayers.formats.units import CODES, segmentation_of
 from fairseq_outlayers.hub.arguments import check_choice
 
 logger = logging.getLogger(__name__)
-
-CODES = {"subword_nmt": "bpe_codes", "fastbpe": "bpe_codes", "sentencepiece": "sentencepiece_model"}
 
 
 class TextProcessor:
@@ -75,29 +73,30 @@ class TextProcessor:
                 side: PreparationMoses(one, moses[side].get("source_lang", "en"))
                 for side, one in tokenizers.items()
             }
-        made = cls(
-            tokenizers["source"],
-            _built("bpe", encoders.build_bpe, config, bpe, given),
-            of_targets=tokenizers.get("target"),
-            splits_at_spaces=(bpe or _name_of(config.get("bpe"))) in CODES,
-        )
-        if made.bpe is None:
+        segmenter, marker = _built("bpe", encoders.build_bpe, config, bpe, given), None
+        if segmenter is None:
             dictionary = task.target_dictionary
-            made.marker = segmentation_of(dictionary.symbols[dictionary.nspecial :])
-            if made.marker is not None:
+            marker = segmentation_of(dictionary.symbols[dictionary.nspecial :])
+            if marker is not None:
                 logger.warning(
                     "the dictionary has units of %s, but the checkpoint stores no codes: text must "
                     "be segmented already (in Python, load(..., bpe=%r, bpe_codes=FILE) does it)",
-                    made.marker,
-                    made.marker,
+                    marker,
+                    marker,
                 )
-        if made.tokenizer is None:
+        if tokenizers["source"] is None:
             logger.warning(
                 "the checkpoint stores no tokenizer: text must be tokenized and cased like the "
                 "training text (Python: load(..., tokenizer=NAME), or tokenizer='space' if the "
                 "text is tokenized already)"
             )
-        return made
+        return cls(
+            tokenizers["source"],
+            segmenter,
+            marker,
+            of_targets=tokenizers.get("target"),
+            splits_at_spaces=(bpe or _name_of(config.get("bpe"))) in CODES,
+        )
 
     def encode(self, text: str) -> str:
         """Plain text to units separated by spaces."""

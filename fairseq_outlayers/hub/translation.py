@@ -4,7 +4,8 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence
 
 from torch import Tensor
 
-from fairseq_outlayers.hub.arguments import check_iterable, perplexity
+from fairseq_outlayers.hub.arguments import check_iterable
+from fairseq_outlayers.hub.base import perplexity
 
 
 class Translation(NamedTuple):

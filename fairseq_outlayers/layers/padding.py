@@ -1,5 +1,7 @@
 """Index arithmetic for padded batches."""
 
+from typing import Callable, Tuple
+
 import torch
 from torch import Tensor
 
@@ -49,3 +51,27 @@ def reversal(padding_mask: Tensor) -> Tensor:
 def take_positions(states: Tensor, positions: Tensor) -> Tensor:
     """Rows of ``states`` ``(B, S, D)`` at ``positions`` ``(B, S)``."""
     return states.gather(1, positions.unsqueeze(-1).expand_as(states))
+
+
+def left_padded(
+    ids: Tensor, padding_mask: Tensor
+) -> Tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
+    """Move the padding of a batch to the left, where recurrent layers need it.
+
+    Args:
+        ids: token ids, ``(B, S)``, padded on either side.
+        padding_mask: True where padded, ``(B, S)``.
+    Returns:
+        Ids and mask, ``(B, S)``, and a function that puts states ``(B, S, D)`` of that order into
+        the given one.
+    """
+    if is_left_padded(padding_mask):
+        return ids, padding_mask, lambda states: states
+    order = padding_first(padding_mask)
+    moved = ids.gather(1, order), padding_mask.gather(1, order)
+    return *moved, lambda states: take_positions(states, order.argsort(1))
+
+
+def flag_padding(inputs: Tensor, padding_mask: Tensor) -> Tensor:
+    """Append the mask to inputs ``(B, S, D)`` as a number, 1 where padded: ``(B, S, D + 1)``."""
+    return torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)

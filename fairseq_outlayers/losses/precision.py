@@ -59,4 +59,5 @@ def in_autocast_type(*tensors: Optional[Tensor]) -> Any:
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
+    """The tensor in at least float32; itself if it is."""
     return tensor.to(type_of_sums(tensor.dtype))

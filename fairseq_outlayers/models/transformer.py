@@ -19,11 +19,11 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerDecoderBase, TransformerModel
 from fairseq.models.transformer_lm import TransformerLanguageModel, TransformerLanguageModelConfig
 
-from fairseq_outlayers.encoders.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import AsBuilt
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
+from fairseq_outlayers.models.transformer_source import WithSourceEmbedding
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, add_selection
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.compiled import CompilesOutputLayer

@@ -13,7 +13,6 @@ def require_whole_parameters(distributed: Any, what: str) -> None:
     Args:
         distributed: fairseq's options of distributed training.
         what: cannot be sharded, for the error message.
-
     Raises:
         UserError: names the backends to use instead.
     """

@@ -49,7 +49,6 @@ class WorkingSet:
             )
         if source_words is not None:
             sides["source"] = (source_tables(model), source_words)
-        self._room = {side: most for side, (_, most) in sides.items()}
         self.tables: Dict[str, Dict[str, ActiveRows]] = {
             side: {name: ActiveRows(table, most, device) for name, table in tables.items()}
             for side, (tables, most) in sides.items()
@@ -76,8 +75,8 @@ class WorkingSet:
         Raises:
             UserError: explains how the layer must access its tables.
         """
-        few = torch.arange(min(2, self._room["target"]))
-        tables = self.tables["target"].values()
+        tables = list(self.tables["target"].values())
+        few = torch.arange(min(2, tables[0].most_rows))
         for table in tables:
             table.activate(few, None)
         was_training = layer.training

@@ -37,14 +37,16 @@ def freeze_layers(model: Any, args: Any) -> None:
     Raises:
         UserError: if a layer does not exist, or a seed is given for none.
     """
-    if freezes_none(args) and hasattr(args, SEED):
-        needed = "--frozen-encoder-layers or --frozen-decoder-layers"
-        refuse_idle(args, FrozenLayersConfig, needed, SEED)
+    if freezes_none(args):
+        if hasattr(args, SEED):
+            needed = "--frozen-encoder-layers or --frozen-decoder-layers"
+            refuse_idle(args, FrozenLayersConfig, needed, SEED)
+        return
+    check_ranges(args, FrozenLayersConfig)
     for side in SIDES:
         option = f"frozen_{side}_layers"
         layers = getattr(model, side).layers
         for number in _numbers(getattr(args, option, ""), len(layers), option):
-            check_ranges(args, FrozenLayersConfig)
             freeze(layers[number], f"{side}.layers.{number}", args.reservoir_seed)
 
 

@@ -102,6 +102,7 @@ class ColumnWindows(FairseqDataset):
         """Refuse to resume within an epoch with another window size or text.
 
         Args:
+            window: words per column and batch in the checkpoint.
             checksum: of the text.
         Raises:
             UserError: if one of them differs from this text's.

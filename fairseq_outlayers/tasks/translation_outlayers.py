@@ -117,11 +117,11 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
                 self.cfg, self.source_dictionary, self.target_dictionary
             )
         lists = self.candidate_lists
-        if lists is not None:
+        if lists is None:
+            if not self._needs_ours(models, args):
+                return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+        else:
             lists.reset()
-        if lists is None and not self._needs_ours(models, args):
-            return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        if lists is not None:
             _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
             if self.cfg.int8_projection:
                 raise UserError(

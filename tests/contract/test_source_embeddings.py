@@ -8,8 +8,8 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
 
-from fairseq_outlayers.encoders import transformer_source
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.models import transformer_source
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
 from fairseq_outlayers.source_embeddings.external_map import ExternalConfig

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_outlayers.checkpoints import folder_lock
+from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.required import locked_folder
 from tests.system.commands import PLUGIN, run, succeed
 
 pytestmark = pytest.mark.system
@@ -105,3 +107,11 @@ def test_a_command_with_a_checkpoint_of_another_folder_does_not_start_over(
     new = ["--save-dir", tmp_path / "new", "--restore-file", first]
     for options in (own, new):
         succeed(*command, *options)
+
+
+def test_the_newest_checkpoint_is_named(tmp_path):
+    for age, name in enumerate(("checkpoint_best.pt", "checkpoint1.pt", "checkpoint10.pt")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (age, age))
+    with pytest.raises(UserError, match=r"--restore-file \S+/checkpoint10\.pt to resume"):
+        locked_folder._require_last(str(tmp_path), str(tmp_path / "checkpoint_last.pt"))

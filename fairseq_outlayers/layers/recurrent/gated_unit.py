@@ -7,7 +7,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.layers.padding import reversal, take_positions
+from fairseq_outlayers.layers.padding import flag_padding, reversal, take_positions
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 # Closes the update gate to exactly 0 in every floating-point type, so the state does not change.
@@ -106,6 +106,6 @@ def _from_inputs(unit: GatedUnit, inputs: Tensor, padding_mask: Tensor) -> Tenso
     size = unit.recurrent.size(-1)
     gate_of_padding = inputs.new_zeros(3 * size, 1)
     gate_of_padding[size : 2 * size] = SHUT
-    flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
+    flagged = flag_padding(inputs, padding_mask)
     weight = torch.cat([unit.input.weight, gate_of_padding], dim=1)
     return F.linear(flagged, weight, unit.input.bias)

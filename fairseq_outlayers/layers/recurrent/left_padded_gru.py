@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.padding import reversal, take_positions
+from fairseq_outlayers.layers.padding import flag_padding, reversal, take_positions
 from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
 
 # Opens the update gate to exactly 1 in every floating-point type, so the state does not change.
@@ -58,7 +58,7 @@ def _run(gru: Any, inputs: Tensor, padding_mask: Tensor) -> Tensor:
         gru.bias_ih_l0,
         gru.bias_hh_l0,
     ]
-    flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
+    flagged = flag_padding(inputs, padding_mask)
     start = inputs.new_zeros(1, inputs.size(0), size)
 
     def kernel(x: Tensor, first: List[Tensor], w: List[Tensor]) -> Tensor:

@@ -7,7 +7,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.dropout import Dropout
-from fairseq_outlayers.layers.padding import reversal, take_positions
+from fairseq_outlayers.layers.padding import flag_padding, reversal, take_positions
 from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 
 # Closes the input, forget and output gates to exactly 0 in every floating-point type.
@@ -97,7 +97,7 @@ def _run(lstm: Any, inputs: Tensor, padding_mask: Tensor) -> Tuple[Tensor, Tenso
         lstm.bias_ih_l0,
         lstm.bias_hh_l0,
     ]
-    flagged = torch.cat([inputs, padding_mask.unsqueeze(-1).to(inputs)], dim=-1)
+    flagged = flag_padding(inputs, padding_mask)
     start = inputs.new_zeros(1, inputs.size(0), size)
     states, hidden, cell = fused_lstm(
         flagged.transpose(0, 1), (start, start), weights, lstm.training

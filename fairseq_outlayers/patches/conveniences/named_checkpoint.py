@@ -6,12 +6,12 @@
 """
 
 import os
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from fairseq_outlayers.checkpoints.names import LAST
+from fairseq_outlayers.checkpoints.names import LAST, last_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -21,9 +21,10 @@ SUFFIX = "checkpoint_suffix"  # attribute of a trainer
 # Training calls it first.
 @replaces(checkpoint_utils, "load_checkpoint")
 def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-    last = os.path.join(cfg.save_dir, LAST)
+    suffix = getattr(trainer, SUFFIX, None) or ""
+    last = last_of(cfg.save_dir, suffix)
     if cfg.restore_file != LAST:
-        _require_file("--restore-file", cfg.restore_file, getattr(trainer, SUFFIX, None))
+        _require_file("--restore-file", cfg.restore_file, suffix)
     elif PathManager.exists(last):
         _require_file("--save-dir", last)
     elif getattr(cfg, "continue_once", None) is not None:  # comes before --finetune-from-model
@@ -33,13 +34,13 @@ def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any
     return stock(cfg, trainer, **passthrough)
 
 
-def _require_file(option: str, path: str, suffix: Optional[str] = None) -> None:
+def _require_file(option: str, path: str, suffix: str = "") -> None:
     """Raise UserError if a path does not exist or is a folder.
 
     Args:
         suffix: of this process's shard, if checkpoints are sharded.
     """
-    shard = path.replace(".pt", f"{suffix or ''}.pt")
+    shard = path.replace(".pt", f"{suffix}.pt")
     if os.path.isdir(shard):
         raise UserError(f"{option} {shard}: a folder, not a checkpoint: name a file in it")
     if not PathManager.exists(shard):

@@ -19,11 +19,11 @@ from fairseq_outlayers.patches.replacing import replaces
 REMEDY = "binarize the text again with fairseq-preprocess"
 LOOKED_AT = 1 << 28  # ids of a text to compare with the dictionary
 HEADER = struct.Struct("<9sQBQ")
-HEADER_MAGIC = b"MMIDIDX\0\0"
+HEADER_MAGIC = indexed_dataset.MMapIndexedDataset.Index._HDR_MAGIC
 # By the first bytes of an index.
 FORMATS = {
     indexed_dataset.IndexedDataset._HDR_MAGIC: ("cached", "lazy"),
-    indexed_dataset.MMapIndexedDataset.Index._HDR_MAGIC[:8]: ("mmap",),
+    HEADER_MAGIC[:8]: ("mmap",),
     indexed_dataset.HuffmanMMapIndex._HDR_MAGIC[:8]: ("huffman",),
 }
 DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, TypeError, KeyError,

@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, Tuple
 from fairseq.data.encoders import BPE_REGISTRY, TOKENIZER_REGISTRY
 from fairseq.dataclass.configs import GenerationConfig
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.formats.units import CODES
 from fairseq_outlayers.suggestions import did_you_mean
 
 
@@ -50,13 +51,7 @@ READERS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
     "model_overrides": ("a dictionary of literals, such as \"{'data': 'other'}\"", _dictionary),
     "eval_bleu_detok": ("the name of a tokenizer", _tokenizer),
 }
-# Segmentations, and the option that must name their file.
-FILES_OF_SEGMENTATIONS = {
-    "subword_nmt": "bpe_codes",
-    "fastbpe": "bpe_codes",
-    "sentencepiece": "sentencepiece_model",
-}
-assert set(FILES_OF_SEGMENTATIONS) <= set(BPE_REGISTRY)
+assert set(CODES) <= set(BPE_REGISTRY)
 
 
 def check_stock_texts(options: Any) -> None:
@@ -72,13 +67,12 @@ def check_stock_texts(options: Any) -> None:
         try:
             read(value)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-            option = name.replace("_", "-")
-            raise UserError(f"--{option} {value}: must be {expected} ({error})") from None
+            raise UserError(f"{as_flag(name, value)}: must be {expected} ({error})") from None
     _check_segmentation(options)
 
 
 def _check_segmentation(options: Any) -> None:
-    needed = FILES_OF_SEGMENTATIONS.get(getattr(options, "bpe", None) or "")
+    needed = CODES.get(getattr(options, "bpe", None) or "")
     # Missing values are "???" or None.
     if needed and getattr(options, needed, None) in (None, "", "???"):
-        raise UserError(f"--bpe {options.bpe} needs --{needed.replace('_', '-')}: give its file")
+        raise UserError(f"--bpe {options.bpe} needs {as_flag(needed)}: give its file")

@@ -42,7 +42,7 @@ def _compared(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
     state = stock(path, *args, **kwargs)
     if _Evaluating.task is not None:
         # Imported here, because patches are applied before other parts are imported.
-        from fairseq_outlayers.tasks.stored_options import check_texts, task_options
+        from fairseq_outlayers.checkpoints.stored_options import check_texts, task_options
 
         trained = dict(task_options(state))
         check_texts(path, trained, _Evaluating.task.args)

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 from fairseq import checkpoint_utils
 from omegaconf import OmegaConf
 
-from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.patches.replacing import replaces
 
 
@@ -67,7 +67,7 @@ def name_of(value: Any) -> Optional[str]:
 
 
 def _option(name: str) -> str:
-    return "--" + name.rpartition(".")[2].replace("_", "-")
+    return as_flag(name.rpartition(".")[2])
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")

@@ -61,7 +61,7 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
         return state
     # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
-    from fairseq_outlayers.tasks.stored_options import task_options
+    from fairseq_outlayers.checkpoints.stored_options import task_options
 
     if hasattr(trainer.task, "check_start"):
         options = dict(task_options(state)), dict(state["cfg"].get("criterion") or {})

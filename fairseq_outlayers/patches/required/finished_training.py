@@ -16,7 +16,7 @@ from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
 
-from fairseq_outlayers.checkpoints.names import LAST
+from fairseq_outlayers.checkpoints.names import LAST, last_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.resumed_patience import validations_without_progress
@@ -40,7 +40,8 @@ def _ending(
     else:
         advice = "raise --max-update or --max-epoch"
     if has_all_updates or out_of_patience or 0 < limits.max_epoch <= epochs:
-        if cfg.restore_file != LAST and not os.path.exists(os.path.join(cfg.save_dir, LAST)):
+        last = last_of(cfg.save_dir, trainer.checkpoint_suffix)
+        if cfg.restore_file != LAST and not os.path.exists(last):
             raise UserError(
                 f"--restore-file {cfg.restore_file}: nothing to train: it has {updates:,} updates "
                 f"({epochs} epochs): {advice}; to begin anew with its weights, use "

@@ -76,10 +76,9 @@ class Row:
     decided: bool = True
 
     @classmethod
-    def of(cls, label: str, found: Estimate, series: str = "", scale: float = 1) -> "Row":
-        """From an estimate, in units of ``1 / scale``."""
-        low, high = sorted((scale * found.low, scale * found.high))
-        return cls(label, scale * found.value, low, high, series, found.enough_seeds)
+    def of(cls, label: str, found: Estimate, series: str = "") -> "Row":
+        """From an estimate."""
+        return cls(label, found.value, found.low, found.high, series, found.enough_seeds)
 
 
 @dataclass(frozen=True)

@@ -172,11 +172,11 @@ def write(
     Returns:
         The files that are written.
     """
-    page = of_page(rows)
+    on_page = of_page(rows)
     facts = {
         "paper": paper,
         "rows": [
-            {**asdict(row), **_rounded(row), "on_page": row in page, "cells": row.cells(paper)}
+            {**asdict(row), **_rounded(row), "on_page": row in on_page, "cells": row.cells(paper)}
             for row in rows
         ],
         "advice": list(advice),

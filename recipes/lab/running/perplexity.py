@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from recipes.lab.arms import PerplexityTest
@@ -18,7 +17,7 @@ TOKENS = re.compile(r"Evaluated ([\d,]+) tokens")
 class Perplexity:
     """Evaluates the validation and test texts."""
 
-    def __init__(self, test: PerplexityTest, train: Sequence[str] = ()):
+    def __init__(self, test: PerplexityTest):
         self.options = shlex.split(test.evaluate)
 
     def setting(self) -> dict:

@@ -23,7 +23,7 @@ from recipes.lab.running.perplexity import Perplexity
 from recipes.lab.running.translation import Translation
 from recipes.lab.runs import Runs
 
-SCORES = {TranslationTest: Translation, PerplexityTest: Perplexity}
+SCORES = {TranslationTest: Translation, PerplexityTest: lambda test, _: Perplexity(test)}
 LAST = "checkpoint_last.pt"  # only an unfinished run has it
 USER_DIR = ledger.ROOT / "fairseq_outlayers"
 

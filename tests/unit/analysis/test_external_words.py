@@ -7,6 +7,7 @@ from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis.external_words import (
     Amount,
     SourceWords,
+    UnknownSymbols,
     one_sided,
     unknown_symbols,
     unknown_words,
@@ -56,7 +57,7 @@ def test_words_unknown_to_both_are_never_more_than_to_either(words, sentences):
 
 def test_unknown_symbols_are_counted_with_their_sentences():
     translations = [["a", "<unk>", "<unk>"], ["b"], ["<unk>"]]
-    assert unknown_symbols(translations) == Amount(3, 2)
+    assert unknown_symbols(translations) == UnknownSymbols(symbols=3, sentences=2)
 
 
 def test_examples_have_a_word_that_one_side_alone_knows(words, sentences):

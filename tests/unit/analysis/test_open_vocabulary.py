@@ -7,6 +7,7 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.analysis.open_vocabulary import (
     GROUPS,
     negative_log_likelihoods,
@@ -131,3 +132,20 @@ def test_a_model_with_a_vector_for_every_word_is_refused(tmp_path, options):
     decoder = make(tmp_path / "m", TABLE, **{"composition": "morphsum", **options}).decoder
     with pytest.raises(UserError, match="stores a vector for every word"):
         open_vocabulary(decoder, ["walked"])
+
+
+def test_the_command_starts_the_text_as_in_training(monkeypatch, tmp_path):
+    model = SimpleNamespace(decoder=SimpleNamespace(dictionary=Dictionary()))
+    task, seen = SimpleNamespace(args=SimpleNamespace(add_bos_token=True)), []
+    ours = "fairseq_outlayers"
+    monkeypatch.setattr(f"{ours}.checkpoints.loading.load", lambda *_: (model, task))
+    monkeypatch.setattr(
+        f"{ours}.analysis.open_vocabulary.perplexities", lambda *given: seen.append(given[1:]) or []
+    )
+    path = tmp_path / "text"
+    path.write_text("a b\n")
+    main(["open-vocabulary", "m.pt", "--text", str(path)])
+    assert seen == [(["a", "b", "</s>"], True)]
+    path.write_text("")
+    with pytest.raises(UserError, match="empty text has no perplexity"):
+        main(["open-vocabulary", "m.pt", "--text", str(path)])

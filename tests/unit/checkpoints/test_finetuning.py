@@ -385,3 +385,10 @@ def test_units_of_words_are_not_mapped_to_other_words(tmp_path):
     model = make_model("transformer_outlayers", new, **options)
     with pytest.raises(UserError, match="composed of units cannot be mapped"):
         finetune(model, checkpoint(stock, tmp_path), new)
+
+
+def test_rows_beyond_a_short_list_of_either_side_are_not_mapped():
+    rows = WordRows(torch.tensor([0, 1, 2]), torch.tensor([2, 0, 1]), 0)
+    table = torch.zeros(2, 1)
+    assert rows.fill(table, torch.tensor([[10.0], [11.0]])).tolist() == [True, False]
+    assert table.tolist() == [[11.0], [0.0]]

@@ -64,7 +64,8 @@ def test_a_killed_run_leaves_no_lock_behind_even_if_its_workers_live_on(tmp_path
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     folder_lock.acquire(str(tmp_path))
-    assert f"process {os.getpid()} on" in (tmp_path / folder_lock.NAME).read_text()
+    own = f"process {os.getpid()} on {socket.gethostname()}\n"
+    assert (tmp_path / folder_lock.NAME).read_text() == own
 
 
 def test_the_same_process_may_ask_again_and_by_another_path(tmp_path):

@@ -124,3 +124,9 @@ def test_a_file_of_torchs_old_format_has_no_checksums_and_passes(tmp_path):
 
 def test_a_checkpoint_that_vanishes_is_no_traceback(tmp_path):
     assert "cannot be read (No such file" in find_damage(str(tmp_path / "no.pt"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip"])
+def test_a_file_without_checksums_is_not_offered(path, content):
+    (path.parent / "checkpoint3.pt").write_bytes(content)
+    assert newest_whole_beside(str(path)) is None

@@ -97,3 +97,19 @@ def test_a_child_ends_when_its_parent_is_gone(before_hook):
         [sys.executable, "-c", code], env=ENVIRONMENT, start_new_session=True, timeout=100
     )
     assert said == b""
+
+
+def test_a_signal_ignored_at_the_start_stays_ignored():
+    """As under nohup."""
+    code = "import os, signal, time\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    code += "from fairseq_outlayers.checkpoints import signals\nsignals.listen(False)\n"
+    code += "os.kill(os.getpid(), signal.SIGHUP); time.sleep(0.3); print(signals.received())"
+    assert run_python(["-c", code], environment=ENVIRONMENT).stdout == "None\n"
+
+
+@pytest.mark.parametrize(("several", "code"), [(True, 0), (False, 143)])
+def test_a_signal_repeated_at_once_counts_once_for_several_processes(several, code):
+    script = "import os, signal, time\nfrom fairseq_outlayers.checkpoints import signals\n"
+    script += f"signals.listen({several})\n"
+    script += "for _ in range(2): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.3)"
+    assert run_python(["-c", script], environment=ENVIRONMENT).returncode == code

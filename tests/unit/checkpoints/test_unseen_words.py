@@ -8,6 +8,7 @@ import torch
 import torch.nn as nn
 from fairseq.sequence_generator import SequenceGenerator
 
+from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.checkpoints.loading import Trained
 from fairseq_outlayers.checkpoints.unseen_words import (
@@ -345,3 +346,32 @@ def test_a_line_that_is_no_description_is_named(line, tmp_path):
     path.write_text(f"yak\tw1\n{line}\n")
     with pytest.raises(UserError, match=r"new\.tsv:2: expected a new word .* found"):
         read_descriptions(str(path))
+
+
+def test_a_language_model_is_saved_with_its_one_dictionary(tmp_path):
+    path = save_checkpoint(tmp_path, "transformer_lm_outlayers", output_layer="tied")
+    trained = loading.load(path)
+    add_words(trained, ["yak"], vector_of(trained, "w1").unsqueeze(0))
+    save(trained, path, tmp_path / "new")
+    found = loading.load(str(tmp_path / "new" / "checkpoint.pt"))
+    assert found.task.target_dictionary.symbols[-1] == "yak"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("", ": describes no word"), ("yak\tgnu\n", ": yak is described by gnu")]
+)
+def test_descriptions_that_describe_nothing_are_named(text, said, tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm", output_layer="tied")
+    (tmp_path / "new.tsv").write_text(text)
+    given = ["--descriptions", str(tmp_path / "new.tsv"), "--output", str(tmp_path / "new")]
+    with pytest.raises(UserError, match=f"new.tsv{said}"):
+        main(["unseen-words", path, *given])
+
+
+def test_a_bias_for_classes_without_biases_is_refused(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm", output_layer="tied", no_class_bias=True)
+    trained = loading.load(path)
+    vectors = vector_of(trained, "w1").unsqueeze(0)
+    with pytest.raises(UserError, match=r"--bias 1\.5: the classes of this model have no biases"):
+        add_words(trained, ["yak"], vectors, 1.5)
+    add_words(trained, ["yak"], vectors)

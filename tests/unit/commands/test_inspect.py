@@ -89,6 +89,7 @@ def test_words_that_are_copied_are_candidates_of_the_page(tmp_path):
 )
 def test_mistakes_are_said_before_anything_is_translated(tmp_path, more, message, monkeypatch):
     monkeypatch.setitem(sys.modules, "MeCab", None)  # not installed
+    monkeypatch.setattr(Translator, "translate", lambda *_, **__: pytest.fail("translates"))
     with pytest.raises(UserError, match=message):
         main(command(tmp_path, *more))
     assert not (tmp_path / "page.html").exists()

@@ -70,11 +70,12 @@ def test_no_bias_stays_no_bias():
 
 
 @pytest.mark.parametrize("projected", [None, 6, 9])
-def test_a_bias_moves_into_the_matrix_behind_a_layer_norm(projected):
+@pytest.mark.parametrize("centre", [0, -6, 6])
+def test_a_bias_moves_into_the_matrix_behind_a_layer_norm(projected, centre):
     torch.manual_seed(1)
     gain, offset = torch.rand(6, dtype=torch.float64) + 0.5, torch.randn(6, dtype=torch.float64)
     # The worst case: without a move of the offset, the functional would be 0.
-    offset[0] -= gain[0] * (offset / gain).sum()
+    offset[0] -= gain[0] * ((offset / gain).sum() - centre)
     projection = None if projected is None else torch.randn(projected, 6, dtype=torch.float64)
     size = projected or 6
     classes = ClassMatrix(

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,16 @@ def test_the_command_names_the_class_that_loads_the_model(arch, loader, tmp_path
     main(["export", path, "--to", "ctranslate2", "--output", str(folder)])
     assert capsys.readouterr().out.endswith(f"load it with: ctranslate2.{loader}\n")
     getattr(ctranslate2, loader)(str(folder))
+
+
+def test_what_ctranslate2_cannot_do_is_one_line(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise ValueError("no such thing")
+
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    monkeypatch.setattr(ctranslate2.converters.FairseqConverter, "convert", refuse)
+    with pytest.raises(UserError, match="does not support this model: no such thing"):
+        export_ctranslate2(path, tmp_path / "new")
+    monkeypatch.setitem(sys.modules, "ctranslate2.converters", None)
+    with pytest.raises(UserError, match="needs the package ctranslate2"):
+        export_ctranslate2(path, tmp_path / "new")

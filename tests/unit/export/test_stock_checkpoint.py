@@ -14,7 +14,7 @@ from fairseq_outlayers.export import stock_checkpoint
 from fairseq_outlayers.export.stock_checkpoint import export_checkpoint
 from fairseq_outlayers.models.dictionary_check import _warn_once
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES
+from tests.conftest import LANGUAGE_MODEL_ARCHITECTURES, TRANSLATION_ARCHITECTURES, make_dictionary
 from tests.unit.export.test_baking import NONLINEAR
 from tests.unit.hub.conftest import save_checkpoint
 
@@ -231,3 +231,27 @@ def test_dictionaries_beside_a_checkpoint_serve_if_the_data_are_gone(tmp_path):
 def test_a_missing_checkpoint_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none.pt: no such checkpoint"):
         export_checkpoint("none.pt", tmp_path / "model.pt")
+
+
+def test_a_constant_of_the_context_map_becomes_a_bias(tmp_path):
+    options = {"output_layer": "joint", "joint_activation": "none", "no_class_bias": True}
+    path = save_checkpoint(tmp_path, "luong_lstm", **options)
+    assert export_checkpoint(path, tmp_path / "out" / "model.pt").difference < 1e-5
+
+
+@pytest.mark.parametrize("name", ["share_all_embeddings", "share_decoder_input_output_embed"])
+def test_shared_embeddings_are_untied(name, tmp_path, monkeypatch):
+    def equal(folder):
+        for file in ("dict.src.txt", "dict.tgt.txt", "dict.txt"):
+            make_dictionary(17).save(str(folder / file))
+
+    monkeypatch.setattr("tests.unit.hub.conftest.write_data", equal)
+    path = save_checkpoint(tmp_path, "transformer_outlayers", output_layer="tied", **{name: True})
+    assert export_checkpoint(with_biases(path), tmp_path / "out.pt").difference < 1e-4
+
+
+@pytest.mark.parametrize("arch", ["transformer_outlayers", "transformer_lm_outlayers"])
+def test_a_norm_behind_the_last_layer_carries_the_biases(arch, tmp_path):
+    options = {"output_layer": "tied", "decoder_normalize_before": True}
+    path = with_biases(save_checkpoint(tmp_path, arch, **options))
+    assert export_checkpoint(path, tmp_path / "out.pt").difference < 1e-4

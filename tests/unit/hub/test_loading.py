@@ -3,15 +3,19 @@
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from fairseq_outlayers import load
 from fairseq_outlayers.checkpoints import loading
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import LanguageModel, Translator
 from fairseq_outlayers.hub import loading as hub_loading
+from fairseq_outlayers.hub.environment import check_equal_dictionaries
+from tests.conftest import make_dictionary
 from tests.unit.hub.conftest import save_checkpoint
 
 
@@ -182,3 +186,12 @@ def test_threads_load_one_after_the_other(tmp_path, monkeypatch):
         models = list(pool.map(lambda _: load(path), range(4)))
     assert most == [1] * 4
     assert len({model.translate("w1").text for model in models}) == 1
+
+
+def test_language_models_of_other_words_are_no_ensemble(tmp_path):
+    make_dictionary(9).save(str(tmp_path / "dict.txt"))
+    first = make_dictionary(8)
+    task = SimpleNamespace(source_dictionary=first, target_dictionary=first)
+    config = OmegaConf.create({"task": {"data": str(tmp_path)}})
+    with pytest.raises(UserError, match=r"dict\.txt is not that of the first model"):
+        check_equal_dictionaries("b.pt", config, task)

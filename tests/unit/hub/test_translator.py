@@ -5,6 +5,7 @@ import math
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -434,3 +435,25 @@ def test_numbers_out_of_range_are_named_as_arguments(tmp_path, options, message)
 def test_the_perplexity_of_an_impossible_pair_is_infinite():
     assert PairScore(-1e4, [-1e4], ["x"]).perplexity == math.inf
     assert PairScore(-2.0, [-1.0, -1.0], ["x"]).perplexity == pytest.approx(math.e)
+
+
+def test_other_dictionaries_of_inferred_languages_are_refused(tmp_path):
+    paths = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        paths.append(save_checkpoint(tmp_path / name, "transformer"))
+        (tmp_path / name / "train.src-tgt.src.idx").touch()
+        state = torch.load(paths[-1], weights_only=False)
+        state["cfg"]["task"].update(source_lang=None, target_lang=None)
+        torch.save(state, paths[-1])
+    load(paths)
+    file = tmp_path / "second" / "dict.tgt.txt"
+    file.write_text(file.read_text().replace("w1 ", "x1 "))
+    with pytest.raises(UserError, match="is not that of the first model"):
+        load(paths)
+
+
+def test_a_given_translation_is_encoded_as_a_target(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    model.text.of_targets = SimpleNamespace(encode=str.lower)
+    assert model.score([("w1", "W3 w0")])[0].target == ["w3", "w0"]

@@ -1,5 +1,6 @@
 """What the task refuses, and what it leaves to fairseq."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -121,3 +122,17 @@ def test_windows_of_a_text_are_not_continued(task):
     sample = next(iter(batches.next_epoch_itr(shuffle=False)))
     with pytest.raises(UserError, match="fairseq-generate continues sentences, but"):
         task.inference_step(None, [], sample)
+
+
+def test_each_epoch_reads_the_next_data_folder(task, monkeypatch):
+    read = []
+
+    def load(path, *args, **options):
+        read.append(path)
+        return [torch.tensor([4, 2])]
+
+    monkeypatch.setattr(data_utils, "load_indexed_dataset", load)
+    task.args.data, task.args.dataset_impl = f"a{os.pathsep}b", None
+    for epoch in (1, 2, 3):
+        task.load_dataset("train", epoch=epoch)
+    assert read == ["a/train", "b/train", "a/train"]

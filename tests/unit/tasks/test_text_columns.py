@@ -69,7 +69,7 @@ def test_every_epoch_starts_without_a_state_and_carries_it_through_its_windows()
         batches = iterator.next_epoch_itr(shuffle=False)
         for number, batch in enumerate(batches):
             carried = batch["net_input"]["carried"]
-            assert (carried.state is None) == (number == 0)
+            assert (carried.of(None) is None) == (number == 0)
             carried.carry(torch.full((1, 2, 2, 3), float(number)))
         assert len(batches) == number + 1 == 3
 

@@ -16,7 +16,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
 from fairseq_outlayers.formats.lexicon import read_table
 from fairseq_outlayers.formats.text import lines
-from fairseq_outlayers.patches.conveniences import parallel_texts
+from fairseq_outlayers.patches.conveniences import named_checkpoint, parallel_texts
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import structure_error
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_words import check_words
@@ -400,3 +400,15 @@ def test_good_texts_pass_and_code_is_neither_accepted_nor_run(tmp_path):
     with pytest.raises(UserError, match="must be a dictionary of literals"):
         check_stock_texts(argparse.Namespace(**good, model_overrides=code))
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_shards_last_checkpoint_is_looked_for_by_its_suffix(tmp_path, monkeypatch):
+    """It is there, so the file of --finetune-from-model is no longer needed."""
+    (tmp_path / "checkpoint_lastx.pt").write_bytes(b"")
+    trainer = SimpleNamespace(checkpoint_suffix="x")
+    cfg = argparse.Namespace(
+        restore_file="checkpoint_last.pt", finetune_from_model="nowhere.pt", save_dir=str(tmp_path)
+    )
+    found = []
+    named_checkpoint._found(lambda *given: found.append(given), cfg, trainer)
+    assert found == [(cfg, trainer)]

@@ -195,3 +195,17 @@ def test_each_process_writes_under_a_name_of_its_own_and_clears_up_after_killed_
     checkpoint_utils.torch_persistent_save({"epoch": 1}, path)
     kept = sorted(Path(name).name for name in (of_running, elsewhere, path))
     assert names_in(tmp_path) == kept
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_copy_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    first, last = (str(tmp_path / name) for name in ("checkpoint1.pt", "checkpoint_last.pt"))
+    checkpoint_utils.torch_persistent_save({"epoch": 1}, first)
+    done = []
+    for name in ("fsync", "replace"):
+        stock = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *args, name=name, stock=stock: (stock(*args), done.append(name))
+        )
+    PathManager.copy(first, last, overwrite=True)
+    assert done == ["fsync", "replace"]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,3 +69,17 @@ def test_a_process_that_stops_counting_or_never_counts_is_named(clock, counts, s
     said = watch.verdict()
     assert said is not None
     assert "rank 1 (process 5 on here)" in said if counts else "rank 1 (place unknown)" in said
+
+
+def test_a_limit_of_0_starts_no_watch(monkeypatch):
+    dist = rank_watch.dist
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: pytest.fail("starts"))
+    rank_watch._start(SimpleNamespace(heartbeat_timeout=0))
+
+
+def test_a_store_that_does_not_answer_is_rank_0(clock):
+    watch = rank_watch.RankWatch(Store(), 1, 3, timeout=10.0)
+    clock[0] += 11
+    assert "rank 1: rank 0 (place unknown) has not responded for 10 s" in watch.verdict()

@@ -10,6 +10,7 @@ from fairseq.models import DistributedFairseqModel
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.patches.required import torchrun_on_cpu
 
 
 @pytest.fixture
@@ -116,3 +117,8 @@ def test_the_default_wrapper_takes_a_model_on_a_cpu(tmp_path, monkeypatch):
         assert model.weight.grad.tolist() == [[2.0, 3.0]]
     finally:
         dist.destroy_process_group()
+
+
+def test_slurm_starts_processes(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
+    torchrun_on_cpu._require_somebody_to_start(SimpleNamespace(distributed_world_size=999))

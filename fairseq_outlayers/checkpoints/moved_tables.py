@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from omegaconf import OmegaConf, open_dict
 
-from fairseq_outlayers.tasks.stored_options import first_folder
+from fairseq_outlayers.checkpoints.stored_options import first_folder
 
 TABLES = ("external_embeddings", "external_classes")
 

@@ -10,6 +10,8 @@ from fairseq.data.data_utils import infer_language_pair
 from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.formats.dictionary import fingerprint
 
+TRANSLATION = ("translation", "translation_outlayers")  # tasks
+LANGUAGES = ("source_lang", "target_lang")
 FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_version")
 
 # Options of language modeling that change what precedes a position, or what is predicted there.
@@ -62,24 +64,42 @@ def use_folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
     return beside
 
 
-def require_dictionaries(path: str, state: Dict[str, Any], data: Any = None) -> None:
-    """Take the dictionaries of a checkpoint from its data, or else from beside it.
+def check_dictionaries(path: str, state: Dict[str, Any]) -> None:
+    """Check that the data folder of a checkpoint has every dictionary of its task.
 
     Args:
         path: of the checkpoint.
-        state: its content, changed in place.
-        data: the folder that a user has named, which alone is then looked into.
+        state: its content, with the languages of :func:`set_languages`.
     Raises:
-        UserError: if there are none.
+        UserError: if one is missing, or languages are unknown.
     """
-    if data is None:
-        use_folder_beside(path, state)
     folder = data_folder(state)
+    remedy = (
+        "pass --data (in Python data=) with the folder that the model was trained on, or one with "
+        "the same dictionaries"
+    )
     if not any(folder.glob("dict*.txt")):
+        raise UserError(f"{folder}, the data of {path}, has no dictionaries: {remedy}")
+    missing = [name for name in _dictionaries(state) if not (folder / name).is_file()]
+    if missing:
+        raise UserError(f"{folder}, the data of {path}, has no {', '.join(missing)}: {remedy}")
+
+
+def _dictionaries(state: Dict[str, Any]) -> List[str]:
+    """Names of the files, of translation and language models; none for other tasks."""
+    options = task_options(state)
+    task = str(options.get("_name") or options.get("task"))
+    if task not in TRANSLATION:
+        return ["dict.txt"] if "language_modeling" in task else []
+    pair = [options.get(name) for name in LANGUAGES]
+    if None in pair:
         raise UserError(
-            f"{folder}, the data of {path}, has no dictionaries: pass --data with the folder that "
-            "the model was trained on"
+            f"{data_folder(state)}: the checkpoint stores no languages, no file of the folder is "
+            "named by them, as train.de-en.de.idx, and no dictionaries are recognized: pass --data "
+            "(in Python data=) with the folder of the binarized text, or with the model's "
+            "dictionaries alone"
         )
+    return [f"dict.{language}.txt" for language in pair]
 
 
 def first_folder(data: Any) -> Path:
@@ -95,7 +115,7 @@ def set_languages(state: Dict[str, Any]) -> None:
     checkpoint's fingerprint, if it is the only one.
     """
     options, folder = task_options(state), data_folder(state)
-    known = [options.get(name, "none") for name in ("source_lang", "target_lang")]
+    known = [options.get(name, "none") for name in LANGUAGES]
     if None not in known or not folder.is_dir():
         return
     pair: List[Optional[str]] = list(infer_language_pair(str(folder)))
@@ -109,4 +129,4 @@ def set_languages(state: Dict[str, Any]) -> None:
             fitting = [lang for lang, one in found.items() if stored is not None and one == stored]
             pair[side] = fitting[0] if len(fitting) == 1 else None
     if None not in pair:
-        options["source_lang"], options["target_lang"] = pair
+        options.update(zip(LANGUAGES, pair, strict=True))
