@@ -61,9 +61,11 @@ def test_validation_is_the_exact_loss_over_all_classes(make, task, smoothing):
 
 def test_every_parameter_is_trained_by_a_finite_loss(make, task):
     model = make_model("luong_lstm", task).train()
-    loss, _, _ = make().train()(model, make_batch(task, LENGTHS))
+    loss, _, log = make().train()(model, make_batch(task, LENGTHS))
     loss.backward()
     assert loss.isfinite()
+    assert not log["loss"].requires_grad
+    assert not log["nll_loss"].requires_grad
     for parameter_name, parameter in model.named_parameters():
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.isfinite().all(), parameter_name

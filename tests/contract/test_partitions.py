@@ -350,3 +350,20 @@ def test_shared_embeddings_are_refused():
     model = make_model("luong_lstm", task, output_layer="tied", share_all_embeddings=True)
     with pytest.raises(UserError, match="--share-all-embeddings"):
         WorkingSet(model, 10, None)
+
+
+def test_tables_elsewhere_leave_padding_out_of_the_smoothing_when_asked(task, batch):
+    whole = make_model("luong_lstm", task, output_layer="linear").eval()
+    model = copy.deepcopy(whole)
+    working_set = WorkingSet(model, 40, 30, torch.device("cpu"))
+    working_set.show_all(everything_read(batch))
+    mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
+    criterion = FullSoftmax(task, 0.1, 0, False, smooth_real_classes=True).eval()
+    with torch.no_grad():
+        expected, found = criterion(whole, batch)[0], criterion(model, mapped)[0]
+        each = criterion(model, mapped, reduce=False)[0]
+        other = FullSoftmax(task, 0.1, 0, False).eval()(whole, batch)[0]
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    assert each.shape == (batch["ntokens"],)
+    torch.testing.assert_close(each.sum(), expected, rtol=1e-12, atol=0)
+    assert not torch.isclose(found, other, rtol=1e-9)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import re
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from fairseq_outlayers.stock_ranges import STOCK, check_stock_ranges
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,
+    configuration,
     make_model,
 )
 
@@ -189,3 +191,32 @@ def test_the_limits_of_fairseqs_own_options_are_in_the_page():
     for name, allowed in STOCK.items():
         option = f"`--{name.replace('_', '-')}`"
         assert re.search(rf"^\| {re.escape(str(allowed))} \|.*{option}", limits, re.M)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("1000\n", 1000), ("max\n", None), (str(2**70), None), (None, None)]
+)
+def test_a_containers_limit_counts_where_it_is_smaller(tmp_path, monkeypatch, text, limit):
+    path = tmp_path / "memory.max"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(checks, "CGROUP_LIMIT", path)
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert checks.machine_memory() == (physical if limit is None else limit)
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        ("luong_lstm", {"output_layer": "joint", "joint_dim": 3000}),
+        ("luong_lstm", {"output_layer": "joint", "joint_dim": 300, "joint_layers": 3}),
+        ("rnnsearch", {"maxout_size": 3000}),
+        ("nematus_gru", {"attention_size": 3000}),
+        ("transformer_outlayers", {"encoder_ffn_embed_dim": 3000, "decoder_ffn_embed_dim": 3000}),
+    ],
+)
+def test_the_least_size_counts_wide_parts(task, arch, options):
+    model = make_model(arch, task, **options)
+    gates = getattr(type(model), "gates", 1)
+    least = least_parameters(configuration(arch, **options), len(task.target_dictionary), gates)
+    assert least >= sum(p.numel() for p in model.parameters()) / 12

@@ -168,3 +168,21 @@ class DataParallelLookalike(torch.nn.Module):
 def test_values_without_meaning_are_refused(task, options, said):
     with pytest.raises(UserError, match=said):
         FullSoftmax.build_criterion(FullSoftmaxConfig(**options, sentence_avg=False), task)
+
+
+def test_figures_of_several_updates_are_weighted_by_what_they_are_divided_by():
+    """As with --sentence-avg: the loss by sentences, nll_loss by words."""
+    names = ("loss", "nll_loss", "ntokens", "sample_size", "scored_classes", "all_classes")
+    with metrics.aggregate(new_root=True) as logged:
+        for update in ((6.0, 4.0, 10, 2, 3, 20), (9.0, 8.0, 2, 1, 30, 40)):
+            FullSoftmax.reduce_metrics([dict(zip(names, update, strict=True))])
+    values = logged.get_smoothed_values()
+    assert values["loss"] == pytest.approx(15 / 3 / math.log(2), abs=1e-3)
+    assert values["nll_loss"] == pytest.approx(12 / 12 / math.log(2), abs=1e-3)
+    assert values["sampled_share"] == pytest.approx(33 / 60, abs=1e-4)
+
+
+def test_padding_is_left_out_of_the_smoothing_by_the_option(task):
+    config = FullSoftmaxConfig(label_smoothing=0.1, smooth_real_classes=True, sentence_avg=False)
+    criterion = FullSoftmax.build_criterion(config, task)
+    assert criterion.ignore_index == task.target_dictionary.pad()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 
 from fairseq_outlayers.criterions.base import SoftmaxCriterion
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
@@ -19,7 +20,7 @@ from fairseq_outlayers.criterions.sampled_softmax import (
     num_to_sample,
 )
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.losses import full_nll, sampled_nll, scored_classes
+from fairseq_outlayers.losses import full, full_nll, sampled, sampled_nll, scored_classes
 from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.samplers import ClassSample, Sampler
 from tests.conftest import make_batch, make_model, make_task
@@ -295,3 +296,34 @@ def test_a_criterion_without_a_training_loss_says_so(task, model):
     criterion = Own(task, 0.0, 0, False)
     with pytest.raises(NotImplementedError, match="Own does not define training_loss"):
         criterion(model, make_batch(task, LENGTHS))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", ["full_softmax", "sampled_softmax"])
+def test_the_chunk_size_reaches_the_loss(task, name, training, monkeypatch):
+    asked = []
+    for module in (full, sampled):
+
+        def spy(size, *of, choose=module.choose_chunk_size, **more):
+            asked.append(size)
+            return choose(size, *of, **more)
+
+        monkeypatch.setattr(module, "choose_chunk_size", spy)
+    options = {"loss_chunk_size": 3, "sentence_avg": False, "num_sampled": 8, "seed": 1}
+    config = CRITERION_DATACLASS_REGISTRY[name]()
+    for option, value in options.items():
+        if hasattr(config, option):
+            setattr(config, option, value)
+    criterion = CRITERION_REGISTRY[name].build_criterion(config, task).train(training)
+    criterion(make_model("luong_lstm", task).train(training), make_batch(task, LENGTHS))
+    assert set(asked) == {3}
+
+
+def test_a_batch_that_fits_into_the_sample_is_not_warned_of(task, model, caplog):
+    criterion = sampled_softmax(task, sampler="batch_negatives", num_sampled=15)
+    assert loss_at(criterion, model, make_batch(task, LENGTHS))[2]["scored_classes"] == 15
+    assert not caplog.records
+
+
+def test_as_many_classes_as_there_are_may_be_sampled(task):
+    assert sampled_softmax(task, num_sampled=21).sampler.num_sampled == 21

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fairseq_outlayers.layers.dropout import RetainableDropout
+from fairseq_outlayers.layers.dropout import Dropout, RetainableDropout
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,
@@ -91,3 +91,25 @@ def test_modules_are_chosen_by_their_class(make_task):
         if isinstance(module, RetainableDropout) and module.retained
     }
     assert retained == {"encoder.dropout"}
+
+
+OF_RNMT = dict.fromkeys(
+    ("encoder.dropout", "encoder.lstm.dropout", "decoder.dropout", "decoder.stack.dropout"), 0.25
+)
+OF_LUONG = {
+    "encoder.dropout": 0.5,
+    "encoder.lstm.dropout": 0.25,
+    "decoder.dropout": 0.5,
+    "decoder.recurrence.dropout": 0.25,
+}
+
+
+@pytest.mark.parametrize(
+    ("arch", "expected"),
+    [("luong_lstm", OF_LUONG), ("rnmt_plus", OF_RNMT), ("esnmt", OF_RNMT), ("esnmt_lstm", OF_RNMT)],
+)
+def test_every_dropout_has_the_probability_asked_for(arch, expected, make_task):
+    given = {"dropout": 0.25, "embedding_dropout": 0.5}
+    model = make_model(arch, make_task(), **{n: p for n, p in given.items() if has_option(arch, n)})
+    found = {n: m.probability for n, m in model.named_modules() if isinstance(m, Dropout)}
+    assert found == expected

@@ -135,3 +135,20 @@ def test_a_checkpoint_refuses_another_table(tmp_path, task, external_table):
         model.load_state_dict(state)
     # The state of a moving average has no integers in it.
     model.load_state_dict({k: v for k, v in state.items() if "table_version" not in k})
+
+
+def test_more_vectors_than_are_read_at_once_are_rows_of_the_file(tmp_path):
+    dictionary = make_dictionary(596)
+    rows = np.random.RandomState(0).randn(600, 3).astype(np.float32)
+    table = ExternalTable(write_external_table(tmp_path / "t.npy", dictionary, rows), dictionary)
+    ids = torch.randint(600, (7, 100))
+    assert torch.equal(table.vectors(ids), torch.from_numpy(rows)[ids])
+
+
+def test_a_vector_is_the_unknown_one_only_in_all_its_numbers(tmp_path):
+    dictionary = make_dictionary(3)
+    rows = np.zeros((7, 3), np.float32)
+    rows[4, 2] = rows[5, 0] = 1
+    table = ExternalTable(write_external_table(tmp_path / "t.npy", dictionary, rows), dictionary)
+    vectors = table.vectors(torch.tensor([[3, 4], [5, 6]]))
+    assert table.is_unknown(vectors).tolist() == [[True, False], [False, True]]

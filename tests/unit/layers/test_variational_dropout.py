@@ -98,3 +98,10 @@ def test_masks_keep_the_expected_value_and_are_drawn_anew_each_time():
 def test_a_layer_has_one_bias_for_each_gate():
     count = sum(parameter.numel() for parameter in make().parameters())
     assert count == 4 * HIDDEN * (INPUT + HIDDEN + 1) + 4 * HIDDEN * (2 * HIDDEN + 1)
+
+
+def test_a_state_of_another_precision_is_converted():
+    lstm, inputs = make().eval(), random(BATCH, STEPS, INPUT)
+    state = random(LAYERS, 2, BATCH, HIDDEN).float()
+    for found, expected in zip(lstm(inputs, state), lstm(inputs, state.double()), strict=True):
+        assert torch.equal(found, expected)

@@ -384,3 +384,18 @@ def test_on_a_cpu_the_sum_is_compiled_as_one_graph():
 
     found = gradients(torch.compile(full_nll, backend="eager", fullgraph=True))
     torch.testing.assert_close(found, gradients(full_nll))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("by", ["inputs", "autocast"])
+def test_smoothing_sums_the_scores_of_many_classes_in_float32(dtype, by):
+    """100,005 and 140,007: float16 cannot hold them, bfloat16 rounds them."""
+    low, classes = dtype if by == "inputs" else torch.float32, 20_001
+    context, targets = torch.ones(3, 1, dtype=low), torch.zeros(3, dtype=torch.long)
+    embeddings = torch.full((classes, 1), 5.0, dtype=low)
+    inputs = context, targets, embeddings, torch.full((classes,), 7.0, dtype=low)
+    with torch.autocast("cpu", dtype=dtype, enabled=by == "autocast"):
+        term = smoothing_term(*inputs, 0.1)
+        loss, nll = sampled_nll(*inputs, torch.zeros(classes), 0.1, "none")
+    assert term.abs().max() < 1e-5  # all scores are 12
+    torch.testing.assert_close(loss, nll, rtol=0, atol=1e-4)

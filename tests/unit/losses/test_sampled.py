@@ -308,6 +308,7 @@ def test_probabilities_too_small_for_float16_still_reach_the_gradients():
     loss.backward(torch.tensor(2.0**20))  # as a loss scale would
     probability = 1 / (1 + math.exp(17))
     assert embeddings.grad[0].item() == pytest.approx(4 * 2.0**20 * probability, rel=1e-2)
+    assert embeddings.grad[1].item() == pytest.approx(-4 * 2.0**20 * probability, rel=1e-2)
     expected = [[-17 * 2.0**20 * probability]] * 4
     torch.testing.assert_close(context.grad, torch.tensor(expected).half(), rtol=1e-2, atol=0)
 

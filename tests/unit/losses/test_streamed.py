@@ -179,6 +179,8 @@ def test_sizes_that_do_not_fit_are_refused(scored):
 
 def test_loss_and_nll_are_two_tensors(scored):
     context, targets, embeddings, bias = scored
+    embeddings = embeddings.clone().requires_grad_()
     loss, nll = streamed_nll(context, targets, blocks_of([V], embeddings, bias))
+    assert not loss.requires_grad  # no chunk's scores are kept
     loss.zero_()
     assert nll.all()

@@ -212,3 +212,23 @@ def test_the_papers_models_are_named_sizes(task, arch, layer):
     model = MODEL_REGISTRY[arch].build_model(config, task)
     assert type(model.decoder.output_projection) is OUTPUT_LAYERS[layer]
     assert ARCH_MODEL_REGISTRY[arch] is MODEL_REGISTRY[arch]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        "linear",
+        "tied",
+        "bilinear",
+        "output_structure",
+        "context_structure",
+        "joint",
+        "deep_residual",
+        "subword",
+        "external_joint",
+    ],
+)
+def test_every_output_layer_starts_in_the_range_of_the_model(task, layer):
+    model = make_model("luong_lstm", task, output_layer=layer, init_range=0.01)
+    for name, parameter in model.decoder.output_projection.named_parameters():
+        assert 0 < parameter.abs().max().item() <= 0.01, name

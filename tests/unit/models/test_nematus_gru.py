@@ -262,3 +262,21 @@ def test_shared_embeddings_exclude_external_ones(task, external_table):
     options = options_for("mix_sum", external_table)
     with pytest.raises(UserError, match="--share-all-embeddings excludes"):
         make_model("luong_lstm", task, share_all_embeddings=True, **options)
+
+
+@pytest.mark.parametrize("arch", ["nematus_gru", "rnnsearch"])
+def test_dropout_drops_states_and_readouts_and_embedding_dropout_neither(task, arch):
+    batch = make_batch(task, LENGTHS)["net_input"]
+    source, previous = batch["src_tokens"], batch["prev_output_tokens"]
+    model = make_model(arch, task, dropout=0.5).eval()
+    encoded = model.encoder(source)
+    readout = model.decoder(previous, encoded, features_only=True)[0]
+    model.train()
+    again = model.decoder(previous, encoded, features_only=True)[0]
+    for found, kept in ((model.encoder(source).states, encoded.states), (again, readout)):
+        dropped = found.eq(0) & kept.ne(0)
+        assert dropped.any()
+        torch.testing.assert_close(found, (2 * kept).masked_fill(dropped, 0))
+    model = make_model(arch, task, embedding_dropout=0.5).train()
+    assert model.encoder(source).states[~encoded.padding_mask].ne(0).all()
+    assert model.decoder(previous, encoded, features_only=True)[0].ne(0).all()

@@ -11,6 +11,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_outlayers.decoders.carried_state import CarriedState
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import make_language_batch
 
 SPECIALS = 4
@@ -276,3 +277,16 @@ def test_a_task_that_predicts_fewer_words_than_it_reads_is_refused(dictionary):
     config = MODEL_DATACLASS_REGISTRY["word_lm"]()
     with pytest.raises(UserError, match=r"--output-dictionary-size 8: .* all 17 words"):
         MODEL_REGISTRY["word_lm"].build_model(config, task)
+
+
+@pytest.mark.parametrize("layer", ["linear", "tied", "joint"])
+def test_an_embedding_per_word_takes_another_output_layer_without_tie(dictionary, layer):
+    model = make_model(dictionary, "word_lm", output_layer=layer)
+    assert type(model.decoder.output_projection) is OUTPUT_LAYERS[layer]
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+def test_equal_rows_differ_only_with_a_mask_each(dictionary, per_row):
+    model = make_model(dictionary, mask_per_row=per_row, dropout=0.5, **SMALL).double().train()
+    logits, _ = model(tokens(dictionary, 1, 6).expand(2, 6))
+    assert torch.allclose(logits[0], logits[1]) != per_row

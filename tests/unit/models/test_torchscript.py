@@ -176,3 +176,10 @@ def test_a_language_model_is_as_fairseqs(task):
     model = make_model("transformer_lm_outlayers", task).eval()
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="variable number of arguments"):
         torch.jit.script(model)
+
+
+@pytest.mark.parametrize("arch", ["transformer_outlayers", "luong_lstm"])
+def test_a_table_without_a_row_for_every_source_word_is_refused(task, arch):
+    model = make_model(arch, task, internal_vocabulary=12).eval()
+    with pytest.raises(UserError, match="cannot compile the source embedding InternalSource"):
+        torch.jit.script(model)

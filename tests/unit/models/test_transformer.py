@@ -149,3 +149,17 @@ def test_layers_on_input_embeddings_refuse_a_smaller_output_dictionary(layer, tm
     with pytest.raises(UserError, match=f"size 10: --output-layer {layer} .* all 21 words: leave"):
         build(of_task=smaller, output_layer=layer)
     build(of_task=smaller, output_layer="linear")
+
+
+@pytest.mark.parametrize("option", ["share_decoder_input_output_embed", "share_all_embeddings"])
+def test_a_model_tied_by_fairseqs_option_loads_what_it_saved(task, option):
+    task.target_dictionary = task.source_dictionary
+    model, other = (
+        make_model(
+            "transformer_outlayers", task, seed, output_layer="tied", **{option: True}
+        ).eval()
+        for seed in (1, 2)
+    )
+    other.load_state_dict(model.state_dict(), strict=True)
+    batch = make_batch(task, LENGTHS)["net_input"]
+    assert torch.equal(other(**batch)[0], model(**batch)[0])

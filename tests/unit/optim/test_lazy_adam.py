@@ -8,6 +8,7 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.lazy_adam import LazyAdam, LazyAdamConfig
 from fairseq_outlayers.optim.tables import (
     hide_from_pytorch_ddp,
@@ -60,6 +61,9 @@ def test_options_reach_the_optimizer():
         ("zero_sharding", "os", "--zero-sharding os.*leave it out"),
         ("adam_betas", "0.9", "--adam-betas 0.9: must be two numbers"),
         ("adam_betas", "(0.9, 1.0)", "--adam-betas .0.9, 1.0.: must be two numbers"),
+        ("adam_betas", "(1.0, 0.9)", "--adam-betas .1.0, 0.9.: must be two numbers"),
+        ("adam_betas", "(-0.1, 0.9)", "--adam-betas .-0.1, 0.9.: must be two numbers"),
+        ("adam_betas", "(0.9, -0.1)", "--adam-betas .0.9, -0.1.: must be two numbers"),
         ("adam_betas", "(0.9, b)", "--adam-betas .0.9, b.: must be two numbers"),
         ("adam_eps", -1.0, "--adam-eps -1.0: must be above 0"),
         ("weight_decay", -0.1, "--weight-decay -0.1: must be at least 0"),
@@ -116,3 +120,14 @@ def test_embeddings_that_change_in_a_lookup_are_refused(option):
     assert not embedding.sparse
     with pytest.raises(UserError, match=f"Embedding with {name}={value}"):
         TiedOutputLayer(embedding)
+
+
+@pytest.mark.parametrize("backend", ["pytorch_ddp", "c10d", "legacy_ddp", "no_c10d"])
+def test_backends_that_keep_whole_parameters_are_accepted(task, backend):
+    model = make_model("luong_lstm", task)
+    LazyAdam.prepare_model(make_config(ddp_backend=backend), model)
+    assert row_sparse_parameters(model)
+
+
+def test_betas_of_zero_are_accepted():
+    assert parse_betas("(0, 0.0)") == (0, 0)

@@ -201,3 +201,40 @@ def test_hooks_of_a_step_run_once_though_pytorch_wraps_that_of_adamw():
     train(table, list(gradients(table))[:1], optimizer)
     assert seen == [True, True]
     assert (dense != 1).all()
+
+
+def test_every_group_has_its_own_rate_and_decay():
+    tables = [make_table(6, 3) for _ in range(2)]
+    dense = [torch.nn.Parameter(table.detach().clone()) for table in tables]
+    settings = [{"lr": 0.01, "weight_decay": 0.1}, {"lr": 0.3, "weight_decay": 0.0}]
+
+    def groups(parameters):
+        return [{"params": [p], **s} for p, s in zip(parameters, settings, strict=True)]
+
+    optimizer, reference = RowAdam(groups(tables)), torch.optim.AdamW(groups(dense))
+    for gradient in gradients(tables[0], [[0, 1, 2, 3, 4, 5]] * 3):
+        for table, other in zip(tables, dense, strict=True):
+            table.grad, other.grad = gradient.clone(), gradient.to_dense()
+        optimizer.step()
+        reference.step()
+    for table, other in zip(tables, dense, strict=True):
+        torch.testing.assert_close(table, other, rtol=1e-12, atol=1e-13)
+
+
+def test_the_defaults_are_those_of_pytorchs_adam():
+    ours, adam = (kind([make_table(2, 2)]).defaults for kind in (RowAdam, torch.optim.Adam))
+    for name in ("lr", "betas", "eps", "weight_decay"):
+        assert ours[name] == adam[name]
+
+
+def test_a_closure_computes_gradients_and_its_loss_is_returned():
+    table = make_table(6, 3)
+    before = table.detach().clone()
+
+    def closure():
+        loss = table.square().sum()
+        loss.backward()
+        return loss
+
+    assert RowAdam([table], lr=0.1).step(closure) == before.square().sum()
+    assert (table != before).all()

@@ -6,6 +6,7 @@ import torch.distributed as dist
 from fairseq import utils
 
 from fairseq_outlayers.optim import row_gradients
+from fairseq_outlayers.tables.rows import lookup_row_sparse
 from tests.devices import DEVICES, device_of_kind
 
 
@@ -130,3 +131,46 @@ def test_every_process_sums_the_rows_of_others_in_the_order_of_processes(kind, m
         assert torch.equal(found, torch.stack([values_of[0][1], values_of[1][1], expected]))
     assert added
     assert all(len(rows) == len(set(rows)) for rows in added)
+
+
+def test_a_row_whose_first_number_is_zero_is_still_a_row():
+    """As dropout on embeddings leaves it."""
+    table = torch.nn.Parameter(torch.zeros(6, 3))
+    row_gradients.merge_each_batch(table)
+    values = torch.tensor([[0.0, 0, 0], [0, 0, 5], [0, -1, 0], [2, 0, 0]])
+    (lookup_row_sparse(table, torch.tensor([0, 2, 3, 5])) * values).sum().backward()
+    gradient = table.grad.coalesce()
+    assert gradient.indices().tolist() == [[2, 3, 5]]
+    assert torch.equal(gradient.values(), values[1:])
+
+
+def test_a_dense_gradient_of_a_table_is_averaged_too(monkeypatch):
+    """The full softmax makes one."""
+    own, other = torch.randn(4, 2), torch.randn(4, 2)
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 2)
+    monkeypatch.setattr(dist, "all_reduce", lambda found, group=None: found.add_(other / 2))
+    table = torch.nn.Parameter(torch.zeros(4, 2))
+    table.grad = own.clone()
+    row_gradients.average_over_processes([table], None)
+    torch.testing.assert_close(table.grad, (own + other) / 2)
+
+
+def test_a_process_that_used_no_row_of_a_table_takes_those_of_others(monkeypatch):
+    rows, values = torch.tensor([2, 0]), torch.tensor([[4.0], [6.0]])
+    answers = iter(
+        [
+            [torch.tensor([0]), torch.tensor([2])],
+            [torch.zeros(2, dtype=torch.long), rows],
+            [torch.zeros(2, 1), values / 2],
+        ]
+    )
+
+    def gather(found, mine, group=None):
+        for place, part in zip(found, next(answers), strict=True):
+            place.copy_(part)
+
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 2)
+    monkeypatch.setattr(dist, "all_gather", gather)
+    table = torch.nn.Parameter(torch.zeros(4, 1))
+    row_gradients.average_over_processes([table], None)
+    assert table.grad.to_dense().tolist() == [[3.0], [0.0], [2.0], [0.0]]

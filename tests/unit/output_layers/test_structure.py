@@ -88,14 +88,24 @@ def test_stacked_joint_adds_consecutive_transformations():
     torch.testing.assert_close(layer(states(4)), expected)
 
 
+class Halve(nn.Module):
+    """In the place of dropout, what can be compared."""
+
+    def forward(self, x):
+        return x / 2
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("previous", [False, True])
-def test_deep_residual_adds_the_embeddings_at_every_depth(previous):
-    layer = make_layer("deep_residual", deep_residual_layers=2, deep_residual_previous=previous)
+def test_deep_residual_adds_the_embeddings_at_every_depth(previous, depth):
+    layer = make_layer("deep_residual", deep_residual_layers=depth, deep_residual_previous=previous)
+    layer.dropout = Halve()
+    assert len(layer.projections) == depth
 
     def equation(e, h):
         below = e
         for projection in layer.projections:
-            above = torch.tanh(projection.weight @ below + projection.bias) + e
+            above = torch.tanh(projection.weight @ (below / 2) + projection.bias) + e
             below = above + below if previous else above
         return below @ h
 

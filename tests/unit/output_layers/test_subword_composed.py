@@ -8,6 +8,7 @@ import torch.nn as nn
 from fairseq.data import Dictionary
 
 from fairseq_outlayers.compositions import ComposedEmbedding, compose_words
+from fairseq_outlayers.compositions import embedding as embedding_module
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig, reset_idle_options
 from fairseq_outlayers.output_layers import build_output_layer
@@ -257,3 +258,33 @@ def test_windows_of_all_words_are_found_once(dictionary, monkeypatch):
     # As after a move to another device.
     embedding.words.ids = embedding.words.ids.flip(0)
     torch.testing.assert_close(layer.class_embeddings(), expected.flip(0))
+
+
+@each_composition
+def test_input_vectors_follow_every_layer_that_changes_at_inference(dictionary, composition):
+    embedding, _ = make(dictionary, composition, "none")
+    embedding.eval()
+    words = torch.arange(len(dictionary))
+    for name in LAYERS[composition]:
+        with torch.no_grad():
+            before = embedding(words)
+            for parameter in embedding.parts[name].parameters():
+                parameter.copy_(torch.randn_like(parameter))
+            found = embedding(words)
+        assert not found.equal(before), name
+        torch.testing.assert_close(found, embedding(words), rtol=1e-12, atol=1e-12)
+
+
+@each_composition
+def test_words_composed_in_parts_are_all_words(dictionary, composition, monkeypatch):
+    embedding, _ = make(dictionary, composition, "none")
+    expected = embedding(torch.arange(len(dictionary)))
+    monkeypatch.setattr(embedding_module, "WORDS_AT_A_TIME", 3)
+    with torch.no_grad():
+        torch.testing.assert_close(embedding.eval().all_words(), expected)
+
+
+def test_options_of_a_composition_are_refused_beside_an_embedding_per_word(dictionary):
+    config = OutputLayerConfig(output_layer="subword", composition="word", unit_dim=7)
+    with pytest.raises(UserError, match="--unit-dim 7 has no effect with --composition word"):
+        build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)

@@ -288,11 +288,13 @@ def test_scales_that_are_fixed_are_neither_trained_nor_saved():
     assert list(scale.state_dict()) == []
 
 
-def test_the_cell_of_a_trained_layer_is_capped():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_cell_of_a_trained_layer_is_capped(sign):
     layer = layer_norm_lstm()
     layer.bias.data[:3] = 50.0
+    layer.bias.data[2] *= sign
     _, (_, cell) = layer(torch.randn(30, 2, INPUT, dtype=torch.float64))
-    assert cell.max() == 10
+    assert (sign * cell).max() == 10
 
 
 @each_layer

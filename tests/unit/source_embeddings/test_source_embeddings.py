@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -423,3 +424,19 @@ def test_vectors_are_centered_before_they_are_rounded(dtype, task, tmp_path):
     exact, _ = embedding.external._look_up(ids)
     rounded, _ = embedding.to(dtype).external._look_up(ids)
     torch.testing.assert_close(rounded.float(), exact, atol=torch.finfo(dtype).eps, rtol=0)
+
+
+def test_dropout_after_the_map_drops_and_scales_mapped_vectors(task, make):
+    embedding, ids = make("only_external", mapped_dropout=0.5), all_ids(task)
+    kept = embedding.eval()(ids)
+    found = embedding.train()(ids)
+    torch.testing.assert_close(found, (2 * kept).masked_fill(found.eq(0), 0))
+
+
+def test_the_whole_table_is_verified_where_asked_for(make, external_table):
+    data = bytearray(Path(external_table).read_bytes())
+    data[400] ^= 1  # between the blocks that are always read
+    Path(external_table).write_bytes(data)
+    make("only_external")
+    with pytest.raises(UserError, match="differs somewhere"):
+        make("only_external", check_external_embeddings=True)
