@@ -21,6 +21,7 @@ OR_OFF = Range(at_least=-1)
 SHARE = Range(at_least=0, at_most=1)
 WIDTH = Range(at_least=1, at_most=WIDEST)
 LAYERS = Range(at_least=0, at_most=DEEPEST)
+HEADS = Range(at_least=1, at_most=DEEPEST)
 BEAM = Range(at_least=1, at_most=10_000)
 
 STOCK: Dict[str, Range] = {
@@ -118,8 +119,8 @@ STOCK: Dict[str, Range] = {
     "decoder_input_dim": WIDTH,
     "encoder_ffn_embed_dim": WIDTH,
     "decoder_ffn_embed_dim": WIDTH,
-    "encoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
-    "decoder_attention_heads": Range(at_least=1, at_most=DEEPEST),
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS,
     "adaptive_softmax_factor": Range(above=0),
     "adaptive_softmax_dropout": SHARE,
     "quant_noise_pq": SHARE,
@@ -190,11 +191,6 @@ def _check_decoding(options: Any, spelled: Callable[..., str]) -> None:
             raise UserError(
                 f"{spelled(name, number)}: must be above 0; leave it out to sample among all words"
             )
-    shards, shard = getattr(options, "num_shards", 0), getattr(options, "shard_id", 0)
-    if shards and shard >= shards:
-        raise UserError(
-            f"--shard-id {shard}: must be at most {shards - 1} with --num-shards {shards}"
-        )
     shortest = getattr(options, "min_len", None)
     if shortest is None or not hasattr(options, "max_len_b"):
         return
@@ -231,6 +227,11 @@ def _check_saving(options: Any) -> None:
 
 
 def _check_batches(options: Any) -> None:
+    shards, shard = getattr(options, "num_shards", 0), getattr(options, "shard_id", 0)
+    if shards and shard >= shards:
+        raise UserError(
+            f"--shard-id {shard}: must be at most {shards - 1} with --num-shards {shards}"
+        )
     reseeded = getattr(options, "update_ordered_indices_seed", False)
     if reseeded and not options.update_epoch_batch_itr:
         raise UserError(

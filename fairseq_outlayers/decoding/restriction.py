@@ -11,7 +11,7 @@ from torch import Tensor
 from fairseq_outlayers.decoding.candidates import BatchCandidates
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OutputLayer
-from fairseq_outlayers.tables.table import rows_of
+from fairseq_outlayers.tables.rows import lookup
 
 
 def parts_of(
@@ -26,8 +26,10 @@ def parts_of(
     if isinstance(layer, OutputLayer):
         return layer.project, layer.class_embeddings(ids), layer.class_bias(ids)
     assert isinstance(layer, nn.Linear)
-    bias = None if layer.bias is None else rows_of(layer, "bias", ids)
-    return nn.Identity(), rows_of(layer, "weight", ids), bias
+    if ids is None:
+        return nn.Identity(), layer.weight, layer.bias
+    bias = None if layer.bias is None else lookup(layer.bias, ids)
+    return nn.Identity(), lookup(layer.weight, ids), bias
 
 
 class RestrictedProjection(nn.Module):

@@ -128,6 +128,9 @@ class ProposalSampler(Sampler):
 def check_proposal(weights: np.ndarray, advice: str) -> None:
     """Refuse weights that are negative, not numbers, or beyond the range of float64.
 
+    Args:
+        weights: ``(V,)``.
+        advice: what to do, the end of a message.
     Raises:
         UserError: if there is one, the sum is infinite, or a positive weight's share of it rounds
             to 0.

@@ -6,7 +6,7 @@ the parameter, which may contain only some of them (``tables/active_rows.py``) o
 gradient.
 """
 
-from typing import Any, Callable, Collection, Dict, Iterator, Optional
+from typing import Callable, Collection, Dict, Iterator, Optional
 
 import torch
 import torch.nn as nn
@@ -180,9 +180,3 @@ def tables_of_model(model: nn.Module) -> Iterator[Table]:
     """All tables in a model, each once, also through a data-parallel wrapper."""
     for module in model.modules():
         yield from declared_tables(module).values()
-
-
-def rows_of(module: Any, name: str, ids: Optional[Tensor]) -> Tensor:
-    """Rows of a parameter of a foreign module, which declares no tables; all rows for None."""
-    table = getattr(module, name)
-    return table if ids is None else lookup(table, ids)

@@ -12,11 +12,12 @@ from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_r
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
-from recipes.lab.scores.resampling import NORMAL, Estimate, estimate, ratio_over_seeds
+from recipes.lab.scores.resampling import Estimate, estimate, ratio_over_seeds
 from recipes.lab.scores.schedules import given
 
 LANGUAGES, SIZES = ("de", "en", "fr"), ("5k", "15k", "29k")
 STRONG = 0.5  # correlation
+NORMAL = 1.960  # two-sided 95% quantile of the normal distribution
 SAMPLED = ".sampled"  # ending of an arm
 PLOT = "gain_against_type_token_ratio"
 RATIOS = "type_token_ratios.json"  # stored with the ledger, because texts are not

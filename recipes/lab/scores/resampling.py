@@ -29,7 +29,6 @@ CONFIDENCE = 95  # percent
 CONFIDENCE_OF_SECOND_LOOK = 97.06
 # For a verdict: before convergence, two seeds of one arm have differed by 13 BLEU.
 SEEDS_NEEDED = 3
-NORMAL = 1.960  # two-sided quantile of the normal distribution
 
 
 def confidence(seeds: int) -> float:

@@ -16,7 +16,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.candidates import SCOPES
-from fairseq_outlayers.decoding.restriction import restricted
+from fairseq_outlayers.decoding.restriction import parts_of, restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
@@ -577,3 +577,14 @@ class TestRefusals:
         )
         with pytest.raises(UserError, match="output layer of LuongDecoder cannot be replaced"):
             generator.generate(models, batch)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_fairseqs_projection_is_restricted_to_the_rows_of_ids(bias):
+    layer = torch.nn.Linear(3, 6, bias=bias)
+    ids = torch.tensor([[4, 0], [2, 2]])
+    for chosen in (None, ids):
+        _, weight, found = parts_of(layer, chosen)
+        rows = slice(None) if chosen is None else chosen
+        assert torch.equal(weight, layer.weight[rows])
+        assert found is None if not bias else torch.equal(found, layer.bias[rows])

@@ -224,7 +224,7 @@ def test_dictionaries_beside_a_checkpoint_serve_if_the_data_are_gone(tmp_path):
     export_checkpoint(str(moved), tmp_path / "out" / "model.pt")
     for dictionary in moved.parent.glob("dict*.txt"):
         dictionary.unlink()
-    with pytest.raises(UserError, match="has no dictionaries: pass --data with the folder"):
+    with pytest.raises(UserError, match=r"has no dictionaries: pass --data .* with the folder"):
         export_checkpoint(str(moved), tmp_path / "other" / "model.pt")
 
 

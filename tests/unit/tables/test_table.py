@@ -14,7 +14,6 @@ from fairseq_outlayers.partitions.working_set import WorkingSet
 from fairseq_outlayers.tables.table import (
     TableOwner,
     declared_tables,
-    rows_of,
     table_of,
     tables_of_model,
 )
@@ -59,14 +58,6 @@ def test_the_first_rows_are_the_parameters_after_rows_were_looked_up_elsewhere()
     assert table.block_size is None
     assert torch.equal(owner.rows("vectors"), owner.vectors[:2])
     assert torch.equal(owner.rows("vectors", torch.tensor([1])), owner.vectors[1:2])
-
-
-def test_rows_of_a_foreign_module_are_those_of_the_ids_or_all():
-    module = nn.Linear(D, V)
-    ids = torch.tensor([[4, 0], [2, 2]])
-    assert torch.equal(rows_of(module, "weight", ids), module.weight[ids])
-    assert torch.equal(rows_of(module, "bias", ids), module.bias[ids])
-    assert rows_of(module, "weight", None) is module.weight
 
 
 def test_a_copy_of_a_model_has_tables_of_its_own():
