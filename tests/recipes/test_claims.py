@@ -383,3 +383,29 @@ def test_resamples_are_scored_once(entry, monkeypatch):
     for other in ("b", "c", "b"):
         claims.at_least(runs, "a", other)
     assert len(calls) == 3
+
+
+def test_bleu_without_case_is_resampled_without_case(entry, tmp_path):
+    line = entry("a", 0.9, bleu_signature="case:lc")
+    for path in tmp_path.rglob("*.hyp"):
+        path.write_text(path.read_text().upper())
+    found = Runs([line]).estimate(["a"], lambda score: score("a"))
+    assert found.value == pytest.approx(line["figures"]["bleu"])
+
+
+def test_an_arm_that_translates_nothing_is_worse(entry):
+    runs = thrice(entry, ("a", 0.9), ("b", 0))
+    assert claims.at_least(runs, "a", "b").verdict == HOLDS
+
+
+def test_bleu_is_that_of_the_form(entry):
+    line = entry("a", 0.5, bleu_tokenised=77.0)
+    assert Runs([line], "tokenised").bleu("a") == 77.0
+    for form in ("plain", None):
+        assert Runs([line], form).bleu("a") == line["figures"]["bleu"]
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.3, SAME), (0.5, UNDECIDED)])
+def test_perplexities_within_one_percent_are_no_difference(spread, verdict):
+    by_seed = [np.array([[100 - spread], [100.0], [100 + spread]]), np.full((3, 1), 100.0)]
+    assert claims.smaller_in_percent("a < b", by_seed).verdict == verdict

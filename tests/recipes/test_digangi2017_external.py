@@ -413,3 +413,22 @@ def test_the_inequalities_have_the_direction_of_the_paper(tmp_path):
         f"BLEU(luong_mix_sum.{size}.captions) ≥ BLEU(luong_baseline.{size})"
         for size in ("1000", "29000")
     ]
+
+
+def test_gains_compare_although_epochs_follow_the_size(path):
+    recipe = declared(path, SIZES="1000 5000", VECTORS="captions")
+    wrong = {
+        "baseline.1000": 0.9,
+        "mix_sum.1000.captions": 0.0,
+        "baseline.5000": 0.2,
+        "mix_sum.5000.captions": 0.0,
+    }
+    fill(path, {name: [1] * 3 for name in wrong}, wrong)
+    lines = ledger.read(path)
+    for line in lines:
+        epochs, _ = recipe.epochs_and_patience(line["arm"].split(".")[1])
+        line["command"] = f"fairseq-train d --max-tokens 1000 --max-epoch {epochs}"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    report.write(recipe)
+    facts = json.loads((path.parent / "claims.json").read_text())
+    assert facts["claims"][1]["verdict"] == HOLDS

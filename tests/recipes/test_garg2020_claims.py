@@ -364,3 +364,35 @@ def test_the_page_says_what_each_model_costs(runs, tmp_path):
         " | 1,234 MB |"
     )
     assert third.startswith("| frozen simple cells, twice as wide (1 seed) | ")
+
+
+@pytest.mark.parametrize(
+    ("words", "better", "worse"),
+    [
+        ("+ embeddings > softmax only", "release_embeddings", "release_softmax"),
+        ("decoder > + attention", "release_decoder", "esnmt_lstm"),
+        ("encoder > decoder", "release_encoder", "release_decoder"),
+        ("all > encoder", "rnmt_plus", "release_encoder"),
+    ],
+)
+def test_the_rows_of_the_ladder_are_their_models(runs, words, better, worse):
+    found = runs(**{better: [0.95] * 3, worse: [0.6] * 3})
+    assert part(found, words).verdict == HOLDS
+
+
+def test_claim_8_is_about_the_papers_input_scale(runs):
+    frozen = ("esnmt_faithful", "esnmt_lstm_faithful")
+    assert [one.inequality for one in claims.claims_of(runs())[7].parts] == [
+        *(f"0.6 <= BLEU({arm}) / BLEU(rnmt_plus) <= 0.9" for arm in frozen),
+        *(f"learned radii rise with the layer: {arm}" for arm in frozen),
+    ]
+
+
+def test_short_translations_lose_only_the_brevity_penalty(runs, tmp_path):
+    found = runs(rnmt_plus=[1.0], esnmt=[1.0])
+    path = tmp_path / "esnmt.1" / "test.tokenised.hyp"
+    scoring.write_lines(path, [line.rsplit(" ", 1)[0] for line in scoring.read_lines(path)])
+    (row,) = [line.split(" | ") for line in claims.lengths(found) if line.startswith("| esnmt")]
+    assert float(row[1]) < 95
+    assert row[3] == "100.00"
+    assert row[4].startswith("1.000 [")

@@ -267,3 +267,11 @@ def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
 def test_a_setting_that_means_nothing_is_refused(recipe, more, message):
     with pytest.raises(UserError, match=message):
         recipe(**more)
+
+
+def test_speed_is_measured_on_the_vocabulary_of_the_name(recipe):
+    _, groups = recipe().speed_groups()
+    for times in (2, 4):
+        folder, *train = groups[f"lv.times{times}"]
+        assert folder == f"work/x/bin.large.times{times}"
+        assert train == groups["lv"][1:]

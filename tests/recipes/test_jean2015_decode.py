@@ -185,3 +185,21 @@ def test_lists_are_sorted_by_number_and_of_one_model(tmp_path):
     write(path, lv_k10000_kp1=1, lv_k500_kp20=1, lv_k500_kp3=1, lv_frozen_k1_kp1=1)
     names = [str(lists) for lists in decodings.lists_of(Runs(ledger.read(path)), "lv")]
     assert names == ["lv.k500.kp3", "lv.k500.kp20", "lv.k10000.kp1"]
+
+
+def test_a_model_whose_repeat_is_unfinished_is_not_decoded(trained):
+    (best,) = Path("runs/tied").glob("seed1-*/checkpoints/checkpoint_best.pt")
+    best.with_name("checkpoint_last.pt").touch()
+    with pytest.raises(MissingRun, match="unfinished: run that arm again"):
+        run()
+    assert not Path("calls").exists()
+
+
+def test_the_dev_set_overwrites_nothing_of_the_test_set(trained):
+    dev = (trained / "test.de").read_text().replace("cat", "dog")
+    (trained / "valid.de").write_text(dev)
+    run()
+    folder = Path(last()["run"])
+    assert (folder / "test.tokenised.ref").read_text() == Path("test.de").read_text()
+    assert (folder / "valid/test.tokenised.ref").read_text() == dev
+    assert last()["figures"]["valid_bleu_tokenised"] < 99

@@ -140,3 +140,11 @@ def test_some_hypotheses_of_each_recipe_that_translates_are_stored():
     }
     recipes = {path.parent.name for path in ROOT.glob("results/*/ledger.jsonl")}
     assert recipes - with_hypotheses == {"assylbekov2018"}
+
+
+def test_case_counts_unless_the_arm_says_otherwise(recipe):
+    (recipe / "raw.de").write_text((recipe / "raw.de").read_text().upper())
+    run("tied")
+    run("linear", lowercase=True)
+    cased, lower = (entry["figures"]["bleu"] for entry in entries())
+    assert cased < 50 < lower == pytest.approx(100)

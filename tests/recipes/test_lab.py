@@ -335,3 +335,56 @@ def test_a_folder_for_work_may_be_written_in_any_way(folder):
     assert recipe.work == "work/mine"
     missing = FileNotFoundError(2, "No such file", "work/mine/bin.bpe4000/dict.en.txt")
     assert lab.is_unprepared(recipe, missing)
+
+
+def test_an_arm_goes_on_after_its_model_and_from_its_own_seed(
+    recipe, monkeypatch, tmp_path, capsys
+):
+    (tmp_path / "work/bin.large").mkdir()
+    command = ["run", "jean2015_large_vocabulary", "lv.frozen", "lv"]
+    assert lab.main(command[:3]) == 1
+    assert recipe == []
+    assert "not started, because it goes on from lv" in capsys.readouterr().out
+    paths = {s: tmp_path / f"lv{s}/checkpoints/checkpoint_best.pt" for s in (1, 2)}
+    for seed, path in paths.items():
+        path.parent.mkdir(parents=True)
+        path.touch()
+        line = {"arm": "lv", "seed": seed, "key": "k", "run": f"{tmp_path}/lv{seed}", "figures": {}}
+        ledger.append(tmp_path / "results/ledger.jsonl", line)
+    started = []
+    monkeypatch.setattr(run_arm, "execute", lambda run, force: started.append(run))
+    monkeypatch.setenv("SEEDS", "1 2")
+    assert lab.main(command) == 0
+    assert [(r.arm.name, r.seed) for r in started] == [
+        ("lv", 1),
+        ("lv", 2),
+        ("lv.frozen", 1),
+        ("lv.frozen", 2),
+    ]
+    assert [r.arm.train[-1] for r in started[2:]] == [str(path) for path in paths.values()]
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "expected"),
+    [
+        ("baseline_multi30k", "luong_tied", ("de", True)),
+        ("pappas2018_joint", "de-en.bpe4000.tied", ("en", True)),
+        ("pappas2018_joint", "en-de.bpe4000.tied", ("de", True)),
+        ("garg2020_esnmt", "esnmt", ("de", True)),
+        ("digangi2017_external", "baseline.1000", ("de", True)),
+        ("jean2015_large_vocabulary", "lv", ("de", False)),
+    ],
+)
+def test_translations_are_scored_in_their_language_and_case(name, arm, expected):
+    test = load(name, {}).arm(arm).test
+    assert (test.language, test.lowercase) == expected
+
+
+def test_files_are_of_the_runs_that_count(recipe, tmp_path, capsys):
+    for name in ("old1", "old2", "new1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").touch()
+        line = {"arm": "a", "seed": int(name[-1]), "key": name[:-1], "run": str(tmp_path / name)}
+        ledger.append(tmp_path / "results/ledger.jsonl", {**line, "figures": {}})
+    lab.main(["files", "baseline_multi30k", "x", "a"])
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/old1/x"]

@@ -203,3 +203,10 @@ def test_bytes_of_another_encoding_are_one_line(tmp_path):
     path.write_bytes(b'{"arm": "\xfc"}\n')
     with pytest.raises(UserError, match=r"ledger.jsonl: not UTF-8 \(.*0xfc"):
         ledger.read(path)
+
+
+def test_a_fingerprint_ignores_the_order_of_files(tmp_path):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        path.write_text(path.name)
+    assert ledger.fingerprint(paths) == ledger.fingerprint(paths[::-1])

@@ -408,3 +408,20 @@ def test_a_title_names_a_proven_gain_and_not_the_largest(low, decided, words):
         Row("always", 0.1, -0.1, 0.3, "over tied"),
     ]
     assert figures.largest_gain("joint", rows).startswith(words)
+
+
+def test_a_row_is_decided_only_where_both_length_penalties_agree():
+    runs = Scores(of("de-en", "bpe4", nmt=20, joint8=22), figures=PERPLEXITIES)
+    zero = {"de-en.bpe4.nmt": [20.0] * 3, "de-en.bpe4.joint8": [19.0] * 3}
+    runs.paired = lambda arms, name: [zero[a] if name == "bleu_lenpen0" else [] for a in arms]
+    runs.is_stock = lambda arm: False
+    (row,) = claims.against_untied(arms_of(runs))
+    assert (row.verdict, row.values) == ("undecided", (22, 20))
+    assert row.method.endswith(figures.plain("joint8"))
+
+
+def test_the_advice_follows_the_verdict():
+    bleu = {**of("de-en", "bpe4", nmt=20, joint8=22), **of("en-de", "bpe4", nmt=20, joint8=18)}
+    first, second = claims.advice(arms_of(Scores(bleu, figures=PERPLEXITIES)), [])
+    assert ": use the" in first
+    assert ": do not use the" in second

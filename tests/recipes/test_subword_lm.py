@@ -491,3 +491,23 @@ def test_the_page_says_what_each_model_costs(decide, tmp_path):
     assert heading == "| whole PTB | parameters | training speed (Word (RE): 1) | peak memory |"
     assert word == "| Word (RE) | 2.6 million | 1.00 (1.00 to 1.00) | 1,234 MB |"
     assert morphs == "| MorphSum (RE) | - | 0.50 (0.40 to 0.60) | 1,234 MB |"
+
+
+def test_in_the_report_a_begun_repeat_is_named_and_does_not_count(decide, tmp_path):
+    decide({"ptb.word_re": 120.0, "ptb.word_original": 130.0})
+    path = tmp_path / "ledger.jsonl"
+    line = ledger.read(path)[0]
+    figures = line["figures"] | {"test_ppl": 500.0}
+    ledger.append(path, line | {"key": "newer", "figures": figures})
+    assert decide({})[1]["verdict"] == "holds"
+    text = (tmp_path / "claims.md").read_text()
+    assert "Being repeated, and counted as before: ptb.word_re." in text
+
+
+def test_morphs_must_have_fewer_parameters_on_every_text(decide):
+    name = "morphsum_re_rw < word_re, parameters"
+    decide({"de5k.word_re": 20.0, "ptb.word_re": 120.0})
+    found = decide({"de5k.morphsum_re_rw": 19.0}, parameters=50)[4]
+    assert verdicts(found)[name] == "holds"
+    found = decide({"ptb.morphsum_re_rw": 90.0}, parameters=130)[4]
+    assert verdicts(found)[name] == "fails"

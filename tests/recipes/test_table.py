@@ -288,3 +288,27 @@ def test_the_tables_that_are_stored_have_the_newest_figures_of_the_ledger():
     for path, row in ((path, row) for path, rows in tables.items() for row in rows):
         for seed, figures in row["seeds"].items():
             assert figures == newest[path][row["key"], seed], (path, row["arm"])
+
+
+def test_systems_scored_without_case_are_tested_without_case(results):
+    for arm, wrong in (("base", 0.4), ("ours", 0.1)):
+        add(results, arm, 1, 10.0, wrong=wrong, bleu_signature="case:lc")
+    for path in ledger.ROOT.rglob("*.hyp"):
+        path.write_text(path.read_text().upper())
+    found = Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    assert found.p_values["ours"][1] < 0.01
+
+
+def test_arms_that_are_not_listed_come_last(results):
+    for arm in ("old", "ours", "base"):
+        add(results, arm, 1, 10.0)
+    assert Runs.by_setting(ledger.read(results), ["base", "ours"]).arms == ["base", "ours", "old"]
+
+
+def test_rows_with_other_references_are_not_tested(results):
+    for arm, wrong in (("base", 0.4), ("ours", 0.1)):
+        add(results, arm, 1, 10.0, wrong=wrong)
+    path = ledger.ROOT / "work/ours/1/test.tokenised.ref"
+    scoring.write_lines(path, scoring.read_lines(path)[::-1])
+    found = Comparison(Runs.by_setting(ledger.read(results), ["base", "ours"]))
+    assert found.problems == ["ours, seed 1: other references than the first row"]
