@@ -367,3 +367,11 @@ def test_tables_elsewhere_leave_padding_out_of_the_smoothing_when_asked(task, ba
     assert each.shape == (batch["ntokens"],)
     torch.testing.assert_close(each.sum(), expected, rtol=1e-12, atol=0)
     assert not torch.isclose(found, other, rtol=1e-9)
+
+
+def test_source_partitions_need_a_row_for_every_source_word(task):
+    model = make_model("luong_lstm", task, output_layer="tied", internal_vocabulary=9)
+    said = "plain embedding table for the 34 source words.*has InternalSourceEmbedding of 9 rows"
+    with pytest.raises(UserError, match=said):
+        WorkingSet(model, 14, 14)
+    WorkingSet(model, 14, None)

@@ -158,7 +158,7 @@ def test_the_command_reports_coverage_and_writes_three_files(files, command):
     (files / "blocked").write_text("y\nnowhere\n")
     done = command("build_candidates", *ARGUMENTS, "--output", "out.npz", "--dev-source", "dev.s",
                    "--dev-target", "dev.t", "--report-frequent", 3, "--report-per-word", 0, 2,
-                   "--marian", "lex.s2t", "--ctranslate2", "vmap.txt", "--frequent", 2,
+                   "--marian", "lex.s2t", "--ctranslate2", "vmap.txt", "--frequent", 3,
                    "--block", "blocked")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "blocked 1 words; 1 are not in the dictionary" in done.stdout
@@ -167,7 +167,7 @@ def test_the_command_reports_coverage_and_writes_three_files(files, command):
     assert "| 3 | 2 | 0.500 | 0.000 | 4 |" in done.stdout  # lists: x w z, x, x w z
     assert (files / "lex.s2t").read_text().split("\n")[:2] == ["w b 0.9048374", "z b 0.8187308"]
     # In the order of the dictionary; an empty source side means always.
-    assert (files / "vmap.txt").read_text() == "\tx w\nb\tw z\na\tx z\n"
+    assert (files / "vmap.txt").read_text() == "\tx w z\nb\tw z\na\tx z\n"
     with np.load(files / "out.npz") as file:
         assert file["offsets"].tolist() == [0, 0, 0, 0, 0, 2, 4, 4]
         assert file["targets"].tolist() == [5, 8, 6, 8]
@@ -279,3 +279,11 @@ def test_the_file_says_how_many_translations_a_word_has_at_most(files, command):
     file = np.load(files / "out.npz")
     assert file["per_word"] == 1
     assert np.diff(file["offsets"]).max() == 1
+
+
+def test_of_equally_probable_translations_the_first_in_the_dictionary_is_kept(files):
+    (files / "lexicon").write_text("a\ty\t-0.5\na\tx\t-0.5\n")
+    source, target = words_of(files)
+    lexicon, none = read_table(files / "lexicon", "fast_align"), np.array([], dtype=int)
+    selected = RankedTranslations.select(lexicon, source, target, 1, none)
+    assert rows(selected, source, target) == {"a": ["x"]}

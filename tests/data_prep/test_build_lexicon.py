@@ -118,6 +118,8 @@ def test_links_are_counted_by_source_word(tmp_path):
     ("link", "message"),
     [
         ("0-2", "2: link 0-2 is outside the sentence of 1 source and 1 target"),
+        ("1-0", "2: link 1-0 is outside the sentence"),
+        ("0-1", "2: link 0-1 is outside the sentence"),
         ("0", "2: '0' is no"),
     ],
 )
@@ -254,3 +256,27 @@ def test_a_table_is_read_in_the_format_it_is_said_to_have(tmp_path):
     assert entries(read_table(output, "fast_align")) == pytest.approx(
         {("house", "haus"): 0.25}, rel=1e-4
     )
+
+
+def test_an_entry_of_probability_zero_is_not_written(tmp_path):
+    (tmp_path / "lex").write_text("haus house 0.25\nheim house 0.0000000\n")
+    given = ["--table", str(tmp_path / "lex"), "--table-format", "lex"]
+    build_lexicon.main([*given, "--output", str(tmp_path / "out")])
+    assert set(entries(read_table(tmp_path / "out", "fast_align"))) == {("house", "haus")}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (r'printf "0-0\n\n\n\n\n\n" > "$6"; echo no memory >&2; exit 4', "exit code 4: no memory"),
+        ("exit 4", "exit code 4: no message"),
+    ],
+)
+def test_an_eflomal_that_fails_is_one_line(script, said, tmp_path, command, one_error_line):
+    write_corpus(tmp_path)
+    program = tmp_path / "eflomal-align"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    given = ["--source", "s", "--target", "t", "--aligner", "eflomal", "--output", "lexicon"]
+    done = command("build_lexicon", *given, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert f"--aligner eflomal: {said}" in one_error_line(done)

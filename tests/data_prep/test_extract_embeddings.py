@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import struct
 import zlib
 from collections import Counter
@@ -398,3 +399,9 @@ def test_vectors_without_a_word_of_the_text_are_refused(texts, extract, one_erro
     line = one_error_line(extract())
     assert "v.vec: has no word of train; check the language" in line
     assert not (texts / "out.npy").exists()
+
+
+def test_words_beyond_the_internal_vocabulary_are_unknown_to_the_model(texts, extract):
+    printed = extract("v.vec", "--internal-vocabulary", 6).stdout  # the, &quot;
+    assert re.search(r"training words +5 tokens \(55\.56%\), +5 types \(71\.43%\)", printed)
+    assert "6 symbols (pass --internal-vocabulary of the model)" in printed

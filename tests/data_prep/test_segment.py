@@ -130,3 +130,9 @@ def test_text_without_anything_to_learn_is_an_error(options, text, folder):
     with pytest.raises(UserError, match=r"give more text|too high|has no words"):
         learn(options)
     assert not Path("codes").exists()
+
+
+def test_sentencepiece_learns_from_long_lines_too(folder):
+    Path("train.x").write_text("low low\n" + "zebra " * 1000 + "\n")
+    learn(["--method", "sentencepiece", "--vocabulary-size", "17"])
+    assert apply("zebra\n") == "▁zebra\n"

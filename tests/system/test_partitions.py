@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import statistics
 
 import pytest
 import torch
@@ -192,3 +193,28 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(data, tmp_path,
     assert result.returncode != 0
     assert re.search(message, result.stderr.splitlines()[-1])
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_without_the_state_of_the_optimizer_no_moments_are_saved(data, tmp_path):
+    train(data, tmp_path, "--no-save-optimizer-state", "--max-update", 2)
+    assert "TranslationOutlayersTask" not in saved(tmp_path)["extra_state"]
+
+
+def test_the_printed_plan_is_that_of_a_walk_with_sets(data, capsys):
+    specials = {"<s>", "<pad>", "</s>", "<unk>"}
+    partitions = [[specials, 0]]
+    for line in (data.parent / "train.yy").read_text().splitlines():
+        if len(partitions[-1][0] | set(line.split())) > 60:
+            partitions.append([specials, 0])
+        partitions[-1][0] = partitions[-1][0] | set(line.split())
+        partitions[-1][1] += 1
+    sizes, sentences = [len(words) for words, _ in partitions], [n for _, n in partitions]
+    for mode in ("paper", "authors"):
+        main(["partitions", str(data), "--partition-size", "60", "--partition-mode", mode])
+        printed = capsys.readouterr().out
+        assert printed.startswith(f"{len(partitions)} partitions of 500 ")
+        target = sizes if mode == "paper" else [60]
+        for title, n in (("sentences", sentences), ("target words trained", target)):
+            row = f"{title} +{min(n)} +{int(statistics.median(n))} +{max(n)}\n"
+            assert re.search(row, printed)
+    assert min(sizes) < 60

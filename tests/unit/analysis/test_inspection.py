@@ -13,7 +13,11 @@ from fairseq_outlayers.analysis.inspection import (
     read_pairs,
     scored_reference,
 )
-from fairseq_outlayers.analysis.sentence_details import attention_text, word_spaces
+from fairseq_outlayers.analysis.sentence_details import (
+    attention_text,
+    word_spaces,
+    words_by_frequency,
+)
 from fairseq_outlayers.errors import UserError
 from tests.conftest import TRANSLATION_ARCHITECTURES
 from tests.unit.hub.conftest import save_checkpoint
@@ -154,3 +158,9 @@ def test_texts_of_different_lengths_are_refused(tmp_path):
         read_pairs(str(tmp_path / "a"), str(tmp_path / "b"))
     with pytest.raises(UserError, match="0 lines"):
         read_pairs(str(tmp_path / "none"), str(tmp_path / "none"))
+
+
+def test_words_of_all_systems_and_references_are_ordered_by_their_number():
+    first = {"target": ["a", "b"], "reference": ["c", "b"]}
+    second = {"target": ["c", "b"], "reference": ["c", "b"]}
+    assert words_by_frequency([[first], [second]]) == ["b", "c", "a"]

@@ -161,3 +161,11 @@ def test_a_blocked_word_that_a_prefix_forces_stays_out_of_the_common_list(
     source = torch.tensor([[4, 2]])
     assert 20 in lists.of(source, torch.tensor([[20]])).ids
     assert 20 not in lists.of(source).ids
+
+
+def test_translations_may_fill_the_list_exactly(common):
+    common.frequent = 6
+    words(common, A)
+    assert words(common, B) == [30, 31, 32, 33]
+    common.reset()
+    assert words(common, A, B) == [30, 31, 32, 33]

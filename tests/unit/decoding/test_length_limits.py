@@ -188,3 +188,36 @@ def test_limits_of_a_sentence_are_those_that_fairseq_computes_for_it_alone(share
     limits.set_src_lengths(torch.tensor(lengths))
     assert limits._least().tolist() == [int(share * length) for length in lengths]
     assert limits._most().tolist() == [int(share * length + 5) for length in lengths]
+
+
+@pytest.mark.parametrize(
+    ("share", "limits", "alone", "lengths"),
+    [
+        (1.5, LIMITS, lambda n: {**LIMITS, "min_len": n}, [7, 1, 9, 6]),
+        (
+            0.0,
+            {"max_len_a": 1.2, "max_len_b": 2},
+            lambda n: {"max_len_a": 0, "max_len_b": n},
+            [8, 3, 10, 6],
+        ),
+    ],
+    ids=["minimum", "maximum"],
+)
+def test_an_ensemble_has_the_limits_of_each_sentence(
+    share, limits, alone, lengths, make_task, decode
+):
+    free = make_task()
+    models, batch = models_of(free, 2), make_batch(free, LENGTHS)
+    for model in models if share else []:
+        model.decoder.output_projection.bias.data[free.target_dictionary.eos()] = 4.0
+
+    def tokens(task, rows, **search):
+        found = decode(task, models, rows, **search)
+        return [[h["tokens"].tolist() for h in of_one] for of_one in found]
+
+    expected = [
+        tokens(free, rows_of(batch, slice(n, n + 1)), **alone(length))[0]
+        for n, length in enumerate(lengths)
+    ]
+    assert tokens(make_task(min_len_a=share), batch, **limits) == expected
+    assert expected != tokens(free, batch, **LIMITS)

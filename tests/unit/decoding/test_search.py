@@ -16,7 +16,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.decoding.candidates import SCOPES
-from fairseq_outlayers.decoding.restriction import parts_of, restricted
+from fairseq_outlayers.decoding.restriction import parts_of, projection_of, restricted
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.decoding.translations import Translations
 from fairseq_outlayers.errors import UserError
@@ -288,6 +288,8 @@ def test_the_mean_of_log_probabilities_is_what_it_says(num_models, make_task, de
     logs = torch.stack([torch.log_softmax(model(**inputs)[0][0], dim=-1) for model in models])
     expected = logs.mean(0).gather(1, tokens.unsqueeze(1)).squeeze(1).float()
     torch.testing.assert_close(hypothesis["positional_scores"], expected, rtol=1e-5, atol=1e-5)
+    attention = torch.stack([model(**inputs)[1]["attn"][0][0] for model in models]).mean(0).T
+    torch.testing.assert_close(hypothesis["attention"], attention.float(), rtol=1e-5, atol=1e-5)
     other = decode(make_task(), models, batch, beam=3)[0][0]
     assert not torch.equal(other["score"], hypothesis["score"])
 
@@ -588,3 +590,8 @@ def test_fairseqs_projection_is_restricted_to_the_rows_of_ids(bias):
         rows = slice(None) if chosen is None else chosen
         assert torch.equal(weight, layer.weight[rows])
         assert found is None if not bias else torch.equal(found, layer.bias[rows])
+
+
+def test_the_projection_of_fairseqs_lstm_is_found():
+    decoder = SimpleNamespace(fc_out=torch.nn.Linear(3, 6))
+    assert projection_of(SimpleNamespace(decoder=decoder)) is decoder.fc_out

@@ -3,11 +3,13 @@
 import itertools
 import json
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.data import indexed_dataset
+from fairseq.tasks.translation import TranslationTask
 from fairseq.token_generation_constraints import pack_constraints
 from omegaconf import OmegaConf
 
@@ -357,3 +359,35 @@ def test_a_dictionary_of_subword_units_is_warned_of(unit, warned, dictionaries, 
     assert ("--unk-replacement copy: the target dictionary has subword units" in caplog.text) == (
         warned
     )
+
+
+def test_of_an_empty_source_nothing_is_copied(dictionaries):
+    replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)
+    hypothesis = {"tokens": torch.tensor([UNK, EOS]), "attention": torch.ones(1, 2)}
+    replacement.apply({"net_input": {"src_tokens": torch.tensor([[EOS]])}}, [[hypothesis]])
+    assert hypothesis["tokens"].tolist() == [UNK, EOS]
+
+
+def test_sentences_without_numbers_are_not_looked_up_in_the_text(dictionaries, tmp_path):
+    (tmp_path / "text").write_text("other\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    sample, hypothesis = sample_and_hypothesis([UNK, 7, UNK, EOS])
+    del sample["id"]
+    UnkReplacement(config, *dictionaries).apply(sample, [[hypothesis]])
+    assert words(dictionaries[1], hypothesis) == ["w0", "w3", "<unk>", "</s>"]
+
+
+def test_the_text_is_not_compared_with_the_training_set(make_task, tmp_path, monkeypatch):
+    (tmp_path / "text").write_text("one\n")
+    task = make_task(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    task.cfg.train_subset = "train"
+    monkeypatch.setattr(TranslationTask, "load_dataset", lambda *_, **__: None)
+    task.dataset = lambda split: SimpleNamespace(src_sizes=[5])
+    task.load_dataset("train")
+    with pytest.raises(UserError, match="text:1: 1 words"):
+        task.load_dataset("valid")
+
+
+@pytest.mark.parametrize(("word", "expected"), [("eBay", "x"), ("1984", "1984"), ("7er", "7er")])
+def test_words_that_start_in_lower_case_alone_are_translated(word, expected):
+    assert HEURISTICS["lower_case"](word, {word: "x"}) == expected

@@ -82,12 +82,13 @@ def test_a_text_that_is_read_into_memory_on_demand_is_read_first():
 
 def batches_of(
     processes, max_sentences=5, max_tokens=None, size=14, seed=1, words=(3,), update_freq=(1,),
-    **options,
+    max_positions=None, **options,
 ):  # fmt: skip
     """The iterator that the task makes of 40 sentence pairs, each side the same.
 
     Args:
         words: numbers of words of sentences, in turns.
+        max_positions: of the model; longer sentences are left out.
         options: of the task.
     """
     dictionary = make_dictionary(30)
@@ -104,8 +105,9 @@ def batches_of(
     task.datasets["train"] = dataset
     task.update_freq = list(update_freq)
     return task.get_batch_iterator(
-        dataset, max_tokens, max_sentences, seed=seed, num_shards=processes
-    )
+        dataset, max_tokens, max_sentences, max_positions, ignore_invalid_inputs=True, seed=seed,
+        num_shards=processes,
+    )  # fmt: skip
 
 
 def ordered(batches, epoch, shuffle=True):
@@ -232,3 +234,23 @@ def test_an_epoch_goes_on_where_it_was_left_shuffled_or_not(shuffle):
     resumed.load_state_dict(begun.state_dict())
     rest = [batch["id"].tolist() for batch in resumed.next_epoch_itr(shuffle=shuffle)]
     assert done + rest == expected
+
+
+def test_partitions_of_the_authors_are_filled_up_on_both_sides():
+    sizes = {}
+    for mode in ("paper", "authors"):
+        batches = batches_of(1, partition_mode=mode)
+        batches.ordered_batches(1, False, shuffle=True)
+        numbers = range(len(batches.partitions.batches))
+        sizes[mode] = {
+            side: {len(words.of(n)) for n in numbers}
+            for side, words in batches.partitions.words.items()
+        }
+    assert {14} == set().union(*sizes["authors"].values())
+    assert min(sizes["paper"]["target"]) < 14
+
+
+def test_sentences_longer_than_the_model_allows_are_in_no_partition():
+    batches = batches_of(1, words=(3, 8), max_positions=(6, 6))
+    assert sorted(chain(*ordered(batches, 1))) == list(range(0, 40, 2))
+    assert (batches.partitions.number_of[1::2] == -1).all()

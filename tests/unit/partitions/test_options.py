@@ -64,6 +64,8 @@ def test_what_does_not_is_refused_by_name(changes, message):
         ({"partition_size": 9, "source_partition_size": -2}, "--source-partition-size -2"),
         ({"reshuffle_partitions": True}, "--reshuffle-partitions has no effect without"),
         ({"table_device": "cpu"}, "--table-device cpu has no effect without"),
+        ({"partition_mode": "authors"}, "--partition-mode authors has no effect without"),
+        ({"source_partition_size": 9}, "--source-partition-size 9 has no effect without"),
     ],
 )
 def test_numbers_and_options_without_meaning_are_refused(given, message):
@@ -101,4 +103,7 @@ def test_embeddings_may_be_frozen_in_a_training_that_goes_on(suffix, tmp_path):
     with pytest.raises(UserError, match=f"checkpoint_last{suffix}.pt does not exist"):
         check_frozen(options)
     (tmp_path / f"checkpoint_last{suffix}.pt").touch()
+    check_frozen(options)
+    (tmp_path / f"checkpoint_last{suffix}.pt").unlink()
+    saved.restore_file = "other.pt"
     check_frozen(options)

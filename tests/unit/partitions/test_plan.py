@@ -97,3 +97,15 @@ def test_a_limit_of_the_whole_dictionary_makes_one_partition_of_all_words():
     for keep_full in (False, True):
         words = Words(side, np.arange(800), bounds, keep_full)
         assert words.of(0).tolist() == list(range(300))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("target", "--partition-size"), ("source", "--source-partition-size")]
+)
+def test_a_sentence_with_too_many_words_is_named_by_its_place_in_the_corpus(name, option):
+    side, rows = random_side(1, 9, name=name)
+    order = np.arange(800)[::-1]
+    first = next(int(n) for n in order if len(set(rows[n])) + 3 > 9)
+    said = f"^sentence {first + 1} of .* distinct {name} words.* choose a larger {option}$"
+    with pytest.raises(UserError, match=said):
+        partition([side], order)

@@ -107,3 +107,11 @@ def test_shares_of_several_texts_count_by_their_tokens():
     expected = np.log([0.625, 0.75, 1 / 400])
     np.testing.assert_allclose(pooled_log_shares([one, other]), expected)
     np.testing.assert_array_equal(pooled_log_shares([one]), log_shares(*one))
+
+
+def test_sentences_left_out_do_not_count_as_tokens():
+    side, rows = random_side(1, 60)
+    order = np.arange(0, 800, 2)
+    never = sorted(set(range(300)) - used(rows, order))
+    tokens = sum(len(rows[n]) for n in order)
+    assert np.exp(plan_of(side, order).log_shares()[never]) == pytest.approx(1 / tokens)
