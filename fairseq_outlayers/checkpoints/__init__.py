@@ -1,1 +1,1 @@
-"""Checkpoint files and their folder: free space, integrity, locking."""
+"""Checkpoint files, the options in them, and their folder: free space, integrity, locking."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.stored_options import (
     check_dictionaries,
+    read_checkpoint,
     set_languages,
     task_options,
     use_folder_beside,
@@ -85,7 +86,7 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
         UserError: if either is missing.
     """
     require_checkpoint(path)
-    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": str(data)} if data else {})
+    state = read_checkpoint(path, **({"data": str(data)} if data else {}))
     if data is None:
         use_folder_beside(path, state)
     set_languages(state)

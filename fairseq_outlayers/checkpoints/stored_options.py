@@ -1,9 +1,11 @@
 """Options of the task in a checkpoint: its data folder and its languages."""
 
 import os
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import infer_language_pair
 
@@ -18,9 +20,26 @@ FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_
 OF_TEXTS = ("add_bos_token", "self_target", "future_target", "past_target")
 
 
+def read_checkpoint(path: str, **overrides: Any) -> Dict[str, Any]:
+    """Load a checkpoint onto the CPU, with its options in ``cfg`` alone.
+
+    Old checkpoints have theirs in ``args``, which fairseq converts to ``cfg`` here, but reads
+    again, without our changes, when it builds the model.
+
+    Args:
+        path: of the checkpoint.
+        overrides: options to replace, as ``data="FOLDER"``.
+    """
+    state: Dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(path, overrides)
+    state["args"] = None
+    return state
+
+
 def task_options(state: Dict[str, Any]) -> Any:
     """The task's options in a checkpoint, as a mutable mapping."""
-    return state["cfg"]["task"] if state.get("args") is None else vars(state["args"])
+    options = state["cfg"]["task"] if state.get("args") is None else state["args"]
+    # A task without a dataclass has a namespace.
+    return options if isinstance(options, MutableMapping) else vars(options)
 
 
 def check_texts(path: str, trained: Any, given: Any) -> None:

@@ -46,7 +46,8 @@ def add_words(
         bias: of the new classes; by default the mean of the known words' biases.
     Raises:
         UserError: if the output layer has other parameters for each class, a word is known or not
-            one word, or a vector or the bias is not finite in the model's precision.
+            one word, a vector or the bias is not finite in the model's precision, or a bias is
+            given and classes have none.
     """
     layer, embedding = extensible(trained), trained.input_embeddings
     dictionary = trained.task.target_dictionary

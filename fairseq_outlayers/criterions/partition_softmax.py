@@ -24,8 +24,8 @@ class PartitionSoftmaxConfig(FullSoftmaxConfig):
         metadata={
             "help": "log_share: subtract from a word's training score the logarithm of the share "
             "of target tokens in partitions that contain it, so that words of few partitions are "
-            "not overestimated; none: subtract nothing; by_mode: log_share with --partition-mode "
-            "paper, none with authors"
+            "not overestimated; none: subtract nothing, as in the paper; by_mode: log_share with "
+            "--partition-mode paper, none with authors"
         },
     )
 
@@ -41,8 +41,10 @@ class PartitionSoftmax(FullSoftmax):
 
     A frequent word is in every ``V'`` and a rare one in few, so over all partitions the proposal is
     not uniform. With ``--partition-correction log_share`` training scores a word by ``z_k - log
-    c_k``, as in Sec. 3, where ``c_k`` is the share of target tokens in partitions that contain the
-    word; ``z_k`` is then correct over all classes (``docs/large_vocabularies.md``).
+    c_k``, where ``c_k`` is the share of target tokens in partitions that contain the word; ``z_k``
+    is then correct over all classes (``docs/large_vocabularies.md``). It is the weight of Sec. 3,
+    which the paper does not apply, because its proposal cancels it: for the paper's training use
+    ``--partition-correction none``.
 
     ``nll_loss`` and ``ppl`` of training are over ``V'``, lower than the exact ones;
     ``sampled_share`` is the share of classes scored.

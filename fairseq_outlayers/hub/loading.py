@@ -21,7 +21,6 @@ from typing import (
 
 import torch
 from fairseq import checkpoint_utils
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf, open_dict
 
 from fairseq_outlayers.checkpoints.moved_tables import find_moved_tables
@@ -29,6 +28,7 @@ from fairseq_outlayers.checkpoints.stored_options import (
     TRANSLATION,
     check_dictionaries,
     check_texts,
+    read_checkpoint,
     set_languages,
     use_folder_beside,
 )
@@ -132,7 +132,7 @@ def load(
         raise UserError(f"kind={kind!r}: must be Translator or LanguageModel")
     check_device(device)
     check_dtype(dtype)
-    state = checkpoint_utils.load_checkpoint_to_cpu(paths[0], {"data": str(data)} if data else {})
+    state = read_checkpoint(paths[0], **({"data": str(data)} if data else {}))
     if data is None:
         data = use_folder_beside(paths[0], state)
     set_languages(state)
@@ -199,10 +199,7 @@ def _converted_path(path: Any) -> str:
 
 
 def _config(state: Dict[str, Any]) -> Any:
-    """All options, also of old checkpoints."""
-    config = state.get("cfg")
-    if config is None:
-        config = convert_namespace_to_omegaconf(state["args"])
+    config = state["cfg"]
     return config if OmegaConf.is_config(config) else OmegaConf.create(config)
 
 
@@ -232,11 +229,11 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
 def _load_models(
     paths: List[str], state: Dict[str, Any], config: Any, data: Union[str, Path, None]
 ) -> Any:
-    state["cfg"], state["args"] = config, None
+    state["cfg"] = config
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
     models = [model]
     for path in paths[1:]:
-        state = checkpoint_utils.load_checkpoint_to_cpu(path)
+        state = read_checkpoint(path)
         set_languages(state)
         other = _config(state)
         name = str(other.task._name)
@@ -248,7 +245,7 @@ def _load_models(
         if not _is_translation(path, name):
             check_texts(path, other.task, config.task)
         check_equal_dictionaries(path, other, task)  # in its own data folder
-        state["cfg"], state["args"] = other, None
+        state["cfg"] = other
         if data:
             other.task.data = str(data)
             find_moved_tables(state, Path(path).parent)

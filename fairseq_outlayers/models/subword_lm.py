@@ -133,10 +133,12 @@ MEDIUM = {"hidden_size": 650, "dropout": 0.5}
 register_size("word_lm", SubwordLM, "An embedding per word, small.", composition="word")
 register_size("word_lm_medium", SubwordLM, "An embedding per word, medium.", composition="word",
               **MEDIUM)  # fmt: skip
+# Reuse harms models of characters (Sec. 5 of the paper).
 register_size("charcnn_lm", SubwordLM, "Convolutions over characters, small.",
-              composition="charcnn")  # fmt: skip
+              composition="charcnn", tie=ORIGINAL)  # fmt: skip
 register_size("charcnn_lm_medium", SubwordLM, "Convolutions over characters, medium.",
-              composition="charcnn", char_widths=7, char_filters=50, **MEDIUM)  # fmt: skip
+              composition="charcnn", tie=ORIGINAL, char_widths=7, char_filters=50,
+              **MEDIUM)  # fmt: skip
 register_size("sylconcat_lm", SubwordLM, "Concatenated syllables, small.",
               composition="sylconcat")  # fmt: skip
 register_size("sylconcat_lm_medium", SubwordLM, "Concatenated syllables, medium.",

@@ -16,7 +16,10 @@ from fairseq_outlayers.output_layers.structure import (
 
 
 class OutputStructureOutputLayer(ComputedOutputLayer, StructureOutputLayer):
-    """``z = tanh(E U^T + 1 b_u^T) h + b`` with ``U: (H, d)`` (Pappas et al. 2018, eq. 7a)."""
+    """``z = tanh(E U^T + 1 b_u^T) h + b`` with ``U: (H, d)`` (Pappas et al. 2018, eq. 7a).
+
+    The bias ``b_u`` is that of eq. 12; ``--joint-inner-bias none`` is eq. 7a as printed.
+    """
 
     Config = StructureConfig
 

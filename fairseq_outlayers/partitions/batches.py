@@ -56,7 +56,8 @@ class NumberedCollater:
 class PartitionedBatches(EpochBatchIterator):
     """Iterates over an epoch's batches partition by partition.
 
-    Batches within a partition are shuffled. Their number is made a multiple of processes x
+    Batches within a partition are of similar length, and shuffled (the authors keep one order, and
+    sort pools of 20 batches). Their number is made a multiple of processes x
     ``--update-freq`` by halving the longest, so that all processes are in the same partition at
     every update; sentences are repeated only if a partition has fewer than that. The order is a
     function of (seed, epoch), so resuming is exact.

@@ -34,7 +34,8 @@ class ExternalConfig(SourceEmbedding.Config):
         default="shared",
         metadata={
             "choices": ["shared", "per_direction"],
-            "help": "one map of external vectors, or one per direction of the encoder",
+            "help": "one map of external vectors, or one per direction of the encoder (as in the "
+            "paper's code with external vectors alone: --arch nematus_only_external)",
         },
     )
     external_activation: str = field(

@@ -47,6 +47,7 @@ TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
 # The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
+DROPOUT_OF_WIKITEXT = ("0.2", "0.4")  # small, medium; elsewhere the models' default
 # Epochs, the first with a smaller rate, and its factor.
 LONG = ("25", "8", "0.8")
 # Learning rates of 05_tune.sh.
@@ -213,6 +214,8 @@ class Assylbekov2018(Recipe):
         if not composition or not tie:
             raise UserError(f"'{name}' is no arm: expected DATA.MODEL, as in ptb.morphsum_re_rw")
         rate, decay = SCHEDULES.get(composition, OTHERS)
+        if composition == "word" and "medium" in chosen:
+            rate, decay = OTHERS
         epochs = s.whole("EPOCHS")
         if epochs < 70:
             decay = epochs * 6 // 10 + 1
@@ -224,7 +227,6 @@ class Assylbekov2018(Recipe):
         for option in chosen:
             if option == "medium":
                 size, words = "_medium", words + ", medium size"
-                rate = "0.7" if composition == "word" else rate
             elif option == "long":
                 schedule = LONG
                 words += f", {LONG[0]} epochs"
@@ -243,6 +245,8 @@ class Assylbekov2018(Recipe):
             f"--max-epoch {last} --lr-scheduler fixed --force-anneal {decay_from} "
             f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
         )
+        if data == "wikitext2":
+            train += f" --dropout {DROPOUT_OF_WIKITEXT[bool(size)]}"
         test = PerplexityTest(f"{task} 200 --num-workers 0")
         return Arm(name, words, self.folder_of(data), test, tuple(train.split()))
 

@@ -230,7 +230,7 @@ class Jean2015(Recipe):
         return Arm(name, words, self.bin_of(model), test, train, goes_on_from=before)
 
     def search(self) -> str:
-        """Search options; as in the paper, a translation has at least half the source's length."""
+        """Search options; as in the authors' code, with at least half the source's length."""
         s = self.settings
         return (
             f"--task translation_outlayers --beam {s.BEAM} --batch-size 32 {LONGEST[s.SETTING]} "

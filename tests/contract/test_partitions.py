@@ -14,6 +14,7 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import streamed
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.partitions.batches import Partitions
+from fairseq_outlayers.partitions.model_tables import source_tables, target_tables
 from fairseq_outlayers.partitions.working_set import WorkingSet
 from tests.conftest import TRANSLATION_ARCHITECTURES, make_batch, make_model, make_task
 
@@ -375,3 +376,13 @@ def test_source_partitions_need_a_row_for_every_source_word(task):
     with pytest.raises(UserError, match=said):
         WorkingSet(model, 14, 14)
     WorkingSet(model, 14, None)
+
+
+def test_what_freezing_fixes_in_the_papers_model_are_its_four_tables(task):
+    model = make_model("rnnsearch", task, output_layer="linear")
+    assert {*target_tables(model), *source_tables(model)} == {
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "decoder.output_projection.weight",
+        "decoder.output_projection.bias",
+    }

@@ -4,12 +4,14 @@ import gzip
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lib import workers
 
 import tokenize_corpus
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.partitions.plan import Side, Text, partition
 
 MIRROR = Path(os.environ.get("OUTLAYERS_DATA") or "not set")
 
@@ -124,3 +126,23 @@ def test_multi30k_has_its_known_numbers_of_tokens_and_types(tokenize):
     written, _ = tokenize({"de": text}, "--lowercase")
     words = written["de"].split()
     assert (len(words), len(set(words))) == (360_706, 18_722)
+
+
+@pytest.mark.skipif(
+    not (MIRROR / "multi30k/train.de.gz").is_file(), reason="OUTLAYERS_DATA has no multi30k"
+)
+def test_german_captions_have_the_known_numbers_of_partitions(tokenize):
+    text = gzip.decompress((MIRROR / "multi30k/train.de.gz").read_bytes()).decode()
+    written, _ = tokenize({"de": text}, "--lowercase")
+    numbers = {"</s>": 0}
+    rows = [
+        [*(numbers.setdefault(word, len(numbers)) for word in line.split()), 0]
+        for line in written["de"].splitlines()
+    ]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    text = Text(np.concatenate(rows).astype(np.int32), starts)
+    found = [
+        len(partition([Side(text, len(numbers), most, [0], "target")], np.arange(len(rows)))) - 1
+        for most in (300, 500, 1000, 2000, 4000, 8000)
+    ]
+    assert found == [504, 249, 93, 34, 12, 4]

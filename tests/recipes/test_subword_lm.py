@@ -511,3 +511,12 @@ def test_morphs_must_have_fewer_parameters_on_every_text(decide):
     assert verdicts(found)[name] == "holds"
     found = decide({"ptb.morphsum_re_rw": 90.0}, parameters=130)[4]
     assert verdicts(found)[name] == "fails"
+
+
+def test_medium_models_of_words_and_wikitext_have_settings_of_their_own():
+    assert option("ptb.word_re.medium", "--lr", EPOCHS="70") == "0.7"
+    assert option("ptb.word_re.medium", "--force-anneal", EPOCHS="70") == "11"
+    assert option("ptb.charcnn_re.medium", "--force-anneal", EPOCHS="70") == "13"
+    assert option("wikitext2.word_re", "--dropout") == "0.2"
+    assert option("wikitext2.word_re.medium", "--dropout") == "0.4"
+    assert "--dropout" not in recipe().arm("ptb.word_re").train

@@ -110,6 +110,7 @@ def test_a_signal_ignored_at_the_start_stays_ignored():
 @pytest.mark.parametrize(("several", "code"), [(True, 0), (False, 143)])
 def test_a_signal_repeated_at_once_counts_once_for_several_processes(several, code):
     script = "import os, signal, time\nfrom fairseq_outlayers.checkpoints import signals\n"
-    script += f"signals.listen({several})\n"
-    script += "for _ in range(2): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.3)"
+    script += f"signals.SAME_SIGNAL_SECONDS = 60\nsignals.listen({several})\n"
+    script += "for _ in range(2): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.3)\n"
+    script += f"time.sleep({0 if several else 60})"
     assert run_python(["-c", script], environment=ENVIRONMENT).returncode == code

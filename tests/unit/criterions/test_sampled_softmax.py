@@ -21,6 +21,7 @@ from fairseq_outlayers.criterions.sampled_softmax import (
 )
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.losses import full, full_nll, sampled, sampled_nll, scored_classes
+from fairseq_outlayers.output_layers import JointOutputLayer
 from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.samplers import ClassSample, Sampler
 from tests.conftest import make_batch, make_model, make_task
@@ -298,6 +299,15 @@ def test_a_criterion_without_a_training_loss_says_so(task, model):
         criterion(model, make_batch(task, LENGTHS))
 
 
+def criterion_of(name, task, **options):
+    """A criterion made as fairseq does."""
+    config = CRITERION_DATACLASS_REGISTRY[name]()
+    for option, value in {"sentence_avg": False, "num_sampled": 8, "seed": 1, **options}.items():
+        if hasattr(config, option):
+            setattr(config, option, value)
+    return CRITERION_REGISTRY[name].build_criterion(config, task)
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["full_softmax", "sampled_softmax"])
 def test_the_chunk_size_reaches_the_loss(task, name, training, monkeypatch):
@@ -309,12 +319,7 @@ def test_the_chunk_size_reaches_the_loss(task, name, training, monkeypatch):
             return choose(size, *of, **more)
 
         monkeypatch.setattr(module, "choose_chunk_size", spy)
-    options = {"loss_chunk_size": 3, "sentence_avg": False, "num_sampled": 8, "seed": 1}
-    config = CRITERION_DATACLASS_REGISTRY[name]()
-    for option, value in options.items():
-        if hasattr(config, option):
-            setattr(config, option, value)
-    criterion = CRITERION_REGISTRY[name].build_criterion(config, task).train(training)
+    criterion = criterion_of(name, task, loss_chunk_size=3).train(training)
     criterion(make_model("luong_lstm", task).train(training), make_batch(task, LENGTHS))
     assert set(asked) == {3}
 
@@ -327,3 +332,18 @@ def test_a_batch_that_fits_into_the_sample_is_not_warned_of(task, model, caplog)
 
 def test_as_many_classes_as_there_are_may_be_sampled(task):
     assert sampled_softmax(task, num_sampled=21).sampler.num_sampled == 21
+
+
+@pytest.mark.parametrize("name", ["full_softmax", "sampled_softmax"])
+def test_classes_are_encoded_once_a_batch_whatever_the_chunks(task, name, monkeypatch):
+    model, asked = make_model("luong_lstm", task, output_layer="joint").train(), []
+    encode = JointOutputLayer.encode_classes
+    monkeypatch.setattr(
+        JointOutputLayer,
+        "encode_classes",
+        lambda layer, ids: asked.append(ids) or encode(layer, ids),
+    )
+    criterion = criterion_of(name, task, label_smoothing=0.1, loss_chunk_size=2).train()
+    _, _, log = criterion(model, make_batch(task, LENGTHS))
+    (ids,) = asked
+    assert ids is None if name == "full_softmax" else len(ids) == log["scored_classes"]

@@ -2,7 +2,9 @@
 
 import shutil
 import time
+from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +18,7 @@ from fairseq_outlayers.hub import LanguageModel, Translator
 from fairseq_outlayers.hub import loading as hub_loading
 from fairseq_outlayers.hub.environment import check_equal_dictionaries
 from tests.conftest import make_dictionary
-from tests.unit.hub.conftest import save_checkpoint
+from tests.unit.hub.conftest import STOCK, save_checkpoint
 
 
 @pytest.fixture
@@ -195,3 +197,43 @@ def test_language_models_of_other_words_are_no_ensemble(tmp_path):
     config = OmegaConf.create({"task": {"data": str(tmp_path)}})
     with pytest.raises(UserError, match=r"dict\.txt is not that of the first model"):
         check_equal_dictionaries("b.pt", config, task)
+
+
+def with_args(checkpoint, folder, **options):
+    """The same checkpoint as before fairseq had dataclasses, in a folder with its dictionaries."""
+    state = torch.load(checkpoint, weights_only=False)
+    common = {"arch": "transformer", "criterion": "cross_entropy", "data": "/gone"}
+    languages = {"source_lang": None, "target_lang": None}
+    given = {**common, "task": "translation", **languages, **STOCK["transformer"], **options}
+    state.update(args=Namespace(**given), cfg=None)
+    folder.mkdir()
+    for file in Path(checkpoint).parent.glob("dict*.txt"):
+        shutil.copy(file, folder)
+    torch.save(state, folder / "old.pt")
+    return str(folder / "old.pt")
+
+
+def test_a_checkpoint_with_args_takes_the_dictionaries_beside_it(tmp_path):
+    path = save_checkpoint(tmp_path, "transformer")
+    old = with_args(path, tmp_path / "old", source_lang="src", target_lang="tgt")
+    expected = load(path).translate("w1 w2").text
+    assert load(old).translate("w1 w2").text == expected
+    assert load([path, old], data=tmp_path).translate("w1 w2").text == expected
+    task = loading.load_with_dictionaries(old).task
+    assert (task.cfg.source_lang, task.cfg.data) == ("src", str(tmp_path / "old"))
+
+
+def test_the_languages_of_a_checkpoint_with_args_must_be_known(tmp_path):
+    old = with_args(save_checkpoint(tmp_path, "transformer"), tmp_path / "old")
+    for read in (load, loading.load_with_dictionaries):
+        with pytest.raises(UserError, match="the checkpoint stores no languages"):
+            read(old)
+
+
+def test_a_task_whose_options_are_a_namespace_is_refused_by_name(checkpoint):
+    state = torch.load(checkpoint, weights_only=False)
+    task = {**state["cfg"]["task"], "_name": "multilingual_translation"}
+    state["cfg"]["task"] = Namespace(**task)
+    torch.save(state, checkpoint)
+    with pytest.raises(UserError, match="load supports only translation and language"):
+        load(checkpoint)

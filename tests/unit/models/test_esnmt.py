@@ -15,7 +15,7 @@ from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.random_stream import uniform
-from tests.conftest import make_batch, make_model, make_task
+from tests.conftest import Halve, make_batch, make_model, make_task
 from tests.unit.reservoirs.test_recurrent_layers import naive_step
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -125,13 +125,6 @@ def test_where_embeddings_are_frozen_the_map_of_external_vectors_is_too(
     released = make_model("esnmt", task, release="embeddings", **options)
     names = {name for name, _ in released.named_parameters()}
     assert "encoder.embed_tokens.external.maps.0.weight" in names
-
-
-class Halve(torch.nn.Module):
-    """In the place of dropout, what can be compared."""
-
-    def forward(self, x):
-        return x / 2
 
 
 def test_dropout_acts_on_embeddings_and_layer_outputs_in_front_of_the_residual(task):
@@ -330,7 +323,7 @@ def test_nothing_is_logged_in_validation_or_by_trained_layers(task):
     assert {name.split("_")[1] for name in logged("esnmt", task, release="encoder")} == {"decoder"}
 
 
-def test_the_paper_s_saturation_is_what_the_specification_measured():
+def test_upper_layers_saturate_with_the_scales_of_the_paper():
     # Upper layers read tanh outputs through 10 U(-1, 1): nearly every unit ends at +-1.
     task = make_task()
     options = {"embed_dim": 256, "hidden_size": 256, "init_range": 0.04, "echo_start": "paper"}

@@ -7,7 +7,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.models.luong_lstm import LuongLSTMConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
-from tests.conftest import make_batch, make_model, make_task
+from tests.conftest import Halve, make_batch, make_model, make_task
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 
@@ -131,13 +131,6 @@ def test_parameters_start_in_the_papers_range_at_its_size_and_with_equal_gain_at
     assert 0.999 * bound < largest <= bound
 
 
-class Halve(torch.nn.Module):
-    """In the place of dropout, what can be compared."""
-
-    def forward(self, x):
-        return x / 2
-
-
 def test_dropout_acts_between_layers_and_on_the_state_that_is_scored_and_fed_back(task):
     model = make_model("luong_lstm", task, encoder_layers=3, decoder_layers=3)
     model.encoder.lstm.dropout = model.decoder.recurrence.dropout = Halve()
@@ -214,20 +207,7 @@ def test_the_papers_models_are_named_sizes(task, arch, layer):
     assert ARCH_MODEL_REGISTRY[arch] is MODEL_REGISTRY[arch]
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        "linear",
-        "tied",
-        "bilinear",
-        "output_structure",
-        "context_structure",
-        "joint",
-        "deep_residual",
-        "subword",
-        "external_joint",
-    ],
-)
+@pytest.mark.parametrize("layer", sorted(OUTPUT_LAYERS))
 def test_every_output_layer_starts_in_the_range_of_the_model(task, layer):
     model = make_model("luong_lstm", task, output_layer=layer, init_range=0.01)
     for name, parameter in model.decoder.output_projection.named_parameters():

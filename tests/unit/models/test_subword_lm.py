@@ -290,3 +290,29 @@ def test_equal_rows_differ_only_with_a_mask_each(dictionary, per_row):
     model = make_model(dictionary, mask_per_row=per_row, dropout=0.5, **SMALL).double().train()
     logits, _ = model(tokens(dictionary, 1, 6).expand(2, 6))
     assert torch.allclose(logits[0], logits[1]) != per_row
+
+
+@pytest.mark.usefixtures("no_random_numbers")
+@pytest.mark.parametrize(
+    ("arch", "words", "tie", "millions"),
+    [
+        ("charcnn_lm", 10_000, "re", 3.30),
+        ("charcnn_lm_medium", 10_000, "re", 18.50),
+        ("charcnn_lm", 10_000, "rw", 2.16),
+        ("charcnn_lm_medium", 10_000, "rw", 13.58),
+        ("word_lm", 33_278, "original", 13.99),
+        ("word_lm", 33_278, "re", 7.33),
+        ("word_lm_medium", 33_278, "original", 50.06),
+        ("word_lm_medium", 33_278, "re", 28.43),
+    ],
+)
+def test_other_rows_have_the_sizes_of_the_paper(tmp_path, arch, words, tie, millions):
+    dictionary = make_dictionary(tmp_path, words - SPECIALS, 50 - SPECIALS)
+    assert count(make_model(dictionary, arch, tie=tie)) / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+@pytest.mark.parametrize("arch", ["charcnn_lm", "charcnn_lm_medium"])
+def test_models_of_characters_reuse_nothing_by_default(dictionary, arch):
+    layer = make_model(dictionary, arch).decoder.output_projection
+    assert not any("cnn" in name for name, _ in layer.named_parameters())
+    assert type(layer) is OUTPUT_LAYERS["linear"]

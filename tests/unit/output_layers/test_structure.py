@@ -9,7 +9,7 @@ import torch.nn as nn
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer, build_output_layer
-from tests.conftest import make_dictionary, make_model, make_task
+from tests.conftest import Halve, make_dictionary, make_model, make_task
 
 V, D, H = 19, 5, 5
 
@@ -86,13 +86,6 @@ def test_stacked_joint_adds_consecutive_transformations():
         states(4),
     )
     torch.testing.assert_close(layer(states(4)), expected)
-
-
-class Halve(nn.Module):
-    """In the place of dropout, what can be compared."""
-
-    def forward(self, x):
-        return x / 2
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -94,7 +94,7 @@ def test_a_restored_iterator_goes_on_with_the_next_window_and_the_state_before_i
     restored.load_state_dict(state)
     batch = next(restored.next_epoch_itr(shuffle=False))
     assert torch.equal(batch["target"], expected["target"])
-    assert batch["net_input"]["carried"].state.eq(7).all()
+    assert batch["net_input"]["carried"].of(None).eq(7).all()
     assert len(read(restored)) == 3  # the epoch after it is whole again
 
 
