@@ -124,6 +124,10 @@ def test_tables_that_the_checkpoint_lacks_are_not_frozen(data, tmp_path):
     )
 
 
+def without_seconds(printed):
+    return re.sub(r"in [\d.]+ s\b", "in N s", printed)
+
+
 def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
     main(["partitions", str(data), "--partition-size", "60"])
     output = capsys.readouterr().out
@@ -139,11 +143,11 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
     for source, target in (pair.groups(), pair.groups()[::-1]):
         languages = ["--source-lang", source, "--target-lang", target]
         main(["partitions", str(data), "--partition-size", "60", *languages])
-        plan = capsys.readouterr().out
+        plan = without_seconds(capsys.readouterr().out)
         assert " of 500 sentence pairs" in plan
         for language in (["--source-lang", source], ["--target-lang", target]):  # the other follows
             main(["partitions", str(data), "--partition-size", "60", *language])
-            assert capsys.readouterr().out == plan
+            assert without_seconds(capsys.readouterr().out) == plan
     plans = set()
     for more in ([], ["--reshuffle-partitions"], ["--reshuffle-partitions", "--seed", "2"],
                  ["--partition-mode", "authors"], ["--source-partition-size", "50"]):  # fmt: skip
