@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.models import (
     ARCH_CONFIG_REGISTRY,
@@ -344,6 +344,29 @@ def external_table(tmp_path, task) -> str:
 @pytest.fixture
 def task() -> SimpleNamespace:
     return make_task()
+
+
+@pytest.fixture
+def disk_calls(monkeypatch):
+    """The names of calls of ``os.fsync`` and ``os.replace``, in their order."""
+    done = []
+    for name in ("fsync", "replace"):
+        stock = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *args, name=name, stock=stock: (stock(*args), done.append(name))
+        )
+    return done
+
+
+def make_criterion(name: str, task, **options):
+    """A criterion made as fairseq does, with its default options but for those given."""
+    # The first two are options of other parts of fairseq.
+    given = {"sentence_avg": False, "seed": 1, **needed_criterion_options(name), **options}
+    config = CRITERION_DATACLASS_REGISTRY[name]()
+    for option, value in given.items():
+        if hasattr(config, option):
+            setattr(config, option, value)
+    return CRITERION_REGISTRY[name].build_criterion(config, task)
 
 
 class Halve(torch.nn.Module):

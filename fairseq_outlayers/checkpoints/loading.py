@@ -86,7 +86,7 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
         UserError: if either is missing.
     """
     require_checkpoint(path)
-    state = read_checkpoint(path, **({"data": str(data)} if data else {}))
+    state = read_checkpoint(path, data)
     if data is None:
         use_folder_beside(path, state)
     set_languages(state)

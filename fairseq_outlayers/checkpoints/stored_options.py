@@ -20,16 +20,17 @@ FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_
 OF_TEXTS = ("add_bos_token", "self_target", "future_target", "past_target")
 
 
-def read_checkpoint(path: str, **overrides: Any) -> Dict[str, Any]:
-    """Load a checkpoint onto the CPU, with its options in ``cfg`` alone.
+def read_checkpoint(path: str, data: Any = None) -> Dict[str, Any]:
+    """Load a checkpoint onto the CPU, with its options in ``cfg`` alone, an OmegaConf.
 
     Old checkpoints have theirs in ``args``, which fairseq converts to ``cfg`` here, but reads
     again, without our changes, when it builds the model.
 
     Args:
         path: of the checkpoint.
-        overrides: options to replace, as ``data="FOLDER"``.
+        data: folder that replaces the training data, if given.
     """
+    overrides = {"data": str(data)} if data else {}
     state: Dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(path, overrides)
     state["args"] = None
     return state
@@ -88,7 +89,7 @@ def check_dictionaries(path: str, state: Dict[str, Any]) -> None:
 
     Args:
         path: of the checkpoint.
-        state: its content, with the languages of :func:`set_languages`.
+        state: of :func:`read_checkpoint`, with the languages of :func:`set_languages`.
     Raises:
         UserError: if one is missing, or languages are unknown.
     """
@@ -107,7 +108,7 @@ def check_dictionaries(path: str, state: Dict[str, Any]) -> None:
 def _dictionaries(state: Dict[str, Any]) -> List[str]:
     """Names of the files, of translation and language models; none for other tasks."""
     options = task_options(state)
-    task = str(options.get("_name") or options.get("task"))
+    task = str(options.get("_name"))
     if task not in TRANSLATION:
         return ["dict.txt"] if "language_modeling" in task else []
     pair = [options.get(name) for name in LANGUAGES]

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.checkpoints.stored_options import first_folder
+from fairseq_outlayers.checkpoints.stored_options import LANGUAGES, first_folder
 from fairseq_outlayers.errors import UserError
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -36,7 +36,7 @@ def check_equal_dictionaries(path: str, config: Any, task: Any) -> None:
         task: of the first model.
     """
     folder = first_folder(config.task.data)
-    names = [f"dict.{config.task.get(side)}.txt" for side in ("source_lang", "target_lang")]
+    names = [f"dict.{config.task.get(side)}.txt" for side in LANGUAGES]
     dictionaries = [task.source_dictionary, task.target_dictionary]
     if "source_lang" not in config.task:
         names, dictionaries = ["dict.txt"], dictionaries[:1]

@@ -21,7 +21,7 @@ from typing import (
 
 import torch
 from fairseq import checkpoint_utils
-from omegaconf import OmegaConf, open_dict
+from omegaconf import open_dict
 
 from fairseq_outlayers.checkpoints.moved_tables import find_moved_tables
 from fairseq_outlayers.checkpoints.stored_options import (
@@ -132,11 +132,11 @@ def load(
         raise UserError(f"kind={kind!r}: must be Translator or LanguageModel")
     check_device(device)
     check_dtype(dtype)
-    state = read_checkpoint(paths[0], **({"data": str(data)} if data else {}))
+    state = read_checkpoint(paths[0], data)
     if data is None:
         data = use_folder_beside(paths[0], state)
     set_languages(state)
-    config = _config(state)
+    config = state["cfg"]
     task_name = str(config.task._name)
     is_translation = _is_translation(paths[0], task_name)
     made = Translator if is_translation else LanguageModel
@@ -155,7 +155,7 @@ def load(
             f"{next(iter(options))}: only for translation models, not --task {task_name}; leave it "
             "out"
         )
-    models, task = _load_models(paths, state, config, data)
+    models, task = _load_models(paths, state, data)
     for model in models:
         model.to(device=device, dtype=dtype).eval()
         model.prepare_for_inference_(config)
@@ -198,11 +198,6 @@ def _converted_path(path: Any) -> str:
     return str(path)
 
 
-def _config(state: Dict[str, Any]) -> Any:
-    config = state["cfg"]
-    return config if OmegaConf.is_config(config) else OmegaConf.create(config)
-
-
 def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
     """Set the task to ours, whatever the training's, with its decoding options."""
     known = (*DECODING_OPTIONS, "candidates")
@@ -226,16 +221,14 @@ def _set_decoding(config: Any, options: Dict[str, Any]) -> None:
             config.task[name] = value
 
 
-def _load_models(
-    paths: List[str], state: Dict[str, Any], config: Any, data: Union[str, Path, None]
-) -> Any:
-    state["cfg"] = config
+def _load_models(paths: List[str], state: Dict[str, Any], data: Union[str, Path, None]) -> Any:
+    config = state["cfg"]
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(paths[:1], state=state)
     models = [model]
     for path in paths[1:]:
         state = read_checkpoint(path)
         set_languages(state)
-        other = _config(state)
+        other = state["cfg"]
         name = str(other.task._name)
         if _is_translation(path, name) != (config.task._name in TRANSLATION):
             raise UserError(
@@ -245,7 +238,6 @@ def _load_models(
         if not _is_translation(path, name):
             check_texts(path, other.task, config.task)
         check_equal_dictionaries(path, other, task)  # in its own data folder
-        state["cfg"] = other
         if data:
             other.task.data = str(data)
             find_moved_tables(state, Path(path).parent)

@@ -47,7 +47,8 @@ TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
 # The authors' learning rate of small models, and the epoch after which it decays.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
-DROPOUT_OF_WIKITEXT = ("0.2", "0.4")  # small, medium; elsewhere the models' default
+# By the ending of the architecture; elsewhere the models' default.
+DROPOUT_OF_WIKITEXT = {"": "0.2", "_medium": "0.4"}
 # Epochs, the first with a smaller rate, and its factor.
 LONG = ("25", "8", "0.8")
 # Learning rates of 05_tune.sh.
@@ -246,7 +247,7 @@ class Assylbekov2018(Recipe):
             f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
         )
         if data == "wikitext2":
-            train += f" --dropout {DROPOUT_OF_WIKITEXT[bool(size)]}"
+            train += f" --dropout {DROPOUT_OF_WIKITEXT[size]}"
         test = PerplexityTest(f"{task} 200 --num-workers 0")
         return Arm(name, words, self.folder_of(data), test, tuple(train.split()))
 

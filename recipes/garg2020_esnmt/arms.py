@@ -55,7 +55,7 @@ BY_PRIORITY = names("""
     esnmt_wide esnmt_lstm_wide sparsity_0 sparsity_0.75 leak_0.5 scales_per_gate
     transformer transformer_frozen
 """)
-# Tuning runs, eight to ten for each of the three models: learning rates, ranges, scales and radii,
+# Tuning runs, nine or ten for each of the three models: learning rates, ranges, scales and radii,
 # all combinations of each line. Rates and ranges were raised until the perplexity did not fall.
 TUNED = (
     ("rnmt_plus", "0.002 0.004", "0.08 0.2"),

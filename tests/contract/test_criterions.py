@@ -1,13 +1,14 @@
 """What every criterion must do: the exact loss in validation, and figures that add up."""
 
+import functools
 from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
+from fairseq.criterions import CRITERION_REGISTRY
 
 from fairseq_outlayers.registered_options import parts_of_ours
-from tests.conftest import make_batch, make_model, make_task, needed_criterion_options
+from tests.conftest import make_batch, make_criterion, make_model, make_task
 
 OURS = list(parts_of_ours(CRITERION_REGISTRY))
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
@@ -25,17 +26,7 @@ def task():
 @pytest.fixture
 def make(name, task):
     """Makes the criterion as fairseq does, with its default options but for those given."""
-
-    def build(**options):
-        # Options of other parts of fairseq.
-        given = {"sentence_avg": False, "seed": 1, **needed_criterion_options(name), **options}
-        config = CRITERION_DATACLASS_REGISTRY[name]()
-        for option, value in given.items():
-            if hasattr(config, option):
-                setattr(config, option, value)
-        return CRITERION_REGISTRY[name].build_criterion(config, task)
-
-    return build
+    return functools.partial(make_criterion, name, task)
 
 
 def exact(model, task, batch, smoothing=0.0):

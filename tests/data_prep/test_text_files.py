@@ -120,12 +120,8 @@ def test_line_end_inside_a_line_is_never_written(tmp_path, line):
     assert not list(tmp_path.iterdir())
 
 
-def test_all_files_are_on_the_disk_before_any_gets_its_name(tmp_path, monkeypatch):
-    done = []
-    for name in ("fsync", "replace"):
-        stock = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, n=name, s=stock: (s(*a), done.append(n)))
+def test_all_files_are_on_the_disk_before_any_gets_its_name(tmp_path, disk_calls):
     with write_together([tmp_path / "a", tmp_path / "b"]) as outputs:
         for output in outputs:
             output.write_line("x")
-    assert done == ["fsync", "fsync", "replace", "replace"]
+    assert disk_calls == ["fsync", "fsync", "replace", "replace"]

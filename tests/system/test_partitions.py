@@ -152,7 +152,7 @@ def test_the_plan_of_partitions_is_printed_without_training(data, capsys):
     for more in ([], ["--reshuffle-partitions"], ["--reshuffle-partitions", "--seed", "2"],
                  ["--partition-mode", "authors"], ["--source-partition-size", "50"]):  # fmt: skip
         main(["partitions", str(data), "--partition-size", "60", *more])
-        plans.add(re.sub(r"in [\d.]+ s", "", capsys.readouterr().out))
+        plans.add(without_seconds(capsys.readouterr().out))
     assert len(plans) == 5
     with pytest.raises(UserError, match=r"has \w+ and \w+, not zz"):
         main(["partitions", str(data), "--partition-size", "60", "--source-lang", "zz"])

@@ -15,13 +15,11 @@ from fairseq_outlayers.checkpoints.names import LAST, last_of
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
-SUFFIX = "checkpoint_suffix"  # attribute of a trainer
-
 
 # Training calls it first.
 @replaces(checkpoint_utils, "load_checkpoint")
 def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-    suffix = getattr(trainer, SUFFIX, None) or ""
+    suffix = getattr(trainer, "checkpoint_suffix", "")
     last = last_of(cfg.save_dir, suffix)
     if cfg.restore_file != LAST:
         _require_file("--restore-file", cfg.restore_file, suffix)

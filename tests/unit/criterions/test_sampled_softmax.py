@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 
 from fairseq_outlayers.criterions.base import SoftmaxCriterion
 from fairseq_outlayers.criterions.batch_rng import BatchRNG
@@ -24,7 +23,7 @@ from fairseq_outlayers.losses import full, full_nll, sampled, sampled_nll, score
 from fairseq_outlayers.output_layers import JointOutputLayer
 from fairseq_outlayers.ranges import ranged
 from fairseq_outlayers.samplers import ClassSample, Sampler
-from tests.conftest import make_batch, make_model, make_task
+from tests.conftest import make_batch, make_criterion, make_model, make_task
 
 LENGTHS = [(4, 5), (1, 3), (6, 2)]
 
@@ -299,15 +298,6 @@ def test_a_criterion_without_a_training_loss_says_so(task, model):
         criterion(model, make_batch(task, LENGTHS))
 
 
-def criterion_of(name, task, **options):
-    """A criterion made as fairseq does."""
-    config = CRITERION_DATACLASS_REGISTRY[name]()
-    for option, value in {"sentence_avg": False, "num_sampled": 8, "seed": 1, **options}.items():
-        if hasattr(config, option):
-            setattr(config, option, value)
-    return CRITERION_REGISTRY[name].build_criterion(config, task)
-
-
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["full_softmax", "sampled_softmax"])
 def test_the_chunk_size_reaches_the_loss(task, name, training, monkeypatch):
@@ -319,7 +309,7 @@ def test_the_chunk_size_reaches_the_loss(task, name, training, monkeypatch):
             return choose(size, *of, **more)
 
         monkeypatch.setattr(module, "choose_chunk_size", spy)
-    criterion = criterion_of(name, task, loss_chunk_size=3).train(training)
+    criterion = make_criterion(name, task, loss_chunk_size=3).train(training)
     criterion(make_model("luong_lstm", task).train(training), make_batch(task, LENGTHS))
     assert set(asked) == {3}
 
@@ -343,7 +333,7 @@ def test_classes_are_encoded_once_a_batch_whatever_the_chunks(task, name, monkey
         "encode_classes",
         lambda layer, ids: asked.append(ids) or encode(layer, ids),
     )
-    criterion = criterion_of(name, task, label_smoothing=0.1, loss_chunk_size=2).train()
+    criterion = make_criterion(name, task, label_smoothing=0.1, loss_chunk_size=2).train()
     _, _, log = criterion(model, make_batch(task, LENGTHS))
     (ids,) = asked
     assert ids is None if name == "full_softmax" else len(ids) == log["scored_classes"]

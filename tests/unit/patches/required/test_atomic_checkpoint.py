@@ -150,15 +150,9 @@ def test_a_second_attempt_does_not_append_to_what_the_first_one_wrote(tmp_path, 
     assert torch.load(path) == {"epoch": 1}
 
 
-def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
-    done = []
-    for name in ("fsync", "replace"):
-        stock = getattr(os, name)
-        monkeypatch.setattr(
-            os, name, lambda *args, name=name, stock=stock: (stock(*args), done.append(name))
-        )
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, disk_calls):
     checkpoint_utils.torch_persistent_save({"epoch": 1}, str(tmp_path / "checkpoint1.pt"))
-    assert done == ["fsync", "replace"]
+    assert disk_calls == ["fsync", "replace"]
 
 
 def test_other_errors_pass_unchanged_and_leave_nothing_behind(tmp_path):
@@ -198,14 +192,9 @@ def test_each_process_writes_under_a_name_of_its_own_and_clears_up_after_killed_
 
 
 @pytest.mark.usefixtures("no_links")
-def test_a_copy_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+def test_a_copy_is_on_the_disk_before_it_gets_its_name(tmp_path, disk_calls):
     first, last = (str(tmp_path / name) for name in ("checkpoint1.pt", "checkpoint_last.pt"))
     checkpoint_utils.torch_persistent_save({"epoch": 1}, first)
-    done = []
-    for name in ("fsync", "replace"):
-        stock = getattr(os, name)
-        monkeypatch.setattr(
-            os, name, lambda *args, name=name, stock=stock: (stock(*args), done.append(name))
-        )
+    disk_calls.clear()
     PathManager.copy(first, last, overwrite=True)
-    assert done == ["fsync", "replace"]
+    assert disk_calls == ["fsync", "replace"]
