@@ -37,7 +37,7 @@ ABLATED = (
     "context_structure", "context_structure.allbias", "output_structure", "output_structure.nobias",
     "bilinear", "bilinear.allbias", "deep_residual",
 )  # fmt: skip
-# Of 05_tune.sh: each learning rate for both baselines and a joint model, with subwords and words.
+# Of 05_tune.sh: each learning rate for every layer with subwords, some with words.
 GRID = ("0.0015", "0.003", "0.006")
 # The best of them where it is not RATE; models that were not tuned have RATE.
 RATE = "0.003"
@@ -213,7 +213,7 @@ class Pappas2018(Recipe):
         """The runs of 05_tune.sh, in the first direction; none with the paper's setting."""
         s = self.settings
         tuned = [
-            *self.several(self.first, "nmt", "tied", self.joints[-1]),
+            *self.translation_arms(self.first),
             *(f"{self.first}.{s.SAMPLING_VOCABULARY}.{m}" for m in ("nmt", "tied", self.small)),
         ]
         names = [f"tune-{arm}-{rate}" for arm in tuned for rate in GRID]

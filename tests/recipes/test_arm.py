@@ -127,6 +127,31 @@ def test_a_forced_arm_that_fails_at_its_start_loses_no_checkpoint(checkout):
     assert kept.read_text() == "the first"
 
 
+def test_a_finished_run_whose_line_is_gone_is_kept_unless_forced(checkout):
+    """As after `git checkout` of the ledger, which keeps run folders."""
+    run()
+    Path("ledger.jsonl").unlink()
+    (best,) = Path("runs").rglob("checkpoint_best.pt")
+    best.write_text("the first")
+    with pytest.raises(MissingRun, match=r"is finished, but ledger\.jsonl has no line .* FORCE=1"):
+        run()
+    assert best.read_text() == "the first"
+    assert calls() == ["train", "generate"]
+    assert run(force=True)
+    (kept,) = Path("runs").rglob("checkpoints.old/checkpoint_best.pt")
+    assert kept.read_text() == "the first"
+
+
+def test_a_run_that_was_killed_between_its_first_two_checkpoints_begins_anew(checkout):
+    """fairseq-train refuses a folder with checkpoints but not the last one."""
+    Path("crash").touch()
+    assert not run()
+    (last,) = Path("runs").rglob("checkpoint_last.pt")
+    last.unlink()
+    assert run()
+    assert Path(last.parent.parent, "checkpoints.old/checkpoint_best.pt").exists()
+
+
 def test_arms_that_go_on_from_other_seeds_have_one_setting(checkout):
     """The path of the checkpoint has the seed; arms that go on from another setting differ."""
     keys = {}

@@ -197,12 +197,22 @@ class Run:
         """Whether there is a checkpoint to resume from; that of a finished run is removed."""
         return (self.checkpoints / LAST).exists()
 
+    def is_finished(self) -> bool:
+        """Whether the training came to its end and was scored."""
+        log = self.folder / "train.log"
+        has_models = self.has_best() and not self.is_unfinished()
+        return has_models and log.exists() and training_log.summarize(log)["finished"]
+
+    def has_best(self) -> bool:
+        """Whether there is a model to score."""
+        return (self.checkpoints / "checkpoint_best.pt").exists()
+
     def set_aside(self) -> None:
-        """Rename checkpoints and log of a finished training, which is to be repeated, to ``.old``.
+        """Rename checkpoints and log of a training that cannot be resumed to ``.old``.
 
         An unfinished one stays: it is resumed, or begins anew if it has saved nothing.
         """
-        if self.is_unfinished() or not (self.checkpoints / "checkpoint_best.pt").exists():
+        if self.is_unfinished() or not self.has_best():
             return
         for path in (self.checkpoints, self.folder / "train.log"):
             old = path.with_name(f"{path.name}.old")
@@ -260,7 +270,7 @@ def execute(run: Run, force: bool = False) -> None:
     Raises:
         CommandFailed: if a fairseq command fails.
         Incomplete: if it cannot be scored.
-        MissingRun: if another process is running it.
+        MissingRun: if another process is running it, or the ledger lacks the line of a finished run.
     """
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
@@ -272,12 +282,16 @@ def execute(run: Run, force: bool = False) -> None:
         for file in run.files_changed_since(known):
             print(f"  trained with another {file} than today's; repeat it with FORCE=1")
         return
+    if known is None and not force and run.is_finished():
+        raise MissingRun(
+            f"{run.folder} is finished, but {path} has no line of it: restore the line, or repeat "
+            f"the run with FORCE=1: {name}, seed {run.seed}"
+        )
     find_fairseq_commands()
     commit = ledger.commit()  # before training, during which the tree may change
     try:
         with ledger.locked(run.folder, wait=False):
-            if known:
-                run.set_aside()
+            run.set_aside()
             figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
             entry = run.entry(commit, figures)
             run.score.keep(path.parent, entry, run.folder)

@@ -297,9 +297,10 @@ def test_the_smoothing_of_a_frequent_class_embedding_does_not_stand_still(dtype)
     torch.testing.assert_close(*found, rtol=2 * torch.finfo(dtype).eps, atol=0)
 
 
-def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored):
+@pytest.mark.parametrize("ignore_index", [0, 1])
+def test_the_ignored_class_gets_no_mass_of_the_smoothing(scored, ignore_index):
     context, targets, embeddings, bias = scored
-    ignore_index, smoothing = 1, 0.3
+    smoothing = 0.3
     targets = torch.where(targets == ignore_index, 2, targets)
     distributions = torch.full((N, V), smoothing / (V - 2), dtype=torch.float64)
     distributions[:, ignore_index] = 0

@@ -393,6 +393,14 @@ def test_targets_that_cannot_be_scored_are_refused(targets, includes, message):
         scored_classes(torch.tensor([1, 3, 5]), torch.tensor(targets), includes)
 
 
+@pytest.mark.parametrize("sampled", [[], [3]])
+def test_a_target_among_few_sampled_ids_is_refused_if_it_is_none_of_them(sampled):
+    ids = torch.tensor(sampled, dtype=torch.long)
+    with pytest.raises(ValueError, match="target 2 is not among the sampled ids"):
+        scored_classes(ids, torch.tensor([2]), includes_targets=True)
+    assert scored_classes(ids, ids, includes_targets=True).ids is ids
+
+
 @pytest.mark.parametrize("reduction", ["sum", "none"])
 @pytest.mark.parametrize("row", [-1, 3])
 def test_rows_of_targets_that_are_none_are_refused(row, reduction):
