@@ -33,7 +33,7 @@ LAYERS_APART = names("""
     sylconcat_E1 sylconcat_E2 sylconcat_E12 sylconcat_P1
     charcnn_E1 charcnn_E2 charcnn_E12 charcnn_C1
 """)
-# On 5,000 captions, a few minutes each; seven where a CharCNN composes the output.
+# On 5,000 captions, a few minutes each; 6 to 18 where a CharCNN composes the output.
 ON_CAPTIONS = names("""
     word_original morphsum_original morphsum_rw morphsum_none morphsum_re morphsum_E1 morphsum_E2
     morphsum_1 sylconcat_re_rw sylconcat_rw sylconcat_original sylconcat_none charcnn_original

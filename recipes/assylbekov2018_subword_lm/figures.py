@@ -12,7 +12,12 @@ from recipes.assylbekov2018_subword_lm.arms import LONG
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import SEEDS_NEEDED, Estimate, percent_saved
+from recipes.lab.scores.resampling import (
+    SEEDS_NEEDED,
+    Estimate,
+    confidence_in_words,
+    percent_saved,
+)
 
 MODELS = {"word": "Word", "morphsum": "MorphSum", "sylconcat": "SylConcat", "charcnn": "CharCNN"}
 TIES = {"original": "softmax of its own", "none": "nothing reused", "re": "RE", "rw": "RW",
@@ -72,7 +77,8 @@ def perplexities(runs: Runs, data: str) -> Chart:
     x = f"change of test perplexity from Word (RE)'s {runs.figure(base, 'test_ppl'):.1f}, %"
     seeds = chart_parts.seeds_of(runs, [base, *arms])
     title += "" if enough[best.label] else " (too few seeds for a verdict)"
-    below = f"{NOTE} {seeds}; bars, if any: 95% intervals; smaller is better."
+    of = confidence_in_words(len(runs.seeds([arm])) for arm in [base, *arms] if arm in runs)
+    below = f"{NOTE} {seeds}; bars, if any: intervals of {of}; smaller is better."
     below += f" Not shown: {', '.join(far)}." if far else ""
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
 

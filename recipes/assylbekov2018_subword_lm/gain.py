@@ -28,15 +28,14 @@ class Gain(NamedTuple):
 
     Attributes:
         ratio: type-token ratio of the training text.
-        kept: perplexity of MorphSum+RE+RW divided by Word+RE's, on the whole test text, then in
-            every draw, ``(1 + DRAWS,)``.
+        by_seed: perplexities of MorphSum+RE+RW and of Word+RE, each on the whole test text, then
+            on its resamples, ``(seeds, 1 + RESAMPLES)`` or ``(seeds, 1)``.
         rates: learning rates of both models; gains are compared at equal ones.
         epochs: of both models, likewise.
     """
 
     ratio: float
-    kept: np.ndarray
-    seeds: int
+    by_seed: Sequence[np.ndarray]
     rates: tuple[str, ...] = ()
     epochs: str = ""
 
@@ -46,8 +45,20 @@ class Gain(NamedTuple):
         return self.rates, self.epochs
 
     @property
+    def seeds(self) -> int:
+        """The number of seeds that both models have."""
+        return len(self.by_seed[0])
+
+    @property
     def saved(self) -> Estimate:
-        return estimate(1 - self.kept, self.seeds)
+        return estimate(1 - self.kept(self.seeds), self.seeds)
+
+    def kept(self, seeds: int) -> np.ndarray:
+        """The ratio of the perplexities over the first seeds.
+
+        On the whole text, then in every draw, ``(1 + DRAWS,)``.
+        """
+        return ratio_over_seeds(*(of_model[:seeds] for of_model in self.by_seed))
 
 
 def type_token_ratio(text: Path) -> float:
@@ -80,9 +91,8 @@ def gains(runs: Runs, ratios: Mapping[str, float]) -> dict[str, Gain]:
             if by_seed:
                 view = runs.alike(arms) or runs
                 rates = tuple(given(view.entry(arm), ["--lr"])[0] for arm in arms)
-                kept = ratio_over_seeds(*by_seed)
                 (epochs,) = given(view.entry(arms[0]), ["--max-epoch"])
-                found[f"{data}{ending}"] = Gain(ratio, kept, len(by_seed[0]), rates, epochs)
+                found[f"{data}{ending}"] = Gain(ratio, by_seed, rates, epochs)
     return found
 
 
@@ -119,7 +129,8 @@ def claim(found: Mapping[str, Gain]) -> Claim:
             parts.append(Part(words, UNDECIDED, f"numbers of epochs differ: {of_both}"))
         else:
             seeds = min(one.seeds, other.seeds)
-            parts.append(smaller_resampled(words, one.kept, other.kept, seeds, ".3f"))
+            kept = one.kept(seeds), other.kept(seeds)
+            parts.append(smaller_resampled(words, *kept, seeds, ".3f"))
     text = "The gain of claim 4 grows with the type-token ratio and shrinks with the data."
     return Claim(7, text, [correlated(comparable(found)), *parts])
 

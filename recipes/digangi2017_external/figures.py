@@ -8,6 +8,7 @@ from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Row, Rows
 from recipes.lab.pages.summary import Compared
+from recipes.lab.scores.resampling import confidence_in_words
 
 if TYPE_CHECKING:
     from recipes.digangi2017_external.claims import Arms
@@ -82,6 +83,7 @@ def perplexities(compared: Sequence[Compared]) -> Chart:
     title = f"Validation perplexity: lower with external vectors in {lower} of {len(rows)}"
     title += f" comparisons, higher in {higher}; others are undecided"
     seeds = sorted({row.found.seeds for row in known})
-    below = f"95% intervals over {' or '.join(map(str, seeds))} seeds; smaller is better."
+    below = f"Intervals of {confidence_in_words(seeds)} over {' or '.join(map(str, seeds))} seeds;"
+    below += " smaller is better."
     x = "change of validation perplexity from the model's own vectors, %"
     return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)

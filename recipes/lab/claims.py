@@ -18,6 +18,7 @@ import numpy as np
 
 from recipes.lab.runs import Runs, Score, Weights
 from recipes.lab.scores.resampling import (
+    IN_WORDS,
     SEEDS_NEEDED,
     Estimate,
     estimate,
@@ -34,13 +35,15 @@ MARGIN = 0.5  # BLEU; within this difference, two systems are "about equal"
 CLOSE = 0.01  # the same for perplexities and other figures, relative to the second one
 ROUNDS_NEEDED = 5
 NOTES = (
-    "[...] is a 95% interval over test sentences (1,000 bootstrap resamples) and seeds (Student's"
-    " t); with more than three seeds, the second look at a row, 97%. Without stored sentences"
-    " (gates, components, older perplexities) it is over seeds only.",
+    f"[...] is an interval of {IN_WORDS}: more seeds are a second look at a row. It is over test"
+    " sentences (1,000 bootstrap resamples) and seeds (Student's t); without stored sentences"
+    " (gates, components, older perplexities) over seeds only; with one seed over test sentences"
+    " alone, and far too narrow.",
     f"*{HOLDS}*, *{FAILS}*: the whole interval is on one side of the limit. *{SAME}*: the interval"
     f" contains the limit and lies within {MARGIN} BLEU or METEOR ({CLOSE:.0%} of other figures)"
     f" of it. *{UNDECIDED}*: otherwise, and always with fewer than {SEEDS_NEEDED} seeds. A claim"
-    " with ≈ holds if the interval is within that margin.",
+    " with ≈ holds if the interval is within that margin. One with several inequalities fails if"
+    " one does: where all are true ties, by chance in up to 2.5% for each.",
 )
 
 

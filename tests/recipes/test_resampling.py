@@ -1,5 +1,6 @@
 """Resampled BLEU is the BLEU of the sentences drawn, and the interval holds 95% of it."""
 
+import json
 import random
 
 import numpy as np
@@ -8,7 +9,10 @@ from sacrebleu.metrics import BLEU
 from scipy import stats
 
 from fairseq_outlayers.analysis import bootstrap
-from recipes.lab.scores import resampling, scoring
+from recipes.lab import ledger
+from recipes.lab.repeats import without_begun_repeats
+from recipes.lab.runs import Runs
+from recipes.lab.scores import resampling, scoring, sentence_scores
 from tests.recipes.metrics import resampled
 
 SENTENCES = 30
@@ -175,3 +179,47 @@ def test_a_ratio_is_resampled_over_sentences_in_pairs():
     common = np.exp(np.random.RandomState(1).normal(size=(2, 1 + resampling.RESAMPLES)) / 10)
     found = resampling.percent_saved(90 * common, 100 * common)
     assert found[:3] == pytest.approx((10, 10, 10))
+
+
+def test_two_looks_decide_seven_percent_of_the_rows_without_a_difference():
+    """At three seeds and at six, as the comment at CONFIDENCE_OF_SECOND_LOOK says."""
+    values = np.random.default_rng(1).normal(size=(200_000, 6))
+    decided = np.zeros(len(values), dtype=bool)
+    for seeds in (3, 6):
+        found = values[:, :seeds]
+        share = 0.5 + resampling.confidence(seeds) / 200
+        half = stats.t.ppf(share, seeds - 1) * found.std(axis=1, ddof=1) / seeds**0.5
+        decided |= abs(found.mean(axis=1)) > half
+    assert decided.mean() == pytest.approx(0.071, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"),
+    [((1, 3), "95%"), ((3, 6), "95% (97% with more than 3 seeds)"), ((), "95%")],
+)
+def test_the_confidence_is_named_by_the_numbers_of_seeds(seeds, words):
+    assert resampling.confidence_in_words(seeds) == words
+
+
+def test_stored_intervals_of_perplexities_are_those_of_the_stored_scores():
+    """Worked out without draws: Student's t over seeds, a normal error of the sentences."""
+    folder = ledger.ROOT / "results" / "assylbekov2018"
+    runs = Runs(without_begun_repeats(ledger.read(folder / "ledger.jsonl")))
+    rows = json.loads((folder / "summary.json").read_text())["rows"]
+    decided = [row for row in rows if row["found"][3] >= resampling.SEEDS_NEEDED]
+    assert len(decided) > 10
+    for row in decided:
+        one, other = row["arms"]
+        seeds = runs.seeds([one, other])
+        first, second = (
+            np.stack([sentence_scores.find(runs.entry(arm, s)) for s in seeds])
+            for arm in (one, other)
+        )
+        words, more = first[0, :, 1], first[:, :, 0] - second[:, :, 0]
+        logs = more.sum(1) / words.sum()
+        share = 0.5 + resampling.confidence(len(seeds)) / 200
+        of_seeds = stats.t.ppf(share, len(seeds) - 1) * logs.std(ddof=1) / len(seeds) ** 0.5
+        error = len(words) ** 0.5 * (more.mean(0) - logs.mean() * words).std() / words.sum()
+        half = np.hypot(of_seeds, stats.norm.ppf(share) * error)
+        ends = [100 * (1 - np.exp(logs.mean() + side * half)) for side in (0, 1, -1)]
+        assert row["found"][:3] == pytest.approx(ends, abs=0.08 * (ends[2] - ends[1])), one

@@ -118,9 +118,13 @@ def test_a_name_that_means_nothing_is_refused(arm, said):
         recipe().arm(arm)
 
 
+def saving(share, seeds):
+    """Perplexities of two models, the same with every seed."""
+    return [np.full((seeds, 1), 100 * (1 - share)), np.full((seeds, 1), 100.0)]
+
+
 def test_gains_that_do_not_differ_have_no_correlation():
-    kept = np.full(1 + resampling.DRAWS, 0.9)
-    found = gain.correlated([gain.Gain(ratio, kept, 2) for ratio in (0.1, 0.2, 0.3)])
+    found = gain.correlated([gain.Gain(ratio, saving(0.1, 2)) for ratio in (0.1, 0.2, 0.3)])
     assert found[1:] == ("undecided", "the same in all data sets")
 
 
@@ -135,22 +139,31 @@ def test_the_interval_of_a_correlation_is_over_data_sets(correlation, number, lo
 
 
 def test_gains_are_compared_after_equal_numbers_of_epochs_alone():
-    kept = np.full(1 + resampling.DRAWS, 0.9)
-    found = {data: gain.Gain(0.1 * n, kept, 3, ("1.0", "1.0"), "15" if data == "fr5k" else "10")
-             for n, data in enumerate(("de5k", "en5k", "fr5k"))}  # fmt: skip
+    epochs = {"de5k": "10", "en5k": "10", "fr5k": "15"}
+    found = {
+        data: gain.Gain(0.1 * n, saving(0.1, 3), ("1.0", "1.0"), of_data)
+        for n, (data, of_data) in enumerate(epochs.items())
+    }
     assert gain.comparable(found) == [found["de5k"], found["en5k"]]
     parts = {part.inequality.partition(": ")[2]: part for part in gain.claim(found).parts}
     assert parts["de5k < fr5k"][1:] == ("undecided", "numbers of epochs differ: 10 and 15")
 
 
-def test_gains_are_compared_at_equal_learning_rates_alone():
-    def saving(share, ratio, rate):
-        kept = np.full(1 + resampling.DRAWS, 1 - share)
-        return gain.Gain(ratio, kept, 3, (rate, "1.0"))
+def test_gains_of_unequal_numbers_of_seeds_are_compared_over_those_that_both_have():
+    few, many = saving(0.1, 3), saving(0.1, 6)
+    many[0][3:] = 60.0
+    found = {"de5k": gain.Gain(0.1, few), "en5k": gain.Gain(0.07, many)}
+    (part,) = (p for p in gain.claim(found).parts if p.inequality.endswith("de5k < en5k"))
+    assert part.numbers == "0.900, 0.900; difference +0.000 [+0.000, +0.000], 3 seeds"
 
-    found = {"de5k": saving(0.1, 0.5, "1.0"), "en5k": saving(0.05, 0.4, "1.0"),
-             "de15k": saving(0.2, 0.3, "0.7"), "fr5k": saving(0.02, 0.3, "1.0")}  # fmt: skip
-    found["ptb.sampled"] = saving(0.9, 0.1, "1.0")
+
+def test_gains_are_compared_at_equal_learning_rates_alone():
+    def of(share, ratio, rate):
+        return gain.Gain(ratio, saving(share, 3), (rate, "1.0"))
+
+    found = {"de5k": of(0.1, 0.5, "1.0"), "en5k": of(0.05, 0.4, "1.0"),
+             "de15k": of(0.2, 0.3, "0.7"), "fr5k": of(0.02, 0.3, "1.0")}  # fmt: skip
+    found["ptb.sampled"] = of(0.9, 0.1, "1.0")
     parts = {part.inequality: part for part in gain.claim(found).parts}
     kept = "perplexity(MorphSum) / perplexity(Word): "
     assert parts[f"{kept}de5k < en5k"].verdict == "holds"
@@ -438,7 +451,7 @@ def test_the_ends_of_the_gains_have_their_signs_in_words(saved, expected):
 
 def test_points_of_too_few_seeds_say_so():
     def of(seeds):
-        return gain.Gain(0.1, np.array([0.9, 0.8, 1.0]), seeds, ("1", "1"))
+        return gain.Gain(0.1, saving(0.1, seeds), ("1", "1"))
 
     chart = figures.gains({"de5k": of(3), "ptb42k": of(1), "en5k": of(2)})
     named = [series.names for series in chart.panels[0].series]

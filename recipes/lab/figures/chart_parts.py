@@ -7,7 +7,7 @@ from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules
-from recipes.lab.scores.resampling import Estimate
+from recipes.lab.scores.resampling import Estimate, confidence_in_words
 
 Labels = Mapping[str, str]  # labels of arms
 
@@ -51,7 +51,8 @@ def note_of(shown: Sequence[tuple[Runs, str]], more: str = "") -> str:
     """The same for arms of several views, each with its view."""
     found = {schedules.in_words(runs.entry(arm)) for runs, arm in shown}
     words = found.pop() if len(found) == 1 else "schedules differ" if found else ""
-    parts = ["Bars: 95% of 1,000 resamples of the test set and of the seeds"]
+    of = confidence_in_words(len(runs.seeds([arm])) for runs, arm in shown)
+    parts = [f"Bars: {of} of 1,000 resamples of the test set and of the seeds"]
     parts += [seeds_of_views(shown), words, more]
     return "; ".join(part for part in parts if part) + "."
 

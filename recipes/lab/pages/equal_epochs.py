@@ -11,12 +11,13 @@ from recipes.lab.figures import training_curves
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
-from recipes.lab.scores.resampling import Estimate, percent_saved
+from recipes.lab.scores.resampling import IN_WORDS, Estimate, percent_saved
 
 Epochs = Sequence[dict]  # of a run (`training_curves.of`)
 
 NOTE = (
-    "Difference of the validation perplexity, the lowest so far, with its 95% interval over seeds."
+    "Difference of the validation perplexity, the lowest so far, with its interval over seeds of"
+    f" {IN_WORDS}."
     " Each line is tested by itself. A run that has ended keeps its perplexity."
 )
 

@@ -15,7 +15,7 @@ from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages import summary
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules, scoring
-from recipes.lab.scores.resampling import SEEDS_NEEDED
+from recipes.lab.scores.resampling import IN_WORDS, SEEDS_NEEDED
 from recipes.lab.settings import ROOT
 
 if TYPE_CHECKING:
@@ -25,16 +25,13 @@ if TYPE_CHECKING:
 
 PAGE, DETAILS = "report", "details"  # names of the generated parts
 READING = (
-    "[...]: 95% interval over test sentences and seeds (of a validation perplexity: over seeds);"
-    " with more than three seeds, the second look at a row, 97%."
+    f"[...]: interval of {IN_WORDS} over test sentences and seeds (of a validation perplexity: over"
+    " seeds); with one seed over test sentences alone, and far too narrow."
     " A row uses only the seeds that both models have, so a model's value can differ between rows."
     f" [Verdicts](../../recipes/README.md#verdicts): *undecided* with fewer than {SEEDS_NEEDED}"
     f" seeds; *no difference* is within {MARGIN} BLEU or {CLOSE:.0%}."
 )
-MORE_READING = (
-    "With one seed an interval is over test sentences alone, and far too narrow. A change in"
-    " percent is that of the geometric means over seeds."
-)
+MORE_READING = "A change in percent is that of the geometric means over seeds."
 SCORES = {"bleu": "BLEU", "bleu_tokenised": "BLEU of tokens", "test_ppl": "perplexity"}
 
 

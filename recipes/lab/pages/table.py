@@ -14,6 +14,7 @@ from recipes.lab.ledger import ARM, TUNING, kind_of
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
 from recipes.lab.scores import length_limits, scoring
+from recipes.lab.scores.resampling import IN_WORDS
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
@@ -77,8 +78,8 @@ COLUMNS: dict[str, Cell] = {
 }
 NOTES = {
     "difference": "difference: in {bleu} from the first row (of several settings, from the newest"
-    " one trained and decoded alike that had begun when the row was run), with the 95% interval of"
-    " 1,000 resamples of the test set and of the seeds that both have.",
+    " one trained and decoded alike that had begun when the row was run), with the interval of"
+    f" {IN_WORDS} over 1,000 resamples of the test set and over the seeds that both have.",
     "p": "p: paired bootstrap against the first row (sacreBLEU, 1,000 resamples), a value a seed.",
     "BLEU, lenpen 0": "BLEU, lenpen 0: of the most probable hypothesis in the beam, not divided by"
     " its length.",

@@ -270,7 +270,7 @@ def execute(run: Run, force: bool = False) -> None:
     Raises:
         CommandFailed: if a fairseq command fails.
         Incomplete: if it cannot be scored.
-        MissingRun: if another process is running it, or the ledger lacks the line of a finished run.
+        MissingRun: if another process is running it, or a finished run's line is not in the ledger.
     """
     path, name = run.place.ledger, run.arm.name
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
