@@ -26,11 +26,12 @@ ARMS = {  # name in the file: label in the chart
 
 
 def read_points(measured: dict) -> dict[str, list[tuple[int, float, float]]]:
-    """Words, tokens/s and peak memory in MB by arm, ordered by number of words."""
+    """Words, tokens/s and peak memory in MB by arm of the chart, ordered by number of words."""
     points: dict[str, list[tuple[int, float, float]]] = {arm: [] for arm in ARMS}
     for row in measured["rows"]:
         arm, _, words = row["arm"].partition(".V")
-        points[arm].append((int(words), row["tokens_per_second"], row["peak_mb"]))
+        if arm in points:
+            points[arm].append((int(words), row["tokens_per_second"], row["peak_mb"]))
     return {arm: sorted(found) for arm, found in points.items() if found}
 
 

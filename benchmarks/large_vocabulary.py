@@ -5,17 +5,19 @@
 
 Arms, for every size of both vocabularies:
 
-    stock        fairseq's `lstm` with `cross_entropy` and Adam
-    adaptive     the same with fairseq's `adaptive_loss` (adaptive softmax, its default cutoffs)
-    partitions   `luong_lstm` with `partition_softmax`, both sides limited to --partition-size, Adam
-    sampled      `luong_lstm` with `sampled_softmax` (--num-sampled classes) and `lazy_adam`
+    stock         fairseq's `lstm` with `cross_entropy` and Adam
+    adaptive      the same with fairseq's `adaptive_loss` (adaptive softmax, its default cutoffs)
+    exact         `luong_lstm` with `full_softmax` and Adam: what the model alone changes
+    sampled_adam  with `sampled_softmax` (--num-sampled classes) and Adam: what the loss changes
+    sampled       with `lazy_adam`, too
+    partitions    with `partition_softmax`, reshuffled, both sides limited to --partition-size; Adam
 
-Words follow Zipf's law. Every round trains each arm for some updates; ratios are to the first arm
-of the round. Memory is the peak of the process; "beyond tables" is without the three word tables
-and a bias (also in stock fairseq; of `adaptive` the output's smaller tables) and their two moments.
-Under partitions, moments of whole tables are allocated at the end of the first partition, so none
-are subtracted for a run that ends before. The dictionaries of both sides, which are included, are
-also measured separately.
+No arm has dropout. Words follow Zipf's law. Every round trains each arm for some updates; ratios
+are to the first arm of the round, with the same number of words. Memory is the peak of the process;
+"beyond tables" is without the three word tables and a bias (also in stock fairseq; of `adaptive`
+the output's smaller tables) and their two moments. Under partitions, moments of whole tables are
+allocated at the end of the first partition, so none are subtracted for a run that ends before. The
+dictionaries of both sides, which are included, are also measured separately.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from recipes.lab.running import speed, training_log
 SPECIALS = 4
 MOMENTS = 2  # of Adam
 STOCK = ("stock", "adaptive")  # trained without this package
+ALL_ROWS = (*STOCK, "exact", "sampled_adam")  # an update moves every row of the tables
 CUTOFFS = (10_000, 50_000, 200_000)  # fairseq's default
 FACTOR = 4  # each cluster's vectors have so many times fewer dimensions
 
@@ -66,7 +69,10 @@ def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> 
 def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list[str]:
     """Options of fairseq-train for an arm."""
     size = str(settings.dimensions)
-    common = f"--max-tokens {settings.max_tokens} --lr 0.001 --clip-norm 5 --num-workers 0 --cpu"
+    common = f"--max-tokens {settings.max_tokens} --lr 0.001 --clip-norm 5 --dropout 0"
+    common += " --num-workers 0"
+    common += " --cpu" if settings.device == "cpu" else ""
+    common += "" if settings.precision == "float32" else f" --{settings.precision}"
     ours = f"--arch luong_lstm --embed-dim {size} --hidden-size {size} --encoder-layers 1"
     ours += " --decoder-layers 1"
     stock = (
@@ -74,19 +80,20 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
         f"--encoder-embed-dim {size} --encoder-hidden-size {size} --decoder-embed-dim {size} "
         f"--decoder-hidden-size {size} --decoder-out-embed-dim {size}"
     )
+    sampled = f"{ours} --criterion sampled_softmax --sampler log_uniform"
+    sampled += f" --num-sampled {settings.num_sampled}"
     cutoffs = ",".join(map(str, cutoffs_of(vocabulary)))
     kinds = {
         "stock": f"{stock} --criterion cross_entropy",
         "adaptive": f"{stock} --criterion adaptive_loss --adaptive-softmax-cutoff {cutoffs} "
         "--ddp-backend legacy_ddp",
+        "exact": f"{ours} --optimizer adam --criterion full_softmax",
+        "sampled_adam": f"{sampled} --optimizer adam",
+        "sampled": f"{sampled} --optimizer lazy_adam",
         "partitions": f"{ours} --optimizer adam --criterion partition_softmax --task "
         f"translation_outlayers --partition-size {settings.partition_size} "
-        f"--source-partition-size {settings.partition_size}",
-        "sampled": f"{ours} --optimizer lazy_adam --criterion sampled_softmax --sampler "
-        f"log_uniform --num-sampled {settings.num_sampled}",
+        f"--source-partition-size {settings.partition_size} --reshuffle-partitions",
     }
-    if settings.device == "cuda":
-        common = common.replace(" --cpu", "")
     return f"{common} {kinds[kind]}".split()
 
 
@@ -165,22 +172,25 @@ def main() -> None:
 
     def measured(name: str, number: int) -> tuple[float, float]:
         kind, size = arms[name]
-        slow = kind in STOCK and size > settings.slow_above
+        slow = kind in ALL_ROWS and size > settings.slow_above
         updates = settings.slow_updates if slow else settings.updates
         options = {name: options_of(kind, size, settings)}
         stock = [name] if kind in STOCK else []
         return speed.of_training(options, str(data[size]), runs, updates, stock)(name, number)
 
     found = speed.take_turns(list(arms), settings.rounds, measured)
+    rounds = {name: row["rounds"] for name, row in zip(arms, found, strict=True)}
     rows = []
     for row_of, (name, (kind, size)) in zip(found, arms.items(), strict=True):
+        first = rounds[f"{settings.arms[0]}.V{size}"]
         is_short = kind == "partitions" and not leaves_first_partition(data[size], settings)
         moments = 0 if is_short else MOMENTS
         logs = [runs / f"{name}.round{number}.log" for number in range(1, settings.rounds + 1)]
         row = {
             "arm": name,
             "tokens_per_second": row_of["tokens_per_second"],
-            "speed_by_first": sorted(row_of["ratios"]),
+            "rounds": rounds[name],
+            "speed_by_first": [own / other for own, other in zip(rounds[name], first, strict=True)],
             "peak_mb": row_of["peak_rss_mb"],
             "beyond_tables_mb": row_of["peak_rss_mb"]
             - table_megabytes(kind, size, settings.dimensions, moments),
@@ -195,8 +205,8 @@ def main() -> None:
 
 
 def print_table(rows: list[dict]) -> None:
-    """A line per arm; ratios are to the first."""
-    first = rows[0]["arm"]
+    """A line per arm; ratios are to the first with the same number of words."""
+    first = rows[0]["arm"].partition(".")[0]
     titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
     print(
         "|", " | ".join((*titles, "dictionaries", "GPU GB", "classes scored")), "|\n|" + "---|" * 8
@@ -218,7 +228,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = ["stock", "adaptive", "partitions", "sampled"]
+    kinds = ["stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions"]
     parser.add_argument("--vocabularies", type=int, nargs="+", default=[30_000, 100_000, 500_000])
     parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--partition-size", type=int, default=15_000)
@@ -231,11 +241,20 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
     parser.add_argument("--updates", type=int, default=120, help="updates per arm and round")
     parser.add_argument(
-        "--slow-updates", type=int, default=4, help="updates of stock arms above --slow-above"
+        "--slow-updates",
+        type=int,
+        default=4,
+        help="updates of arms that move every row of the tables above --slow-above",
     )
     parser.add_argument("--slow-above", type=int, default=50_000, help="classes")
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)
+    parser.add_argument(
+        "--precision",
+        choices=["float32", "amp", "fp16"],
+        default="float32",
+        help="of all arms; lazy_adam refuses fp16",
+    )
     parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/large_vocabulary.json")

@@ -51,3 +51,19 @@ def test_parameters_of_the_output_are_those_of_fairseqs_layers(benchmark, kind, 
     if kind == "adaptive":
         layer = AdaptiveSoftmax(vocabulary, 64, benchmark.cutoffs_of(vocabulary), dropout=0.0)
     assert found == sum(parameter.numel() for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize(("device", "precision"), [("cpu", "float32"), ("cuda", "amp")])
+def test_arms_differ_in_what_they_compare_alone(benchmark, device, precision):
+    settings = SimpleNamespace(
+        dimensions=8, max_tokens=100, partition_size=50, num_sampled=10, device=device,
+        precision=precision,
+    )  # fmt: skip
+    kinds = ("stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions")
+    found = {kind: benchmark.options_of(kind, 12_000, settings) for kind in kinds}
+    for options in found.values():
+        assert options[options.index("--dropout") + 1] == "0"
+        assert ("--cpu" in options, "--amp" in options) == (device == "cpu", precision == "amp")
+    differing = set(found["sampled"]) ^ set(found["sampled_adam"])
+    assert differing == {"lazy_adam", "adam"}
+    assert "--reshuffle-partitions" in found["partitions"]

@@ -101,3 +101,12 @@ def test_a_ratio_is_the_median_of_the_rounds_and_memory_the_largest(monkeypatch)
     assert (b["ratio_to_first"], b["ratios"]) == (2, [5, 2, 1])
     assert (a["tokens_per_second"], b["tokens_per_second"]) == (2, 5)
     assert (a["peak_rss_mb"], b["peak_rss_mb"]) == (9, 3)
+
+
+def test_a_slow_line_of_the_log_counts_by_its_time(tmp_path):
+    """As with a change of partition; 30 updates of 100 tokens, ten a line, after the warm-up."""
+    log = tmp_path / "log"
+    lines = [f'x | INFO | train_inner | {{"wps": "{wps}"}}' for wps in (7, 100, 100, 25)]
+    log.write_text("\n".join(lines))
+    seconds = 10 + 10 + 40
+    assert speed.tokens_per_second(log) == pytest.approx(30 * 100 / seconds)

@@ -6,7 +6,7 @@ so ratios within a round are more reliable than speeds.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import harmonic_mean, median
 
 from recipes.lab import measurements
 from recipes.lab.running import process, training_log
@@ -19,7 +19,11 @@ Measure = Callable[[str, int], tuple[float, float]]
 
 
 def tokens_per_second(log: Path) -> float:
-    """Median over the log lines of a short training, without the first (warm-up)."""
+    """Over a short training, without the first line of its log (warm-up).
+
+    The harmonic mean of the lines, which have equally many updates, so that a change of partition
+    in one of them counts.
+    """
     speeds = [
         found.values["wps"]
         for line in log.read_text(encoding="utf-8").splitlines()
@@ -27,7 +31,7 @@ def tokens_per_second(log: Path) -> float:
     ]
     if len(speeds) < 2:
         raise UserError(f"{log} has {len(speeds)} lines of statistics; at least 2 are needed")
-    return median(speeds[1:])
+    return harmonic_mean(speeds[1:])
 
 
 def of_training(
