@@ -4,13 +4,15 @@
 
 Arms: ours (``losses.full_nll``), plain (``F.cross_entropy`` of all logits), fairseq
 (log-probabilities in float32, then ``F.nll_loss``), ours and fairseq's with label smoothing;
-PyTorch's ``F.linear_cross_entropy`` if available; if installed, Apple's cut-cross-entropy (its
-implementation for ``torch.compile``, on a GPU also its kernel; without bias) and, on a GPU, Liger
-Kernel. Those that cannot compute in --dtype are named and left out. Prints the median,
-minimum and maximum of the ratios to plain. Memory is the increase of a fresh process's peak by one
-pass (Linux), also divided by its minimum, the gradients. The error is the largest error of a
-gradient, relative to the largest gradient of plain in float64; it is omitted beyond --error-up-to
-classes to save memory.
+PyTorch's ``F.linear_cross_entropy`` if available, with its default options and in chunks (on a CPU
+in float32 ours calls that with a chunk size of its own); if installed, Apple's cut-cross-entropy
+(its implementation for ``torch.compile``, on a GPU also its kernel; without bias) and, on a GPU,
+Liger Kernel, which adds gradients of the classes in --dtype or in float32. Inputs are random, so
+cut-cross-entropy's filter of negligible gradients skips nothing. Those that cannot compute in
+--dtype are named and left out. Prints the median, minimum and maximum of the ratios to plain.
+Memory is the increase of a fresh process's peak by one pass (Linux), also divided by its minimum,
+the gradients. The error is the largest error of a gradient, relative to the largest gradient of
+plain in float64; it is omitted beyond --error-up-to classes to save memory.
 """
 
 import argparse
@@ -67,8 +69,17 @@ def ours_smoothed(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Te
     return full_nll(*scored) + smoothing_term(*scored, smoothing=SMOOTHING).sum()
 
 
-def pytorch_fused(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
-    return F.linear_cross_entropy(context, embeddings, targets, linear_bias=bias, reduction="sum")
+def pytorch_unchunked(
+    context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor, options: Any = None
+) -> Tensor:
+    return F.linear_cross_entropy(
+        context, embeddings, targets, linear_bias=bias, reduction="sum", options=options
+    )
+
+
+def pytorch_chunked(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    options = torch.nn.LinearCrossEntropyOptions()
+    return pytorch_unchunked(context, targets, embeddings, bias, options)
 
 
 def cut_cross_entropy(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
@@ -87,13 +98,20 @@ def cut_cross_entropy_kernel(
     return cut_cross_entropy.linear_cross_entropy(context, embeddings, targets, reduction="sum")
 
 
-def liger(context: Tensor, targets: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+def liger(
+    context: Tensor,
+    targets: Tensor,
+    embeddings: Tensor,
+    bias: Tensor,
+    accumulated: torch.dtype | None = None,
+) -> Tensor:
     from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
 
-    ignored, unsquared, unsmoothed = -100, 0.0, 0.0
+    ignored, unsquared, unsmoothed, uncapped = -100, 0.0, 0.0, None
     return LigerFusedLinearCrossEntropyFunction.apply(
-        context, embeddings, targets, bias, None, ignored, unsquared, unsmoothed, "sum"
-    )[0]
+        context, embeddings, targets, bias, None, ignored, unsquared, unsmoothed, "sum", uncapped,
+        False, accumulated,
+    )[0]  # fmt: skip
 
 
 ARMS: dict[str, Loss] = {
@@ -104,13 +122,15 @@ ARMS: dict[str, Loss] = {
     "fairseq, smoothed": fairseq_smoothed,
 }
 if hasattr(F, "linear_cross_entropy"):
-    ARMS["PyTorch, fused"] = pytorch_fused
+    ARMS["PyTorch, not chunked"] = pytorch_unchunked
+    ARMS["PyTorch, chunked"] = pytorch_chunked
 if importlib.util.find_spec("cut_cross_entropy"):
     ARMS["cut-cross-entropy, compiled"] = cut_cross_entropy
     if torch.cuda.is_available():
         ARMS["cut-cross-entropy"] = cut_cross_entropy_kernel
 if importlib.util.find_spec("liger_kernel") and torch.cuda.is_available():
     ARMS["Liger Kernel"] = liger
+    ARMS["Liger Kernel, sums in float32"] = functools.partial(liger, accumulated=torch.float32)
 
 
 def make_inputs(

@@ -5,10 +5,12 @@
 
 A turn samples, scores, computes gradients and updates the output layer only: `exact` (``full_nll``
 and PyTorch's fused Adam), `sampled` (``sampled_nll`` and ``lazy_adam``, --sampled classes) and
-`partition` (``full_nll`` over --sampled active rows, fused Adam). One size at a time is varied:
-classes from 30,000 to --largest at 128 dimensions, positions, and dimensions. Prints the
-milliseconds of every point and the exponent of a power law fitted to each series (0: no growth);
---chart draws them with logarithmic axes.
+`partition` (``full_nll`` over --sampled active rows of the tables, fused Adam). `change` puts the
+rows of a partition and their moments back and loads the next ones, which happens once a partition.
+One size at a time is varied: classes from 30,000 to --largest at 128 dimensions, positions, and
+dimensions; all kinds and sizes of a series take turns. Prints the milliseconds of every point and
+the exponent of a power law fitted to each series (0: no growth), and writes how many times as fast
+as `exact` each is in every round; --chart draws the points with logarithmic axes.
 """
 
 import argparse
@@ -26,31 +28,52 @@ from fairseq_outlayers.optim.row_adam import RowAdam
 from fairseq_outlayers.optim.tables import make_row_sparse
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.samplers import UniformSampler
+from fairseq_outlayers.tables.active_rows import ActiveRows
 from recipes.lab.figures import style
 
 BASE = {"classes": 30_000, "positions": 1024, "dimensions": 128}
 EXACT_UP_TO = 130_000  # classes; with more, an exact update takes minutes on a CPU
-KINDS = ("exact", "sampled", "partition")
+KINDS = ("exact", "sampled", "partition", "change")
 
 
 class OutputSide:
     """An output layer in training on random contexts and targets."""
 
     def __init__(self, kind: str, sizes: dict[str, int], options: argparse.Namespace):
-        self.kind, rows = kind, sizes["classes"] if kind != "partition" else options.sampled
+        self.kind, num_classes = kind, sizes["classes"]
+        in_use = min(options.sampled, num_classes)
+        is_partitioned = kind in ("partition", "change")
         generator = torch.Generator().manual_seed(0)
         shape = (sizes["positions"], sizes["dimensions"])
         context = torch.randn(shape, generator=generator).requires_grad_()
-        targets = torch.randint(rows, shape[:1], generator=generator)
-        layer = LinearOutputLayer(rows, sizes["dimensions"])
+        targets = torch.randint(
+            in_use if is_partitioned else num_classes, shape[:1], generator=generator
+        )
+        layer = LinearOutputLayer(num_classes, sizes["dimensions"])
         self.context, self.targets, self.layer = turns.on(options.device, (context, targets, layer))
         if kind == "sampled":
             make_row_sparse(self.layer)
             self.optimizer: torch.optim.Optimizer = RowAdam(self.layer.parameters())
         else:
             self.optimizer = torch.optim.Adam(self.layer.parameters(), fused=True)
-        self.sampler = UniformSampler(rows, min(options.sampled, rows))
+        self.sampler = UniformSampler(num_classes, in_use)
         self.random = np.random.Generator(np.random.Philox(0))
+        if is_partitioned:
+            self.tables = [ActiveRows(table, in_use) for table in self.layer.class_tables()]
+            self.next_rows = [
+                torch.randperm(num_classes, generator=generator)[:in_use].sort().values
+                for _ in range(2)
+            ]
+            self.change()
+            self.update()  # so that there are moments to move
+        self.turn = self.change if kind == "change" else self.update
+
+    def change(self) -> None:
+        """Another partition."""
+        self.optimizer.zero_grad()
+        for table in self.tables:
+            table.activate(self.next_rows[0], self.optimizer)
+        self.next_rows.reverse()
 
     def update(self) -> None:
         """Loss, gradients, step."""
@@ -79,6 +102,14 @@ def series(largest: int) -> dict[str, list[int]]:
     }
 
 
+def can_be_measured(kind: str, varied: str, point: int, device: str) -> bool:
+    """Whether an update does not take minutes, and a change moves something of that size."""
+    if kind == "change" and varied == "positions":
+        return False
+    is_large = kind == "exact" and varied == "classes" and point > EXACT_UP_TO
+    return device != "cpu" or not is_large
+
+
 def exponent(points: list[int], seconds: list[float]) -> float:
     """The exponent of a power law, by least squares of the logarithms."""
     return float(np.polyfit(np.log(points), np.log(seconds), 1)[0])
@@ -88,18 +119,25 @@ def measure(options: argparse.Namespace) -> list[dict]:
     """A row per point."""
     rows = []
     for varied, points in series(options.largest).items():
+        arms: dict[tuple[str, int], Callable[[], None]] = {}
         for kind in options.kinds:
-            fitting = [p for p in points if varied != "classes" or kind != "exact"
-                       or p <= EXACT_UP_TO or options.device != "cpu"]  # fmt: skip
-            arms: dict[int, Callable[[], None]] = {}
-            for point in fitting:
-                arms[point] = OutputSide(kind, {**BASE, varied: point}, options).update
-            times = turns.take_turns(arms, options.rounds)
-            taken = [median(times[point]) for point in fitting]
+            for point in points:
+                if can_be_measured(kind, varied, point, options.device):
+                    arms[kind, point] = OutputSide(kind, {**BASE, varied: point}, options).turn
+        times = turns.take_turns(arms, options.rounds)
+        for kind in options.kinds:
+            fitting = [point for point in points if (kind, point) in arms]
+            if not fitting:
+                continue
+            taken = [median(times[kind, point]) for point in fitting]
             power = exponent(fitting, taken) if len(fitting) > 1 else float("nan")
             for point, seconds in zip(fitting, taken, strict=True):
-                rows.append({"kind": kind, "varied": varied, "point": point,
-                             "milliseconds": 1000 * seconds, "exponent": power})  # fmt: skip
+                row = {"kind": kind, "varied": varied, "point": point,
+                       "milliseconds": 1000 * seconds, "exponent": power}  # fmt: skip
+                if kind != "exact" and ("exact", point) in arms:
+                    exact = times["exact", point]
+                    row["speed_by_exact"] = turns.ratios(exact, times[kind, point])
+                rows.append(row)
             shown = ", ".join(f"{p:,}: {1000 * s:.1f}" for p, s in zip(fitting, taken, strict=True))
             print(f"| {kind} | {varied} | {shown} | {power:.2f} |", flush=True)
     return rows
@@ -174,7 +212,9 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--largest", type=int, default=2_000_000, help="classes")
-    parser.add_argument("--sampled", type=int, default=8192, help="classes sampled, or active")
+    parser.add_argument(
+        "--sampled", type=int, default=8192, help="classes sampled, or of a partition"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     turns.add_device(parser)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

@@ -1,9 +1,11 @@
 """Alternating measurements of arms in one process, and their result files."""
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +20,8 @@ from recipes.lab import measurements
 from recipes.lab.measurements import in_turns
 
 FEWEST_ROUNDS = 5
+# Compared with, besides PyTorch and fairseq (benchmarks/requirements.txt).
+PEERS = ("cut-cross-entropy", "ctranslate2", "liger-kernel", "triton")
 # Measurements of every call of `take_turns`, for the file.
 _taken: list[dict] = []
 
@@ -25,21 +29,21 @@ _taken: list[dict] = []
 def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[Any, list[float]]:
     """Seconds of every arm in every round; each round runs all arms in shuffled order.
 
-    Times include GPU work. CPU seconds and the peak memory of a GPU are also written by
-    :func:`write`.
+    Times include GPU work. CPU seconds and the increase of a GPU's peak memory by a turn are also
+    written by :func:`write`; what all arms hold between turns is not part of it.
     """
     times: dict[Any, list[float]] = {name: [] for name in arms}
     processor: dict[Any, list[float]] = {name: [] for name in arms}
     memory: dict[Any, float] = dict.fromkeys(arms, 0.0)
     for number, name in in_turns(arms, rounds + 1):
-        synchronize(forget_peak=True)
+        before = synchronize(forget_peak=True)
         clock, of_processor = time.perf_counter(), time.process_time()
         arms[name]()
         synchronize()
         if number > 0:  # the first round is a warm-up
             times[name].append(time.perf_counter() - clock)
             processor[name].append(time.process_time() - of_processor)
-            memory[name] = max(memory[name], _peak_megabytes())
+            memory[name] = max(memory[name], _peak_megabytes() - before)
     for name, seconds in times.items():
         _taken.append(
             {
@@ -52,12 +56,14 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
     return times
 
 
-def synchronize(forget_peak: bool = False) -> None:
-    """Synchronize with a GPU, if one is in use."""
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-        if forget_peak:
-            torch.cuda.reset_peak_memory_stats()
+def synchronize(forget_peak: bool = False) -> float:
+    """Synchronize with a GPU, if one is in use; returns the megabytes in use."""
+    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+        return 0.0
+    torch.cuda.synchronize()
+    if forget_peak:
+        torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated() / 1e6
 
 
 def _peak_megabytes() -> float:
@@ -103,6 +109,15 @@ def why_not_published(settings: Mapping[str, Any]) -> list[str]:
     return reasons
 
 
+def peers() -> dict[str, str]:
+    """The installed versions of other libraries that benchmarks compare with."""
+    found = {}
+    for name in PEERS:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 def write(output: Path, settings: dict, rows: list[dict]) -> None:
     """Write rows and options as JSON, and print the path.
 
@@ -113,5 +128,5 @@ def write(output: Path, settings: dict, rows: list[dict]) -> None:
     for reason in reasons:
         print(f"a trial, not to be published: {reason}")
     trial = {"trial": reasons} if reasons else {}
-    measurements.write(output, rows, settings=said, **trial, turns=list(_taken))
+    measurements.write(output, rows, settings=said, peers=peers(), **trial, turns=list(_taken))
     _taken.clear()

@@ -18,7 +18,7 @@ COMMANDS = [
     "decoding --checkpoint {folder}/transformer_outlayers.1.pt --source {folder}/source.txt "
     "--sentences 2 --batch-sizes 1 2 --beam 2",
     "echo_state --width 8 --classes 20 --sentences 2 --length 3",
-    "growth --largest 130000 --sampled 16 --kinds sampled partition --chart chart.svg",
+    "growth --largest 130000 --sampled 16 --kinds sampled partition change --chart chart.svg",
     "output_side --classes 60 --positions 8 --dimensions 8 --sampled 16",
     "roofline --classes 60 --positions 8 --dimensions 8 --sampled 16",
     "row_updates --classes 60 --dimensions 8 --sampled 16",
@@ -60,6 +60,16 @@ def test_the_chart_of_growth_is_drawn(written):
     assert b"number of classes: sampled" in chart
     run_all(["growth --redraw growth.json --chart again.svg"], written)
     assert (written / "again.svg").read_bytes() == chart
+
+
+def test_a_partition_and_its_change_are_of_a_table_of_every_size(written):
+    rows = json.loads((written / "growth.json").read_text(encoding="utf-8"))["rows"]
+    points = {
+        kind: [r["point"] for r in rows if (r["kind"], r["varied"]) == (kind, "classes")]
+        for kind in ("sampled", "partition", "change")
+    }
+    assert points["change"] == points["partition"] == points["sampled"]
+    assert len(points["change"]) > 1
 
 
 def test_the_chart_of_the_readme_is_drawn_from_what_is_stored(tmp_path):
