@@ -70,6 +70,7 @@ def streamed_nll(
     Raises:
         ValueError: if sizes do not fit together, a class is in no block or in two, ``smoothing``
             is out of range, or ``ignore_index`` or (on a CPU) a target is no class.
+        RuntimeError: if a target is no class, on an accelerator.
     """
     check_smoothing(smoothing)
     dtype = type_of_sums(context.dtype)
@@ -91,6 +92,8 @@ def streamed_nll(
     num_classes = _number_of_classes(spans)
     check_ignore_index(ignore_index, num_classes)
     check_targets(targets, num_classes)
+    if targets.device.type != "cpu":  # no kernel there sees a target outside all blocks
+        torch._assert_async(((targets >= 0) & (targets < num_classes)).all())
     nll = totals.log_sum - totals.target_score
     share = share_of_a_class(smoothing, num_classes, ignore_index)
     if share == 0:

@@ -32,6 +32,12 @@ def _scores_of(
 
 
 @triton.jit
+def _finite(value):
+    """A number to subtract from scores: infinity minus infinity is not a number, so then zero."""
+    return tl.where(tl.abs(value) == float("inf"), 0.0, value)
+
+
+@triton.jit
 def _softmax_rows(
     scores,
     offset,
@@ -61,17 +67,16 @@ def _softmax_rows(
             first, offset, excluded_column, column, num_columns, has_offset, has_excluded
         )
         higher = tl.maximum(highest, value)
-        # Of lanes without any finite score, zero: infinity minus infinity is not a number.
-        base = tl.where(higher == float("-inf"), 0.0, higher)
+        base = _finite(higher)
         total = total * tl.exp(highest - base) + tl.exp(value - base)
         highest = higher
     top = tl.max(highest, 0)
-    base = tl.where(top == float("-inf"), 0.0, top)
+    base = _finite(top)
     log_sum = base + tl.log(tl.sum(total * tl.exp(highest - base), 0))
     if has_extra:
         other = tl.load(extra + row)
-        top = tl.maximum(log_sum, other)
-        log_sum = top + tl.log(tl.exp(log_sum - top) + tl.exp(other - top))
+        base = _finite(tl.maximum(log_sum, other))
+        log_sum = base + tl.log(tl.exp(log_sum - base) + tl.exp(other - base))
     tl.store(normalizer + row, log_sum)
     if writes:
         for start in range(0, num_columns, block):

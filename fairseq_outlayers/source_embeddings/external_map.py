@@ -152,7 +152,7 @@ class ExternalMap(nn.Module):
         exact = torch.promote_types(type_of_sums(external.dtype), weight.dtype)
         external = external.to(exact)
         if self.centers:
-            external = external - self.table.unknown.to(external)
+            external = external - self.table.unknown_on(external.device).to(external)
         if self.normalizes:
             external = F.normalize(external, dim=-1)
         return external.to(weight.dtype), ignored

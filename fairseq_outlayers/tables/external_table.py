@@ -44,6 +44,7 @@ class ExternalTable:
         self._rows, crc32 = open_table(self.path, dictionary, checks_all, option)
         # The vector of all words without one; data_prep sets it to the mean of all vectors.
         self.unknown = torch.from_numpy(np.array(self._rows[dictionary.unk()]))
+        self._unknown_there = self.unknown  # on the device that last asked
         # Fits int64; distinguishes sizes, too.
         self.version = (len(self._rows) << 32) | crc32
 
@@ -72,7 +73,13 @@ class ExternalTable:
 
     def is_unknown(self, vectors: Tensor) -> Tensor:
         """Where ``vectors(ids)`` ``(..., dimensions)`` are the shared vector of unknown words."""
-        return (vectors == self.unknown.to(vectors.device)).all(-1)
+        return (vectors == self.unknown_on(vectors.device)).all(-1)
+
+    def unknown_on(self, device: torch.device) -> Tensor:
+        """The vector of unknown words, ``(dimensions,)``, uploaded once."""
+        if self._unknown_there.device != device:
+            self._unknown_there = self.unknown.to(device, non_blocking=True)
+        return self._unknown_there
 
     def register(self, module: nn.Module) -> None:
         """Save the table's checksum with ``module``; refuse a checkpoint with another one."""

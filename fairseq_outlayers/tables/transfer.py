@@ -24,12 +24,14 @@ def rows_on(device: torch.device, table: Tensor, ids: Tensor) -> Tensor:
     Returns:
         ``(n, ...)``.
     """
+    # To the CPU, a copy that does not block would be read before it is there.
+    copied_later = device.type != "cpu"
     if ids.device.type == "cpu" and _are_consecutive(ids):
         first = int(ids[0])
-        return table[first : first + len(ids)].to(device, non_blocking=True)
+        return table[first : first + len(ids)].to(device, non_blocking=copied_later)
     ids = ids.to(table.device)
     if table.device.type != "cpu" or device.type != "cuda":
-        return table.index_select(0, ids).to(device, non_blocking=True)
+        return table.index_select(0, ids).to(device, non_blocking=copied_later)
     staged = torch.empty((len(ids), *table.shape[1:]), dtype=table.dtype, pin_memory=True)
     return torch.index_select(table, 0, ids, out=staged).to(device, non_blocking=True)
 

@@ -13,6 +13,7 @@ import torch
 
 from fairseq_outlayers.criterions import features
 from fairseq_outlayers.extensions import installed_packages
+from fairseq_outlayers.losses import ClassBlock, streamed_nll
 from fairseq_outlayers.samplers.base import ProposalSampler
 from tests.devices import DEVICES, TOLERANCES, device_of_kind
 from tests.devices.training import TABLE, cases, train
@@ -119,3 +120,12 @@ def test_planted_faults_are_found(fault, monkeypatch):
             "copy to the host" in place or "_local_scalar" in place for place in device.waits
         )
         assert any("upload, blocking" in place for place in device.uploads)
+
+
+@pytest.mark.parametrize("target", [-1, 5])
+def test_a_target_in_no_block_is_refused_on_a_device_too(target):
+    with device_of_kind("pretended") as device:
+        context, classes = torch.zeros(2, 3, device=device.device), torch.zeros(5, 3)
+        targets = torch.tensor([0, target]).to(device.device)
+        with pytest.raises(RuntimeError, match="nonzero value"):
+            streamed_nll(context, targets, [ClassBlock(0, classes.to(device.device), None)])

@@ -148,3 +148,27 @@ def test_scores_of_half_a_million_classes_take_less_than_a_gigabyte(dtype):
     full_nll(context, targets, embeddings).backward()
     gradients = 2 * 4 * embeddings.numel()  # a sum in float32, and what becomes of it
     assert torch.cuda.max_memory_allocated() - before - gradients < 2**30
+
+
+@gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["full", "sampled"])
+def test_losses_over_several_blocks_of_the_kernel_equal_the_cpus(name, dtype):
+    """Chunks of 7 positions, whose targets are not aligned."""
+    generator = torch.Generator().manual_seed(1)
+    sizes = (50, 16), (9001, 16), (9001,)
+    given = [(torch.randn(size, generator=generator) / 2).to(dtype) for size in sizes]
+    targets = torch.randint(9001, (50,), generator=generator)
+
+    def run(device, kind):
+        context, *classes = (each.to(device, kind).requires_grad_() for each in given)
+        if name == "full":
+            loss = full_nll(context, targets.to(device), *classes, chunk_size=7)
+        else:
+            counts = torch.zeros(8500, device=device)
+            loss, _ = sampled_nll(context, targets.to(device), *classes, counts, chunk_size=7)
+        return [loss.detach(), *torch.autograd.grad(loss, [context, *classes])]
+
+    limit = max(1e-5, 4 * torch.finfo(dtype).eps)
+    for found, expected in zip(run("cuda", dtype), run("cpu", torch.float64), strict=True):
+        assert (found.double().cpu() - expected).norm() < limit * expected.norm()

@@ -83,6 +83,10 @@ def cases() -> Dict[str, Case]:
         found[f"{name} source embedding"] = Case(
             model_options={"output_layer": "linear", "source_embedding": name, **needed}
         )
+    needed = needed_source_options("mix_gate", task.source_dictionary)
+    for option, value in {"center_external": True, "external_unknown": "mask"}.items():
+        options = {"source_embedding": "mix_gate", **needed, option: value}
+        found[f"mix_gate {option}"] = Case(model_options={"output_layer": "linear", **options})
     for name in COMPOSITIONS:
         composed = {"output_layer": "subword", "composition": name}
         found[f"{name} composition"] = Case("subword_lm", model_options=composed)

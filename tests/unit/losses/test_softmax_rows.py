@@ -1,5 +1,7 @@
 """Softmax of rows in place against the equation in float64, on the CPU and in one kernel."""
 
+import math
+
 import pytest
 import torch
 
@@ -92,3 +94,32 @@ def test_an_offset_of_another_type_is_added_in_it():
     scores = torch.tensor([[1.0, 2.0]])
     normalizer, _ = softmax_(scores, offset=torch.tensor([1e-9, 0.0], dtype=torch.float64))
     assert normalizer.dtype == torch.float64
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("extra", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_rows_of_a_wider_matrix_and_scores_that_are_not_finite(dtype, extra, device):
+    inf, nan = float("inf"), float("nan")
+    rows = [[1, 2, 3], [inf, 1, 2], [-inf, 1, -inf], [nan, 1, 2], [-inf, -inf, -inf]]
+    wide = torch.full((5, 8), 9.0, dtype=dtype)
+    wide[:, :3] = torch.tensor(rows)
+    beside = torch.full((5,), -inf, dtype=torch.promote_types(dtype, torch.float32))
+    expected = wide[:, :3].double().logsumexp(1)
+    wide = wide.to(device)
+    found, shares = softmax_(wide[:, :3], extra=beside.to(device) if extra else None)
+    torch.testing.assert_close(found.double().cpu(), expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+    assert shares[2].tolist() == [0, 1, 0]
+    assert shares[3:].isnan().all()
+    assert (wide[:, 3:] == 9).all()
+
+
+@pytest.mark.gpu
+def test_rows_may_begin_beyond_two_to_the_31_scores():
+    scores = torch.zeros(2**11 + 2, 2**20, dtype=torch.bfloat16, device="cuda")  # 4.3 GB
+    scores[-1, 5] = 20.0
+    normalizer, shares = softmax_(scores)
+    expected = math.log(math.exp(20) + 2**20 - 1)
+    assert normalizer[-1].item() == pytest.approx(expected, rel=1e-5)
+    assert normalizer[0].item() == pytest.approx(20 * math.log(2), rel=1e-5)
+    assert shares[-1, 5].item() > 0.99

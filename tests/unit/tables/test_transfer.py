@@ -38,3 +38,12 @@ def test_other_ids_get_rows_of_their_own(ids):
     rows = rows_on(CPU, table, torch.tensor(ids))
     rows.zero_()
     assert torch.equal(table, table_of((6, 3)))
+
+
+@pytest.mark.gpu
+def test_pinned_rows_are_not_overwritten_while_they_are_copied():
+    table, device = torch.arange(4000.0).view(1000, 4), torch.device("cuda")
+    torch.cuda._sleep(200_000_000)  # all copies wait behind this
+    found = [rows_on(device, table, torch.tensor([n, n - 1])) for n in range(1, 500)]
+    for n, rows in enumerate(found, start=1):
+        assert torch.equal(rows.cpu(), table[[n, n - 1]])
