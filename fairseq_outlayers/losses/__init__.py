@@ -1,7 +1,7 @@
 """Losses over class scores: tensors in, tensors out.
 
 Independent of models, batches and fairseq. Scores are computed in chunks of positions, so an (N, V)
-tensor never exists.
+tensor exists for small batches alone.
 """
 
 from fairseq_outlayers.losses.full import full_nll

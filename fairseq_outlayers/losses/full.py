@@ -23,7 +23,7 @@ from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
     choose_chunk_size,
-    in_autocast_type,
+    in_product_type,
 )
 from fairseq_outlayers.losses.softmax_rows import bytes_of_score, is_fused
 
@@ -40,9 +40,9 @@ def full_nll(
 ) -> Tensor:
     """Exact negative log-likelihood of a softmax over all classes.
 
-    Equivalent to ``F.cross_entropy(context @ class_embeddings.T + class_bias, targets)``. In
-    training, gradients are computed chunk by chunk in the forward pass, so a sum can be
-    differentiated only once.
+    Equivalent to ``F.cross_entropy(context @ class_embeddings.T + class_bias, targets,
+    reduction="sum")``, but a target of -100 is an error, not ignored. In training, gradients are
+    computed chunk by chunk in the forward pass, so a sum can be differentiated only once.
 
     Args:
         context: projected decoder states, ``(N, D)``.
@@ -63,7 +63,7 @@ def full_nll(
     if reduction == "sum":
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)
     chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
-    context, class_embeddings, class_bias = in_autocast_type(context, class_embeddings, class_bias)
+    context, class_embeddings, class_bias = in_product_type(context, class_embeddings, class_bias)
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
     return torch.cat([_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks])
 
@@ -87,6 +87,7 @@ def _sum(
     ):
         terms = constant_without_grad(context, class_embeddings, class_bias)
         return apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
+    context, class_embeddings, class_bias = in_product_type(context, class_embeddings, class_bias)
     return F.linear_cross_entropy(
         context,
         class_embeddings,

@@ -49,11 +49,9 @@ def choose_chunk_size(
     return max(MULTIPLE_OF, min(MOST_POSITIONS, fitting // MULTIPLE_OF * MULTIPLE_OF))
 
 
-def in_autocast_type(*tensors: Optional[Tensor]) -> Any:
-    """Cast tensors as autocast does for a linear layer; it does not for these losses."""
+def in_product_type(*tensors: Optional[Tensor]) -> Any:
+    """Cast tensors to the dtype of matrix products with the first: autocast's, or its own."""
     given = next(tensor for tensor in tensors if tensor is not None)
-    if not torch.is_autocast_enabled(given.device.type):
-        return tensors
     dtype = type_of_products(given)
     return tuple(None if tensor is None else tensor.to(dtype) for tensor in tensors)
 

@@ -19,7 +19,7 @@ from fairseq_outlayers.losses.checks import (
 from fairseq_outlayers.losses.precision import (
     at_least_float32,
     choose_chunk_size,
-    in_autocast_type,
+    in_product_type,
 )
 from fairseq_outlayers.losses.smoothing import share_of_a_class
 
@@ -82,7 +82,7 @@ def streamed_nll(
         if len(block.embeddings) == 0:
             continue
         size = choose_chunk_size(chunk_size, context.device, len(block.embeddings))
-        states, embeddings, bias = in_autocast_type(context, block.embeddings, block.bias)
+        states, embeddings, bias = in_product_type(context, block.embeddings, block.bias)
         cast = block._replace(embeddings=embeddings, bias=bias)
         for start in range(0, len(context), size):
             part = slice(start, start + size)

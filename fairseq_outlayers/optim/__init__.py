@@ -1,1 +1,4 @@
-"""Optimizers and learning-rate schedules; ``row_adam`` and ``row_gradients`` need no fairseq."""
+"""Optimizers and learning-rate schedules.
+
+``row_adam``, ``row_gradients`` and ``tables`` need no fairseq.
+"""

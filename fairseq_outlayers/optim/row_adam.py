@@ -20,7 +20,8 @@ class RowAdam(torch.optim.AdamW):
     instead of one.
 
     With gradients for all rows in every update the two are equal. After a row-sparse update, a
-    dense gradient of the table updates every row.
+    dense gradient of the table updates every row; and only RowAdam can load the state, whose
+    ``step`` of a table then is ``(V,)``. Weight decay is 0 by default (PyTorch's AdamW: 0.01).
 
     Args:
         params: parameters or groups of them.
@@ -76,7 +77,7 @@ class RowAdam(torch.optim.AdamW):
         """The table's state, with an update count per row."""
         state = self.state[table]
         if not state:
-            state["step"] = torch.zeros((), device=table.device)
+            state["step"] = torch.zeros((), dtype=torch.float32, device=table.device)
             state["exp_avg"] = torch.zeros_like(table, memory_format=torch.preserve_format)
             state["exp_avg_sq"] = torch.zeros_like(table, memory_format=torch.preserve_format)
         if state["step"].dim() == 0:  # until now, every update was dense

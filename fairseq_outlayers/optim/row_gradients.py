@@ -171,8 +171,9 @@ def hidden(parameters: Sequence[Tensor]) -> Iterator[None]:
 def average_over_processes(tables: Sequence[Tensor], group: Any) -> None:
     """Set the gradients of tables to their means over the processes of ``group``.
 
-    Each may be sparse or dense, the same in all processes; None counts as sparse without rows.
-    All processes get the same bits. Synchronizes twice for all tables and processes.
+    Call it before ``GradScaler.unscale_``, or an overflow in one process skips its step alone, and
+    clip afterwards. Each may be sparse or dense, the same in all processes; None counts as sparse
+    without rows. All processes get the same bits. Synchronizes twice for all tables and processes.
     """
     world_size, listed = dist.get_world_size(group), []
     for table in tables:

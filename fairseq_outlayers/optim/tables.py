@@ -37,9 +37,14 @@ def hide_from_pytorch_ddp(model: nn.Module) -> None:
 
     Whoever calls this averages them: :func:`row_gradients.average_over_processes`. DDP decides in
     advance which gradients are sparse, and reads this attribute when it is constructed.
+
+    Args:
+        model: the very module that DDP wraps: names are relative to it.
     """
+    others = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
     names = _names_of_row_sparse(model, remove_duplicate=False)
-    object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", names)
+    ignored = list(dict.fromkeys([*others, *names]))
+    object.__setattr__(model, "_ddp_params_and_buffers_to_ignore", ignored)
 
 
 def _names_of_row_sparse(model: nn.Module, remove_duplicate: bool = True) -> List[str]:

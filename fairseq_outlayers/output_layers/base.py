@@ -243,7 +243,7 @@ class EmbeddingOutputLayer(OutputLayer):
             raise UserError(
                 f"--output-layer {name} takes the dot product of embeddings and decoder states, "
                 f"but the embeddings have {size} dimensions and the states {hidden_size}: make "
-                "them equal, or choose another --output-layer"
+                "them equal, or choose another layer (--output-layer bilinear)"
             )
 
     @property

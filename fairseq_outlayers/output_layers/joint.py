@@ -13,6 +13,7 @@ from fairseq_outlayers.output_layers.structure import (
     activation,
     inner_bias,
     make_projection,
+    require_modules,
 )
 from fairseq_outlayers.ranges import depth, width
 
@@ -93,6 +94,7 @@ class JointOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         bias: bool = True,
     ):
         super().__init__(embedding, bias)
+        require_modules(type(self), class_encoder, context_encoder)
         self.class_encoder = class_encoder
         self.context_encoder = context_encoder
 

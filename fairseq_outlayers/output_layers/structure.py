@@ -52,6 +52,21 @@ def activation(config: Any) -> Callable[[Tensor], Tensor]:
     return lookup(ACTIVATIONS, config.joint_activation, "--joint-activation")
 
 
+def require_modules(layer: type, *parts: Any) -> None:
+    """Refuse numbers in place of a layer's projections.
+
+    Raises:
+        TypeError: naming the way to make them from sizes.
+    """
+    for part in parts:
+        if not isinstance(part, nn.Module):
+            name = layer.__name__
+            raise TypeError(
+                f"{name}: {part!r} must be a module; from sizes it is made by "
+                f"{name}.build({name}.Config(), embedding, hidden_size, None)"
+            )
+
+
 def make_projection(inputs: int, outputs: int, bias: bool) -> nn.Linear:
     """A linear map that initially preserves the scale of its inputs."""
     projection = nn.Linear(inputs, outputs, bias)
@@ -81,5 +96,6 @@ class StructureOutputLayer(EmbeddingOutputLayer):
         bias: bool = True,
     ):
         super().__init__(embedding, bias)
+        require_modules(type(self), projection)
         self.projection = projection
         self.nonlinearity = nonlinearity

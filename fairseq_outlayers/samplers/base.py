@@ -91,7 +91,7 @@ class ProposalSampler(Sampler):
             float64.
     """
 
-    advice = "change the options of this --sampler"
+    advice = "give every class a positive weight (the options of this --sampler)"
     """What to do about impossible probabilities, the end of an error message."""
 
     def __init__(self, probabilities: np.ndarray, num_sampled: int):

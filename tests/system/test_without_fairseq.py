@@ -92,3 +92,17 @@ def page():
 def test_the_example_of_the_page_learns_what_a_uniform_guess_does_not_know(page, tmp_path):
     perplexity = float(run("\n".join([*page, "print(perplexity)"]), tmp_path))
     assert 1 <= perplexity < 20_000 / 20
+
+
+def test_the_head_of_the_page_has_the_loss_and_the_best_classes_of_a_plain_one(page, tmp_path):
+    """With labels that equal the inputs, which the plain loss shifts by itself."""
+    plain = """
+import torch.nn.functional as F
+logits = (hidden @ embedding.weight.T)[:, :-1]
+expected = F.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), reduction="sum")
+assert torch.allclose(exact, expected, rtol=1e-5), (exact, expected)
+assert 0 < sampled < exact
+assert torch.equal(best[1], (hidden[:, -1] @ embedding.weight.T).topk(5).indices)
+print("equal")
+"""
+    assert run("\n".join([*page, plain]), tmp_path).strip() == "equal"

@@ -6,7 +6,7 @@ import torch
 from fairseq_outlayers.losses import full_kernel, sampled_kernel
 from fairseq_outlayers.losses.full import full_nll
 from fairseq_outlayers.losses.gradient_products import zeros_to_sum
-from fairseq_outlayers.losses.precision import choose_chunk_size, in_autocast_type
+from fairseq_outlayers.losses.precision import choose_chunk_size, in_product_type
 from fairseq_outlayers.losses.sampled import sampled_nll
 
 
@@ -16,15 +16,32 @@ def test_a_chunk_has_as_many_positions_as_asked_for(asked):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_tensors_are_cast_under_autocast_alone(enabled):
+def test_tensors_are_cast_to_autocasts_type_or_that_of_the_first(enabled):
     given = torch.zeros(2), None, torch.zeros(2, dtype=torch.float64)
     with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-        context, bias, embeddings = in_autocast_type(*given)
-    low = torch.bfloat16
+        context, bias, embeddings = in_product_type(*given)
+    expected = torch.bfloat16 if enabled else torch.float32
     assert bias is None
-    assert (context.dtype, embeddings.dtype) == (
-        (low, low) if enabled else (torch.float32, torch.float64)
-    )
+    assert (context.dtype, embeddings.dtype) == (expected, expected)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+@pytest.mark.parametrize(
+    ("states", "head"), [(torch.bfloat16, torch.float32), (torch.float32, torch.bfloat16)]
+)
+def test_states_and_classes_may_differ_in_precision(states, head, reduction):
+    """As after a norm in float32 in a model in bfloat16. Gradients have the inputs' dtypes."""
+    generator = torch.Generator().manual_seed(1)
+    context = torch.randn(5, 4, generator=generator).to(states).requires_grad_()
+    classes = [torch.randn(7, 4, generator=generator), torch.randn(7, generator=generator)]
+    classes = [each.to(head).requires_grad_() for each in classes]
+    targets = torch.tensor([0, 6, 3, 3, 1])
+    loss = full_nll(context, targets, *classes, reduction=reduction).sum()
+    exact = context.double() @ classes[0].double().T + classes[1].double()
+    expected = torch.nn.functional.cross_entropy(exact, targets, reduction="sum")
+    assert loss.item() == pytest.approx(expected.item(), rel=2e-2)
+    found = torch.autograd.grad(loss, [context, *classes])
+    assert [each.dtype for each in found] == [states, head, head]
 
 
 def test_no_gradient_is_summed_where_none_is_recorded(monkeypatch):

@@ -131,3 +131,12 @@ def test_backends_that_keep_whole_parameters_are_accepted(task, backend):
 
 def test_betas_of_zero_are_accepted():
     assert parse_betas("(0, 0.0)") == (0, 0)
+
+
+def test_what_ddp_ignores_already_stays_ignored():
+    model = torch.nn.ModuleDict({"embed": torch.nn.Embedding(4, 2), "body": torch.nn.Linear(2, 2)})
+    model._ddp_params_and_buffers_to_ignore = ["body.bias"]
+    make_row_sparse(model)
+    for _ in range(2):
+        hide_from_pytorch_ddp(model)
+        assert model._ddp_params_and_buffers_to_ignore == ["body.bias", "embed.weight"]

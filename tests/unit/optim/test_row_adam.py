@@ -238,3 +238,15 @@ def test_a_closure_computes_gradients_and_its_loss_is_returned():
 
     assert RowAdam([table], lr=0.1).step(closure) == before.square().sum()
     assert (table != before).all()
+
+
+def test_updates_of_a_row_are_counted_in_float32_whatever_the_default():
+    """In bfloat16, 256 + 1 is 256."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        table = torch.nn.Parameter(torch.ones(3, 2))
+        optimizer = train(table, [sparse([1], torch.ones(1, 2), table)] * 300)
+        assert optimizer.state[table]["step"].tolist() == [0, 300, 0]
+    finally:
+        torch.set_default_dtype(before)

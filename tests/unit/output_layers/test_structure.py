@@ -8,7 +8,13 @@ import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.options import OutputLayerConfig
-from fairseq_outlayers.output_layers import OUTPUT_LAYERS, EmbeddingOutputLayer, build_output_layer
+from fairseq_outlayers.output_layers import (
+    OUTPUT_LAYERS,
+    BilinearOutputLayer,
+    EmbeddingOutputLayer,
+    JointOutputLayer,
+    build_output_layer,
+)
 from tests.conftest import Halve, make_dictionary, make_model, make_task
 
 V, D, H = 19, 5, 5
@@ -244,3 +250,13 @@ def test_layers_start_at_a_scale_that_suits_their_width():
         (classes.weight, 200), (contexts.weight, 300),
     ):  # fmt: skip
         assert weight.std().item() == pytest.approx(inputs**-0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("layer", [JointOutputLayer, BilinearOutputLayer])
+def test_sizes_in_place_of_projections_are_refused_with_the_way_to_use_them(layer):
+    embedding = torch.nn.Embedding(5, 4)
+    sizes = (8, 8) if layer is JointOutputLayer else (8,)
+    with pytest.raises(TypeError, match=rf"8 must be a module; .* {layer.__name__}\.build\("):
+        layer(embedding, *sizes)
+    built = layer.build(layer.Config(), embedding, 6, None)
+    assert built.logits(torch.zeros(2, 6)).shape == (2, 5)

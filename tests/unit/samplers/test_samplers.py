@@ -229,7 +229,9 @@ def test_weights_beyond_double_precision_are_refused(weights):
 def test_a_weight_that_is_not_positive_is_refused_with_its_class(weights, said):
     with pytest.raises(UserError, match=re.escape(said)) as raised:
         FixedSampler(np.array(weights), 3)
-    assert str(raised.value).endswith("change the options of this --sampler")
+    assert str(raised.value).endswith(
+        "give every class a positive weight (the options of this --sampler)"
+    )
 
 
 def test_weights_far_apart_are_accepted():
