@@ -205,7 +205,8 @@ class EmbeddingOutputLayer(OutputLayer):
     averaged (``--store-ema``) once.
 
     Args:
-        embedding: the decoder's input embeddings ``E``, ``(V, d)``.
+        embedding: the decoder's input embeddings ``E``, ``(V, d)``; a module that takes its place
+            in the model later is not seen.
         bias: whether classes have biases.
     Raises:
         UserError: if the input embeddings are not a plain table.

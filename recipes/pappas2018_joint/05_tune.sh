@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Both baselines and a joint model, with subwords and with words, with several learning rates in short
-# runs, compared by validation perplexity. The chosen rates are in arms.py.
+# Every layer with subwords, and both baselines and a joint model with words, with several learning
+# rates in short runs, compared by validation perplexity. The chosen rates are in arms.py.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
