@@ -158,6 +158,13 @@ def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
     loss(*inputs).backward()
 
 
+def one_turn(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
+    """A pass that leaves no gradients, so that the next one's peak memory includes its own."""
+    one_pass(loss, inputs)
+    for tensor in inputs:
+        tensor.grad = None
+
+
 def drop_impossible(device: str, dtype: torch.dtype) -> None:
     """Remove the arms that cannot compute in a dtype; prints each with the error."""
     for name in list(ARMS):
@@ -215,7 +222,7 @@ def error(name: str, inputs: tuple[Tensor, ...]) -> float:
 def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
     """A row per arm: ratios to plain in each round, seconds and megabytes."""
     inputs = make_inputs(*shape, options.device, DTYPES[options.dtype])
-    arms = {name: functools.partial(one_pass, loss, inputs) for name, loss in ARMS.items()}
+    arms = {name: functools.partial(one_turn, loss, inputs) for name, loss in ARMS.items()}
     times = turns.take_turns(arms, options.rounds)
     least = sum(t.numel() * t.element_size() for t in inputs if t.requires_grad) / 2**20
     return [

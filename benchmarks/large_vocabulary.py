@@ -137,7 +137,10 @@ def table_megabytes(kind: str, vocabulary: int, dimensions: int, moments: int = 
 
 
 def leaves_first_partition(data: Path, settings: argparse.Namespace) -> bool:
-    """Whether training reaches a second partition, so that moments of whole tables exist."""
+    """Whether training reaches a second partition, so that moments of whole tables exist.
+
+    In the order of the corpus; reshuffled ones end about there.
+    """
     fitting = []
     for language in ("xx", "yy"):
         words = np.fromfile(data / f"train.xx-yy.{language}.bin", dtype=np.int32)
@@ -253,13 +256,17 @@ def parse_arguments() -> argparse.Namespace:
         "--precision",
         choices=["float32", "amp", "fp16"],
         default="float32",
-        help="of all arms; lazy_adam refuses fp16",
+        help="of all arms; sampled and partitions refuse fp16",
     )
     parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
     parser.add_argument(
         "--output", type=Path, default=Path("results/benchmarks/large_vocabulary.json")
     )
-    return parser.parse_args()
+    settings = parser.parse_args()
+    refusing = {"sampled", "partitions"} & set(settings.arms)
+    if settings.precision == "fp16" and refusing:
+        parser.error(f"--precision fp16: leave out --arms {' '.join(sorted(refusing))}")
+    return settings
 
 
 if __name__ == "__main__":

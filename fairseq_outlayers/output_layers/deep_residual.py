@@ -14,6 +14,7 @@ from fairseq_outlayers.output_layers.structure import (
     activation,
     inner_bias,
     make_projection,
+    require_modules,
 )
 from fairseq_outlayers.ranges import depth, share
 
@@ -53,6 +54,7 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         bias: bool = True,
     ):
         super().__init__(embedding, bias)
+        require_modules(type(self), projections)
         self.projections = projections
         self.nonlinearity = nonlinearity
         self.dropout = Dropout(dropout, self)

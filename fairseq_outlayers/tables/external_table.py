@@ -77,9 +77,10 @@ class ExternalTable:
 
     def unknown_on(self, device: torch.device) -> Tensor:
         """The vector of unknown words, ``(dimensions,)``, uploaded once."""
-        if self._unknown_there.device != device:
-            self._unknown_there = self.unknown.to(device, non_blocking=True)
-        return self._unknown_there
+        found = self._unknown_there  # copies of a model on other devices share this object
+        if found.device != device:
+            found = self._unknown_there = self.unknown.to(device, non_blocking=True)
+        return found
 
     def register(self, module: nn.Module) -> None:
         """Save the table's checksum with ``module``; refuse a checkpoint with another one."""

@@ -54,7 +54,7 @@ class Gain(NamedTuple):
         return estimate(1 - self.kept(self.seeds), self.seeds)
 
     def kept(self, seeds: int) -> np.ndarray:
-        """The ratio of the perplexities over the first seeds.
+        """The ratio of the perplexities over the first so many seeds.
 
         On the whole text, then in every draw, ``(1 + DRAWS,)``.
         """

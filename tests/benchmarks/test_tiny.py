@@ -1,9 +1,11 @@
 """Every benchmark that needs no data of its own runs, at sizes that measure nothing."""
 
+import importlib
 import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,3 +85,17 @@ def test_the_chart_of_the_readme_is_drawn_from_what_is_stored(tmp_path):
 
 def test_every_benchmark_is_run_or_named_as_large():
     assert {line.partition(" ")[0] for line in COMMANDS} | LARGE == set(NAMES)
+
+
+def test_a_change_moves_the_rows_and_moments_of_a_large_table(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    growth = importlib.import_module("growth")
+    sizes = {"classes": 100, "positions": 8, "dimensions": 4}
+    side = growth.OutputSide("change", sizes, SimpleNamespace(sampled=16, device="cpu"))
+    (weight,) = (table for table in side.tables if table.parameter.dim() == 2)
+    before, ids = weight.table.clone(), weight.ids
+    assert weight.parameter.shape == (16, 4)
+    side.turn()
+    assert (weight.table != before).any(1).nonzero()[:, 0].tolist() == ids.tolist()
+    assert weight.moments["exp_avg"].any(1).nonzero()[:, 0].tolist() == ids.tolist()
+    assert weight.ids.tolist() != ids.tolist()

@@ -152,6 +152,21 @@ def test_a_run_that_was_killed_between_its_first_two_checkpoints_begins_anew(che
     assert Path(last.parent.parent, "checkpoints.old/checkpoint_best.pt").exists()
 
 
+@pytest.mark.parametrize("force", [True, False])
+def test_a_repeat_killed_between_its_first_checkpoints_costs_no_finished_model(checkout, force):
+    """And does not count as finished."""
+    run()
+    (best,) = Path("runs").rglob("checkpoint_best.pt")
+    best.write_text("the first")
+    Path("crash").touch()
+    assert not run(force=True)
+    best.with_name("checkpoint_last.pt").unlink()
+    assert run(force=force)
+    assert calls() == ["train", "generate", "train", "train", "generate"]
+    (kept,) = Path("runs").rglob("checkpoints.old/checkpoint_best.pt")
+    assert kept.read_text() == "the first"
+
+
 def test_arms_that_go_on_from_other_seeds_have_one_setting(checkout):
     """The path of the checkpoint has the seed; arms that go on from another setting differ."""
     keys = {}

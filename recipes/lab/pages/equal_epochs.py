@@ -16,8 +16,8 @@ from recipes.lab.scores.resampling import IN_WORDS, Estimate, percent_saved
 Epochs = Sequence[dict]  # of a run (`training_curves.of`)
 
 NOTE = (
-    "Difference of the validation perplexity, the lowest so far, with its interval over seeds of"
-    f" {IN_WORDS}."
+    "Difference of the validation perplexity, the lowest so far, with its interval of"
+    f" {IN_WORDS} over seeds."
     " Each line is tested by itself. A run that has ended keeps its perplexity."
 )
 

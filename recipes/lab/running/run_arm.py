@@ -80,6 +80,12 @@ def relative(text: str) -> str:
     return text.replace(f"{ledger.ROOT}/", "")
 
 
+def is_done(folder: Path) -> bool:
+    """Whether the log of a run folder, if there is one, ends with the end of the training."""
+    log = folder / "train.log"
+    return not log.exists() or training_log.summarize(log)["finished"]
+
+
 class Run:
     """One arm with one seed in its run folder.
 
@@ -160,7 +166,7 @@ class Run:
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
-            if (folder / LAST).exists():
+            if (folder / LAST).exists() or not is_done(folder.parent):
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
                     "unfinished: run that arm again"
@@ -199,9 +205,15 @@ class Run:
 
     def is_finished(self) -> bool:
         """Whether the training came to its end and was scored."""
-        log = self.folder / "train.log"
-        has_models = self.has_best() and not self.is_unfinished()
-        return has_models and log.exists() and training_log.summarize(log)["finished"]
+        return self._cannot_be_resumed() and is_done(self.folder)
+
+    def is_aborted(self) -> bool:
+        """Whether the training was killed between its first two checkpoints."""
+        return self._cannot_be_resumed() and not is_done(self.folder)
+
+    def _cannot_be_resumed(self) -> bool:
+        has_log = (self.folder / "train.log").exists()
+        return has_log and self.has_best() and not self.is_unfinished()
 
     def has_best(self) -> bool:
         """Whether there is a model to score."""
@@ -210,13 +222,18 @@ class Run:
     def set_aside(self) -> None:
         """Rename checkpoints and log of a training that cannot be resumed to ``.old``.
 
-        An unfinished one stays: it is resumed, or begins anew if it has saved nothing.
+        An unfinished one stays: it is resumed, or begins anew if it has saved nothing. An aborted
+        one takes no finished one's place.
         """
         if self.is_unfinished() or not self.has_best():
             return
+        is_aborted = self.is_aborted()
         for path in (self.checkpoints, self.folder / "train.log"):
             old = path.with_name(f"{path.name}.old")
-            if path.exists():
+            if old.exists() and is_aborted:
+                shutil.rmtree(path, ignore_errors=True)
+                path.unlink(missing_ok=True)
+            elif path.exists():
                 shutil.rmtree(old, ignore_errors=True)
                 old.unlink(missing_ok=True)
                 path.rename(old)
@@ -276,7 +293,7 @@ def execute(run: Run, force: bool = False) -> None:
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
     if known and any(known["date"] < parent["date"] for parent in run.parents):
         known = None  # a model that it decodes was trained again
-    if known and not force and not run.is_unfinished():
+    if known and not force and not run.is_unfinished() and not run.is_aborted():
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         for file in run.files_changed_since(known):

@@ -42,6 +42,11 @@ def test_states_and_classes_may_differ_in_precision(states, head, reduction):
     assert loss.item() == pytest.approx(expected.item(), rel=2e-2)
     found = torch.autograd.grad(loss, [context, *classes])
     assert [each.dtype for each in found] == [states, head, head]
+    every_class = torch.zeros(7)  # sampled, with an expected count of one
+    loss = sampled_nll(context, targets, *classes, every_class, reduction=reduction)[0].sum()
+    assert loss.item() == pytest.approx(expected.item(), rel=2e-2)
+    found = torch.autograd.grad(loss, [context, *classes])
+    assert [each.dtype for each in found] == [states, head, head]
 
 
 def test_no_gradient_is_summed_where_none_is_recorded(monkeypatch):

@@ -11,6 +11,7 @@ from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import (
     OUTPUT_LAYERS,
     BilinearOutputLayer,
+    DeepResidualOutputLayer,
     EmbeddingOutputLayer,
     JointOutputLayer,
     build_output_layer,
@@ -252,11 +253,11 @@ def test_layers_start_at_a_scale_that_suits_their_width():
         assert weight.std().item() == pytest.approx(inputs**-0.5, rel=0.05)
 
 
-@pytest.mark.parametrize("layer", [JointOutputLayer, BilinearOutputLayer])
+@pytest.mark.parametrize("layer", [JointOutputLayer, BilinearOutputLayer, DeepResidualOutputLayer])
 def test_sizes_in_place_of_projections_are_refused_with_the_way_to_use_them(layer):
     embedding = torch.nn.Embedding(5, 4)
-    sizes = (8, 8) if layer is JointOutputLayer else (8,)
+    sizes = (8,) if layer is BilinearOutputLayer else (8, 8)
     with pytest.raises(TypeError, match=rf"8 must be a module; .* {layer.__name__}\.build\("):
         layer(embedding, *sizes)
-    built = layer.build(layer.Config(), embedding, 6, None)
-    assert built.logits(torch.zeros(2, 6)).shape == (2, 5)
+    built = layer.build(layer.Config(), embedding, 4, None)
+    assert built.logits(torch.zeros(2, 4)).shape == (2, 5)

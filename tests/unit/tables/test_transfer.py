@@ -47,3 +47,12 @@ def test_pinned_rows_are_not_overwritten_while_they_are_copied():
     found = [rows_on(device, table, torch.tensor([n, n - 1])) for n in range(1, 500)]
     for n, rows in enumerate(found, start=1):
         assert torch.equal(rows.cpu(), table[[n, n - 1]])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("ids", [[5, 3], [3, 4]])
+def test_rows_copied_to_the_cpu_are_there(ids):
+    table = torch.zeros(1000, 4, device="cuda")
+    torch.cuda._sleep(200_000_000)
+    table += torch.arange(1000.0, device="cuda").unsqueeze(1)
+    assert rows_on(CPU, table, torch.tensor(ids))[:, 0].tolist() == ids
