@@ -223,3 +223,23 @@ def test_stored_intervals_of_perplexities_are_those_of_the_stored_scores():
         half = np.hypot(of_seeds, stats.norm.ppf(share) * error)
         ends = [100 * (1 - np.exp(logs.mean() + side * half)) for side in (0, 1, -1)]
         assert row["found"][:3] == pytest.approx(ends, abs=0.08 * (ends[2] - ends[1])), one
+
+
+@pytest.mark.parametrize("seeds", [3, 6])
+def test_a_ratio_has_the_errors_of_seeds_and_of_sentences(seeds):
+    """In quadrature: Student's t over the seeds' log ratios, a normal error of the sentences."""
+    generator = np.random.default_rng(1)
+    of_sentences = generator.normal(scale=0.03, size=resampling.RESAMPLES)
+    of_seeds = generator.normal(scale=0.02, size=seeds)
+    of_seeds -= of_seeds.mean()
+    one = 30 * np.exp(of_seeds[:, None] + np.concatenate([[0.0], of_sentences]))
+    found = resampling.estimate(
+        resampling.ratio_over_seeds(one, np.full((seeds, 1 + resampling.RESAMPLES), 40.0)), seeds
+    )
+    share = 0.5 + resampling.confidence(seeds) / 200
+    half = np.hypot(
+        stats.t.ppf(share, seeds - 1) * of_seeds.std(ddof=1) / seeds**0.5,
+        stats.norm.ppf(share) * of_sentences.std(),
+    )
+    expected = [0.75 * np.exp(side * half + of_sentences.mean() * abs(side)) for side in (0, -1, 1)]
+    assert found[:3] == pytest.approx(expected, abs=0.08 * (expected[2] - expected[1]))
