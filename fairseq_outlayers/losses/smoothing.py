@@ -1,16 +1,17 @@
 """Label smoothing, which is linear in the logits."""
 
-from typing import Optional
+from typing import Any, Optional, Tuple
 
+import torch
 from torch import Tensor
 
+from fairseq_outlayers.layers.autocast import type_of_sums
 from fairseq_outlayers.losses.checks import (
     check_ignore_index,
     check_sizes,
     check_smoothing,
     check_targets,
 )
-from fairseq_outlayers.losses.gradient_products import gathered
 from fairseq_outlayers.losses.precision import at_least_float32
 
 
@@ -48,8 +49,8 @@ def smoothing_term(
     check_ignore_index(ignore_index, len(class_embeddings))
     check_targets(targets, len(class_embeddings))
     states = at_least_float32(context)
-    total = class_embeddings.sum(0, dtype=states.dtype)
-    target_logit = (states * gathered(class_embeddings, targets)).sum(-1)
+    total, of_targets = _SumAndRows.apply(class_embeddings, targets, ignore_index)
+    target_logit = (states * of_targets).sum(-1)
     total_bias = states.new_zeros(())
     if class_bias is not None:
         total_bias = class_bias.sum(dtype=states.dtype)
@@ -58,13 +59,38 @@ def smoothing_term(
     share = share_of_a_class(smoothing, len(class_embeddings), ignore_index)
     if share == 0:
         return target_logit * 0
-    if ignore_index is not None:
-        total = total - class_embeddings[ignore_index]
-        if class_bias is not None:
-            total_bias = total_bias - class_bias[ignore_index]
+    if ignore_index is not None and class_bias is not None:
+        total_bias = total_bias - class_bias[ignore_index]
     # Not a matrix product, which autocast would compute in float16.
     sum_of_logits = (states * total).sum(-1) + total_bias
     return (smoothing + share) * target_logit - share * sum_of_logits
+
+
+class _SumAndRows(torch.autograd.Function):
+    """The sum of a table's rows and some of them, in at least float32.
+
+    Their gradients are added into one of the table's size; autograd would make one for each.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, rows: Tensor, left_out: Optional[int]
+    ) -> Tuple[Tensor, Tensor]:
+        ctx.save_for_backward(rows)
+        ctx.shape, ctx.dtype, ctx.left_out = table.shape, table.dtype, left_out
+        dtype = type_of_sums(table.dtype)
+        total = table.sum(0, dtype=dtype)
+        if left_out is not None:
+            total = total - table[left_out]
+        return total, table[rows].to(dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad_total: Tensor, grad_rows: Tensor) -> Tuple[Tensor, None, None]:
+        (rows,) = ctx.saved_tensors
+        gradient = grad_total.expand(ctx.shape).clone(memory_format=torch.contiguous_format)
+        if ctx.left_out is not None:
+            gradient[ctx.left_out] = 0
+        return gradient.index_add_(0, rows, grad_rows).to(ctx.dtype), None, None
 
 
 def share_of_a_class(smoothing: float, num_classes: int, ignore_index: Optional[int]) -> float:

@@ -400,3 +400,26 @@ def test_smoothing_sums_the_scores_of_many_classes_in_float32(dtype, by):
         loss, nll = sampled_nll(*inputs, torch.zeros(classes), 0.1, "none")
     assert term.abs().max() < 1e-5  # all scores are 12
     torch.testing.assert_close(loss, nll, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("ignore_index", [None, 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_smoothing_makes_one_gradient_of_the_class_table(dtype, ignore_index):
+    """And its cast; autograd would make one for the sum, the targets and the ignored class each."""
+
+    class Made(TorchDispatchMode):
+        tables = 0
+
+        def __torch_dispatch__(self, function, types, arguments=(), named=None):
+            found = function(*arguments, **(named or {}))
+            is_new = "aten::" in function.name() and not function.is_view
+            if is_new and isinstance(found, torch.Tensor) and found.shape == (50, 8):
+                self.tables += function._schema.name[-1] != "_"  # not in place
+            return found
+
+    context, classes = torch.randn(3, 8, dtype=dtype), torch.randn(50, 8, dtype=dtype)
+    classes.requires_grad_()
+    term = smoothing_term(context, torch.tensor([0, 4, 4]), classes, None, 0.1, ignore_index).sum()
+    with Made() as made:
+        term.backward()
+    assert made.tables <= 1 + (dtype != torch.float32)
