@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 # Benchmarks are scripts, which see their own folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,10 +36,10 @@ def read_points(measured: dict) -> dict[str, list[tuple[int, float, float]]]:
     return {arm: sorted(found) for arm, found in points.items() if found}
 
 
-def title(points: dict[str, list[tuple[int, float, float]]]) -> str:
-    """What the chart shows, in numbers."""
-    words, stock, _ = points["stock"][-1]
-    times = sorted(points[arm][-1][1] / stock for arm in ("partitions", "sampled"))
+def title(measured: dict, words: int) -> str:
+    """What the chart shows, in numbers: medians of the rounds' ratios."""
+    ratios = {row["arm"]: median(row["speed_by_first"]) for row in measured["rows"]}
+    times = sorted(ratios[f"{arm}.V{words}"] for arm in ("partitions", "sampled"))
     return f"With {words:,} words, {times[0]:.0f} to {times[-1]:.0f} times fairseq's speed"
 
 
@@ -47,6 +48,7 @@ def draw(measured: dict, path: Path) -> None:
     style.quiet()
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     matplotlib.rcParams.update(style.PARAMETERS)
     figure = Figure(figsize=(8, style.HEIGHT), layout="constrained")
@@ -57,8 +59,9 @@ def draw(measured: dict, path: Path) -> None:
         text = f"{ARMS[arm]}\n{speed[-1]:,.0f} tokens/s, {memory[-1] / 1000:.1f} GB at the peak"
         axes.annotate(text, (words[-1], speed[-1]), (12, -6), textcoords="offset points",
                       color=style.colour(number), va="bottom", annotation_clip=False)  # fmt: skip
-    axes.set_title(title(points), fontsize=style.TITLE)
+    axes.set_title(title(measured, words[-1]), fontsize=style.TITLE)
     axes.set_xscale("log")
+    axes.set_yscale("log")
     axes.set_xticks(words, [f"{number:,}" for number in words])
     axes.minorticks_off()
     settings, threads = measured["settings"], measured["machine"].get("threads")
@@ -67,8 +70,8 @@ def draw(measured: dict, path: Path) -> None:
         f"CPU threads: {threads})"
     )
     axes.set_ylabel("target tokens per second")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_ylim(bottom=0)
     axes.grid(axis="y")
     style.save(figure, path)
 
