@@ -9,7 +9,7 @@ from fairseq_outlayers.samplers.frequencies import class_counts
 
 
 class UnigramSampler(ProposalSampler):
-    """``Q(k)`` proportional to ``count(k) ** power``; ``build`` counts in the dictionary.
+    """``Q(k)`` proportional to ``count(k) ** power``, counts from the dictionary.
 
     Args:
         probabilities: the counts of all classes to that power, ``(V,)``, all above 0.
