@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,15 @@ def test_a_file_says_what_its_figures_depend_on(tmp_path, capsys):
     assert capsys.readouterr().out == f"{output}\n"
 
 
-def test_benchmarks_write_the_same_and_their_options_as_words(tmp_path):
+def test_benchmarks_write_the_same_and_their_options_as_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns, "PEERS", ("torch", "a-library-that-is-not-installed"))
     turns.write(tmp_path / "a", {"rounds": 3, "output": Path("x")}, [{"arm": "a"}])
     settings = {"rounds": "3", "output": "x"}
     measurements.write(tmp_path / "b", [{"arm": "a"}], settings=settings)
     assert json.loads((tmp_path / "a").read_text()) == {
         **json.loads((tmp_path / "b").read_text()),
         "trial": turns.why_not_published({"rounds": 3}),
+        "peers": {"torch": version("torch")},
         "turns": [],
     }
 
