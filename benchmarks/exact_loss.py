@@ -151,18 +151,22 @@ def make_inputs(
     return turns.on(device, (trained[0], targets, *trained[1:]))
 
 
-def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
-    """Forward and backward."""
+def forget_gradients(inputs: tuple[Tensor, ...]) -> None:
+    """Free the gradients of a pass."""
     for tensor in inputs:
         tensor.grad = None
+
+
+def one_pass(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
+    """Forward and backward."""
+    forget_gradients(inputs)
     loss(*inputs).backward()
 
 
 def one_turn(loss: Loss, inputs: tuple[Tensor, ...]) -> None:
     """A pass that leaves no gradients, so that the next one's peak memory includes its own."""
     one_pass(loss, inputs)
-    for tensor in inputs:
-        tensor.grad = None
+    forget_gradients(inputs)
 
 
 def drop_impossible(device: str, dtype: torch.dtype) -> None:

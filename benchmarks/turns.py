@@ -58,7 +58,7 @@ def take_turns(arms: Mapping[Any, Callable[[], object]], rounds: int) -> dict[An
 
 def synchronize(forget_peak: bool = False) -> float:
     """Synchronize with a GPU, if one is in use; returns the megabytes in use."""
-    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+    if not _uses_gpu():
         return 0.0
     torch.cuda.synchronize()
     if forget_peak:
@@ -67,9 +67,11 @@ def synchronize(forget_peak: bool = False) -> float:
 
 
 def _peak_megabytes() -> float:
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return torch.cuda.max_memory_allocated() / 1e6
-    return 0.0
+    return torch.cuda.max_memory_allocated() / 1e6 if _uses_gpu() else 0.0
+
+
+def _uses_gpu() -> bool:
+    return torch.cuda.is_available() and torch.cuda.is_initialized()
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

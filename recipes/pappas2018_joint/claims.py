@@ -54,8 +54,8 @@ WHY = (
     "Learning rates are tuned into English with subwords alone. There the untied softmax, tying,"
     " `bilinear` and 7a want twice the rate of 7b and the joint spaces.",
     "Contexts of 7b are numbers within ±1 that score against the input embeddings. With 128 units"
-    " they must be large: 29 to 30% were above 0.9 (seeds 2 and 3, 150 validation sentences), where"
-    " the nonlinearity passes little gradient; without it (`bilinear`) the layer is ahead.",
+    " many must be near ±1 (see history.md), where the nonlinearity passes little gradient; without"
+    " it (`bilinear`) the layer is ahead.",
 )
 REMARKS = (
     "In runs of 5 epochs (German to English, subwords, one seed; kind: tuning) the lowest"
