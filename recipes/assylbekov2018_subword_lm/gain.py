@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recipes.lab.claims import NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_resampled
+from recipes.lab.claims import MISSING, NOT_RUN, UNDECIDED, Claim, Part, judge, smaller_resampled
 from recipes.lab.pages.table import table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
@@ -118,7 +118,8 @@ def claim(found: Mapping[str, Gain]) -> Claim:
     for first, second in pairs:
         words = f"perplexity(MorphSum) / perplexity(Word): {first} < {second}"
         if first not in found or second not in found:
-            parts.append(Part(words, NOT_RUN))
+            lacking = ", ".join(data for data in (first, second) if data not in found)
+            parts.append(Part(words, NOT_RUN, f"{MISSING}{lacking}"))
             continue
         one, other = found[first], found[second]
         if one.rates != other.rates:

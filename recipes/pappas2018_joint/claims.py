@@ -114,7 +114,11 @@ class Arms:
         """How d_j was chosen, in words."""
         known, chosen = self.joint_perplexities(direction), self.chosen_joint(direction)
         if len(known) < 2:
-            return f"d_j, {direction}: {chosen}, the only one that was run"
+            others = {self.name(f"joint{dim}", direction) for dim in self.dims} - {chosen}
+            enough = (
+                "with enough seeds" if any(name in self.runs for name in others) else "that was run"
+            )
+            return f"d_j, {direction}: {chosen}, the only one {enough}"
         view = self.runs.mostly_alike(list(known))
         words = f"d_j chosen by validation perplexity, {direction}: {chosen}"
         of = f"{words} of {len(known)} ({schedules.in_words(view.entry(chosen))}"

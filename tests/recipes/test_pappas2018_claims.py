@@ -135,6 +135,8 @@ def test_d_j_is_chosen_among_models_with_enough_seeds_if_there_are_any():
     assert arms_of(Runs(once)).chosen_joint() == "de-en.bpe4.joint8"
     thrice = [*once, line(2, 2, 9.0), line(2, 3, 9.0)]
     assert arms_of(Runs(thrice)).chosen_joint() == "de-en.bpe4.joint2"
+    assert arms_of(Runs(thrice)).choice("de-en").endswith("the only one with enough seeds")
+    assert arms_of(Runs(thrice[1:2])).choice("de-en").endswith("the only one that was run")
     # A further seed of one of them does not count.
     better = [line(8, seed, perplexity) for seed, perplexity in ((2, 9.0), (3, 12.0), (4, 1.0))]
     assert arms_of(Runs([*thrice, *better])).chosen_joint() == "de-en.bpe4.joint2"
