@@ -1,11 +1,12 @@
 # Everyday commands. `make` alone lists them.
 #
-# Needs Python 3.11 or newer with its headers, and gcc with g++; the rest goes into .venv.
+# Needs Python 3.11 to 3.13 with its headers, and gcc with g++; the rest goes into .venv.
 
 PYTHON ?= python3
-TORCH  ?= torch==2.13.0
-EXTRAS ?= dev,embed,export,report,subword
 VENV   ?= .venv
+# By default what the environment has already.
+TORCH  ?= $(shell cat '$(VENV)/torch-choice' 2>/dev/null || echo torch==2.13.0)
+EXTRAS ?= $(shell cat '$(VENV)/extras-choice' 2>/dev/null || echo dev,embed,export,report,subword)
 # Not ?=: a DATA in the environment is somebody's data, not this choice.
 DATA   := toy
 JOBS   ?= 2
@@ -37,6 +38,10 @@ help:  ## list these commands
 	@echo "  PYTHON=$(PYTHON)  TORCH=$(TORCH)  EXTRAS=$(EXTRAS)  VENV=$(VENV)  DATA=$(DATA)  JOBS=$(JOBS)"
 
 setup: $(STAMP)  ## create .venv and install everything into it
+ifneq ($(origin PYTHON),file)
+	@[ "$$('$(BIN)/python' --version)" = "$$('$(PYTHON)' --version)" ] || { \
+		echo "setup: $(VENV) has $$('$(BIN)/python' --version); for another add VENV=.venv-other" >&2; exit 1; }
+endif
 
 # Written last and only on success: a failed or interrupted set-up is never taken for a whole one.
 $(STAMP): $(wildcard requirements/*.txt) setup.py .ci/setup
@@ -56,7 +61,7 @@ mutation: $(STAMP)  ## which small changes of losses, samplers, tables, partitio
 
 faults: $(STAMP)  ## kill, damage and mistype everything for half an hour; results/reliability.md
 	rm -rf work/faults && mkdir -p work/faults && touch work/faults/started
-	OUTLAYERS_FAULTS=all OUTLAYERS_FAULTS_FIGURES=$(CURDIR)/work/faults $(PYTEST) \
+	OUTLAYERS_FAULTS=all OUTLAYERS_FAULTS_FIGURES='$(CURDIR)/work/faults' $(PYTEST) \
 		--dist load tests/faults $(PYTEST_ARGS)
 	@# What has tests of its own: hostile and damaged checkpoints, locks, signals, resuming.
 	$(PYTEST) -m "not gpu" --junitxml=work/faults/checks.xml $(CHECKS) $(PYTEST_ARGS)

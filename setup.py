@@ -1,10 +1,14 @@
 """Package metadata. README.md says how to install; `make setup` does it in the right order."""
 
+import shutil
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 README = Path(__file__).parent / "README.md"
+
+# setuptools packs all that lies here, modules that have been removed since included.
+shutil.rmtree(Path(__file__).parent / "build" / "lib", ignore_errors=True)
 
 setup(
     name="fairseq-outlayers",
@@ -13,7 +17,8 @@ setup(
     long_description=README.read_text(encoding="utf-8") if README.exists() else "",
     long_description_content_type="text/markdown",
     license="MIT",
-    python_requires=">=3.11",
+    # 3.14: hydra 1.3.2 does not start (its issue 3121).
+    python_requires=">=3.11,<3.14",
     # Makes an editable installation a folder on sys.path, not an import hook: a hook is asked last,
     # after a checkout in the current folder was taken for a package of that name.
     package_dir={"": "."},
@@ -52,6 +57,8 @@ setup(
         "Operating System :: POSIX",
         "Programming Language :: Python :: 3",
         "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

@@ -5,6 +5,7 @@ A command imports PyTorch and fairseq only when it runs, so printing the path or
 
 import argparse
 import importlib
+import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
@@ -70,11 +71,15 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError
 
         print(f"fairseq_outlayers {importlib.import_module('fairseq_outlayers').__version__}")
-        for name in ("fairseq-fixed", "torch"):
-            try:
-                print(name, _installed(name))
-            except PackageNotFoundError:
-                print(f"{name} is not installed")
+        for names in (("fairseq-fixed", "fairseq"), ("torch",)):
+            for name in names:
+                try:
+                    print(name, _installed(name))
+                    break
+                except PackageNotFoundError:
+                    continue
+            else:
+                print(f"{names[0]} is not installed")
         print("Python", sys.version.split()[0])
         sys.exit(0)
 
@@ -104,7 +109,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser = HelpfulParser(
         prog="python -m fairseq_outlayers",
         description="Without a command: print the path to pass to fairseq as --user-dir.",
-        epilog="example: fairseq-train data-bin --user-dir $(python -m fairseq_outlayers) "
+        epilog='example: fairseq-train data-bin --user-dir "$(python -m fairseq_outlayers)" '
         "--arch luong_lstm --output-layer tied --criterion full_softmax ...",
     )
     parser.add_argument(
@@ -122,6 +127,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         print(Path(__file__).resolve().parent)
+    elif importlib.util.find_spec("fairseq") is None:
+        parser.exit(
+            1,
+            f"error: {chosen.command} needs fairseq, which is not installed: "
+            "see docs/installing.md\n",
+        )
     else:
         importlib.import_module("fairseq_outlayers").register()
         COMMANDS[chosen.command].run(chosen)

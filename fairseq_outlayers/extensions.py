@@ -6,6 +6,7 @@ An entry point in the group ``fairseq_outlayers.output_layers`` (``samplers``, `
 """
 
 import functools
+import inspect
 from dataclasses import MISSING, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Set
@@ -76,7 +77,7 @@ def _flaw(part: type, interface: Any) -> str:
             return f"has a Config whose {option.name} has no default value, which an option needs"
     known = {option.name for option in fields(config)}
     for kind in config.__mro__:
-        for name, annotation in vars(kind).get("__annotations__", {}).items():
+        for name, annotation in inspect.get_annotations(kind).items():
             if name not in known and "ClassVar" not in str(annotation):
                 return f"has a Config whose {name} is ignored: {kind.__name__} needs @dataclass"
     return ""

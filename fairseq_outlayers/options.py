@@ -1,5 +1,6 @@
 """fairseq's command-line options from the registries' dataclasses."""
 
+import inspect
 from dataclasses import field, fields, make_dataclass
 from typing import Any, Dict, Iterator, Tuple
 
@@ -103,7 +104,7 @@ def _refuse_redefined(cls: Any, **keywords: Any) -> None:
     """Refuse a dataclass that merges two options of one name; runs at subclass creation."""
     owners: Dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        for name in vars(base).get("__annotations__", {}):
+        for name in inspect.get_annotations(base):
             # Before @dataclass runs, a field is an attribute.
             here = getattr(base, "__dataclass_fields__", {}).get(name)
             here = vars(base).get(name) if base is cls else here

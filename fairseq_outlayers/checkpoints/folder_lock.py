@@ -39,7 +39,11 @@ def acquire(folder: str) -> None:
     try:
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     except OSError as error:
-        raise UserError(f"--save-dir {folder}: cannot write there: {error.strerror}") from error
+        others = "; it is another user's: remove it if no run uses the folder"
+        hint = others if os.path.exists(path) else ""
+        raise UserError(
+            f"--save-dir {folder}: cannot write {path}: {error.strerror}{hint}"
+        ) from error
     if _lock(file, folder):
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
         paths = [shlex.quote(exported.data), "--path", shlex.quote(str(made))]
         loader = " ".join([exported.program, *paths, *exported.options])
         if exported.needs_plugin:
-            loader += " --user-dir $(python -m fairseq_outlayers)"
+            loader += ' --user-dir "$(python -m fairseq_outlayers)"'
         elif exported.program == "fairseq-generate":
             # fairseq without this package leaves out sentences at the end.
             loader += " --required-batch-size-multiple 1"

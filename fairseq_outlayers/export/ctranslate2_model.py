@@ -26,7 +26,11 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
         raise UserError(
             "--to ctranslate2 needs the package ctranslate2: pip install ctranslate2"
         ) from None
-    with new_folder(output) as new, tempfile.TemporaryDirectory() as folder:
+    with (
+        new_folder(output) as new,
+        # Not in /tmp, which may be small.
+        tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as folder,
+    ):
         stock = Path(folder) / "model.pt"
         exported = export_checkpoint(path, stock, data, for_converter=True)
         if exported.needs_plugin:

@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import platform
+import secrets
+import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
@@ -142,16 +143,17 @@ def append(ledger: Path, entry: dict) -> None:
         if before and not before.endswith("\n"):
             before += "\n"
         line = json.dumps(entry, ensure_ascii=False, sort_keys=True)
-        handle, temporary = tempfile.mkstemp(dir=ledger.parent, prefix=f".{ledger.name}.")
+        temporary = ledger.parent / f".{ledger.name}.{secrets.token_hex(4)}"
         try:
-            with open(handle, "w", encoding="utf-8") as file:
+            with open(temporary, "x", encoding="utf-8") as file:
                 file.write(before + line + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)  # mkstemp makes it private
+            if before:
+                shutil.copymode(ledger, temporary)
             os.replace(temporary, ledger)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
 
 
@@ -179,6 +181,9 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed"
+    if found["fairseq-fixed"] == "not installed":
+        with suppress(PackageNotFoundError):
+            found["fairseq"] = version("fairseq")
     return found | _packages_of_parts()
 
 

@@ -210,3 +210,27 @@ def test_a_fingerprint_ignores_the_order_of_files(tmp_path):
     for path in paths:
         path.write_text(path.name)
     assert ledger.fingerprint(paths) == ledger.fingerprint(paths[::-1])
+
+
+def test_a_ledger_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    before = os.umask(0o027)
+    try:
+        ledger.append(path, entry())
+        new = path.stat().st_mode & 0o777
+        path.chmod(0o664)
+        ledger.append(path, entry(arm="linear"))
+    finally:
+        os.umask(before)
+    assert (new, path.stat().st_mode & 0o777) == (0o640, 0o664)
+
+
+def test_a_fairseq_of_another_name_is_in_the_versions(monkeypatch):
+    def version(package):
+        if package == "fairseq-fixed":
+            raise ledger.PackageNotFoundError
+        return f"version of {package}"
+
+    monkeypatch.setattr(ledger, "version", version)
+    found = ledger.versions()
+    assert (found["fairseq-fixed"], found["fairseq"]) == ("not installed", "version of fairseq")

@@ -169,6 +169,30 @@ def test_another_torch_starts_a_fresh_environment(checkout):
     assert calls(checkout)[0] == "venv"
 
 
+def test_later_commands_keep_the_torch_and_the_extras_of_the_set_up(checkout):
+    make(checkout, "TORCH=torch==2.9.0", "EXTRAS=dev")
+    calls(checkout)
+    assert make(checkout).returncode == 0
+    assert calls(checkout) == []
+
+
+def test_an_environment_without_extras(checkout):
+    make(checkout, "EXTRAS=")
+    tools = calls(checkout)[2]
+    assert tools.endswith("--no-build-isolation -r requirements/base.txt")
+
+
+def test_another_python_needs_another_environment(checkout):
+    make(checkout)
+    other = checkout / "python3.13"
+    other.write_text(FAKE_PYTHON.replace("3.11.7", "3.13.5"))
+    other.chmod(0o755)
+    result = make(checkout, f"PYTHON={other}")  # of two, make takes the last
+    assert result.returncode != 0
+    assert "setup: .venv has Python 3.11.7; for another add VENV=.venv-other" in result.stderr
+    assert make(checkout, f"PYTHON={other}", "VENV=.venv313").returncode == 0
+
+
 def test_a_failed_step_is_shown_and_tried_again(checkout):
     (checkout / "fail").write_text("--no-binary fairseq-fixed")
     result = make(checkout)
@@ -207,7 +231,7 @@ def test_an_old_python_is_named(checkout):
     (checkout / "old").touch()
     result = make(checkout)
     assert result.returncode != 0
-    assert "is Python 3.9.1, but 3.11 or newer is needed" in result.stderr
+    assert "is Python 3.9.1, but 3.11 to 3.13 is needed" in result.stderr
     assert calls(checkout) == []
 
 

@@ -14,6 +14,7 @@ replaces it.
 """
 
 import atexit
+import logging
 import os
 import re
 import socket
@@ -28,6 +29,8 @@ from fairseq.models import distributed_fairseq_model
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.patches.replacing import replaces
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT = 120.0
 INTERVAL = 1.0
@@ -164,8 +167,11 @@ def _start(options: Any) -> None:
     if not grouped or timeout == 0 or _watch is not None:
         return
     store = dist.distributed_c10d._get_default_store()
+    if not hasattr(store, "clone"):
+        logger.warning("--heartbeat-timeout has no effect before PyTorch 2.8")
+        return
     # A separate connection, because the group's may block for minutes in an operation.
-    store = dist.PrefixStore("outlayers_rank_watch", store.clone())  # type: ignore[attr-defined]
+    store = dist.PrefixStore("outlayers_rank_watch", store.clone())
     store.set_timeout(timedelta(seconds=timeout))
     _watch = RankWatch(store, dist.get_rank(), dist.get_world_size(), float(timeout)).start()
 

@@ -93,5 +93,16 @@ def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatc
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
-    with pytest.raises(UserError, match="cannot write there: No such file"):
+    with pytest.raises(UserError, match=r"cannot write .*/training\.lock: No such file"):
         folder_lock.acquire(str(tmp_path / "nowhere"))
+
+
+def test_a_lock_file_of_another_user_is_named(tmp_path, monkeypatch):
+    (tmp_path / folder_lock.NAME).touch()
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(UserError, match="Permission denied; it is another user's: remove it if"):
+        folder_lock.acquire(str(tmp_path))

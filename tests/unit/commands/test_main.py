@@ -183,3 +183,24 @@ def test_every_command_that_reads_checkpoints_takes_them_first():
         parser = argparse.ArgumentParser()
         COMMANDS[name].prepare(parser)
         assert not [a for a in parser._actions if "--path" in a.option_strings], name
+
+
+def test_without_fairseq_a_command_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "fairseq", None)
+    with pytest.raises(SystemExit) as stopped:
+        main(["capacity", "--num-classes", "10", "--hidden-size", "4"])
+    assert stopped.value.code == 1
+    said = capsys.readouterr().err
+    assert said == "error: capacity needs fairseq, which is not installed: see docs/installing.md\n"
+
+
+def test_a_fairseq_of_another_name_has_a_version(capsys, monkeypatch):
+    def version(name):
+        if name == "fairseq-fixed":
+            raise importlib.metadata.PackageNotFoundError
+        return "0.13" if name == "fairseq" else "2.13.0"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.splitlines()[1] == "fairseq 0.13"

@@ -62,6 +62,13 @@ def test_a_conversion_that_fails_leaves_nothing_and_the_next_one_succeeds(tmp_pa
     assert [each.name for each in (tmp_path / "in").iterdir()] == ["exported"]
 
 
+def test_a_small_temporary_folder_is_not_used(tmp_path, monkeypatch):
+    path = save_checkpoint(tmp_path, "transformer_outlayers", output_layer="tied")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    export_ctranslate2(path, tmp_path / "exported")
+    ctranslate2.Translator(str(tmp_path / "exported"))
+
+
 def test_what_exists_is_left_alone(tmp_path):
     (tmp_path / "exported").mkdir()
     path = save_checkpoint(tmp_path, "transformer_outlayers")

@@ -184,7 +184,7 @@ def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
     ("arch", "program", "more"),
     [
         ("transformer_outlayers", "fairseq-generate", " --required-batch-size-multiple 1"),
-        ("luong_lstm", "fairseq-generate", " --user-dir $(python -m fairseq_outlayers)"),
+        ("luong_lstm", "fairseq-generate", ' --user-dir "$(python -m fairseq_outlayers)"'),
         ("transformer_lm_outlayers", "fairseq-eval-lm", ""),
         ("transformer_lm_outlayers", "fairseq-eval-lm", " --add-bos-token"),
         ("transformer_lm_outlayers", "fairseq-eval-lm", " --sample-break-mode eos"),
@@ -192,7 +192,7 @@ def test_an_export_that_is_killed_leaves_nothing_and_the_next_one_succeeds(
             "subword_lm",
             "fairseq-eval-lm",
             " --task subword_language_modeling --tokens-per-sample 35"
-            " --user-dir $(python -m fairseq_outlayers)",
+            ' --user-dir "$(python -m fairseq_outlayers)"',
         ),
     ],
 )

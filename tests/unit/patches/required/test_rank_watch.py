@@ -79,6 +79,16 @@ def test_a_limit_of_0_starts_no_watch(monkeypatch):
     rank_watch._start(SimpleNamespace(heartbeat_timeout=0))
 
 
+def test_a_store_without_a_second_connection_starts_no_watch(monkeypatch, caplog):
+    """As before PyTorch 2.8."""
+    monkeypatch.setattr(rank_watch.dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(rank_watch.dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(rank_watch.dist.distributed_c10d, "_get_default_store", object)
+    rank_watch._start(SimpleNamespace(heartbeat_timeout=-1))
+    assert rank_watch._watch is None
+    assert "--heartbeat-timeout has no effect before PyTorch 2.8" in caplog.text
+
+
 def test_a_store_that_does_not_answer_is_rank_0(clock):
     watch = rank_watch.RankWatch(Store(), 1, 3, timeout=10.0)
     clock[0] += 11
