@@ -99,16 +99,14 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
 
 def classes_scored(logs: list[Path], vocabulary: int) -> float:
     """Mean number of distinct classes scored per update."""
-    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
-    found = [parsed for line in lines if (parsed := training_log.parse_line(line))]
+    found = [line for log in logs for line in training_log.statistics_of(log)]
     shares = [line.values["sampled_share"] for line in found if "sampled_share" in line.values]
     return vocabulary * mean(shares) if shares else vocabulary
 
 
 def gpu_gigabytes(logs: list[Path]) -> float | None:
     """Peak memory of a GPU in an update; fairseq logs what is free. None without a GPU."""
-    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines()]
-    found = [parsed for line in lines if (parsed := training_log.parse_line(line))]
+    found = [line for log in logs for line in training_log.statistics_of(log)]
     free = [line.values["gb_free"] for line in found if "gb_free" in line.values]
     return torch.cuda.get_device_properties(0).total_memory / 2**30 - min(free) if free else None
 

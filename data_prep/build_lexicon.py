@@ -13,13 +13,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lib.common import CommandParser, positive_int, refuse_idle, run, up_to
+from lib.common import CommandParser, positive_int, refuse_idle, run
 from lib.ibm_model1 import Corpus, ibm_model1
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_table
 from fairseq_outlayers.formats.output_file import report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
+from fairseq_outlayers.suggestions import between
 
 TABLE_FORMAT = "fast_align"
 ITERATIONS = 5
@@ -106,7 +107,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--iterations",
-        type=up_to(10_000),
+        type=between(1, 10_000),
         metavar="N",
         help=f"iterations of EM for --aligner ibm1 (default: {ITERATIONS})",
     )

@@ -69,10 +69,10 @@ def describe(table: SubwordTable, units: str) -> list[str]:
     return lines
 
 
-def frequent(table: SubwordTable, number: int = 5) -> str:
-    """The most frequent units, counted once per word."""
+def frequent(table: SubwordTable) -> str:
+    """The five most frequent units, counted once per word."""
     counts = Counter(unit for parts in table.values() for unit in set(parts))
-    return ", ".join(f"{unit} ({count:,})" for unit, count in counts.most_common(number))
+    return ", ".join(f"{unit} ({count:,})" for unit, count in counts.most_common(5))
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

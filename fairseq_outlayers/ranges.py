@@ -6,6 +6,7 @@ is built. NaN and infinity are in no range.
 """
 
 import math
+import operator
 from dataclasses import field
 from typing import Any, Callable, Mapping, NamedTuple, Optional
 
@@ -14,6 +15,7 @@ from fairseq_outlayers.errors import UserError, as_flag
 WIDEST = 1_000_000  # units of a layer
 DEEPEST = 1_000  # layers, heads and the like
 RANGE = "range"  # the key in a field's metadata
+HOLDS = (operator.ge, operator.gt, operator.le, operator.lt)  # of the limits of a Range, in order
 
 
 class Range(NamedTuple):
@@ -26,12 +28,8 @@ class Range(NamedTuple):
 
     def __contains__(self, value: object) -> bool:
         number: Any = value
-        return (
-            math.isfinite(number)
-            and (self.at_least is None or number >= self.at_least)
-            and (self.above is None or number > self.above)
-            and (self.at_most is None or number <= self.at_most)
-            and (self.below is None or number < self.below)
+        return math.isfinite(number) and all(
+            limit is None or holds(number, limit) for limit, holds in zip(self, HOLDS, strict=True)
         )
 
     def __str__(self) -> str:

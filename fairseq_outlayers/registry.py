@@ -82,7 +82,7 @@ class Selection:
 
     def config(self, class_name: str) -> Any:
         """A plain dataclass with the selecting option and those of all entries."""
-        self.options()
+        self.options()  # refuses two options of one name
         configs: List[Any] = []
         for entry in self.registry.values():
             if entry.Config not in configs:
@@ -102,8 +102,9 @@ class Selection:
 
         Raises:
             UserError: if there is none, or an option of other entries is given: one that differs
-                from the default of the configuration's class and is not in its ``also_reads``
-                (there without the option that selects the entry).
+                from the default of the configuration's class. A class that reads other parts'
+                options, too, names them in ``also_reads``; if it names this registry's selecting
+                option there, only the selected entry's options are read all the same.
         """
         name = getattr(config, self.option)
         entry = lookup(self.registry, name, as_flag(self.option))

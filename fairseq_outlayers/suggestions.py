@@ -1,10 +1,10 @@
-"""Suggestions for mistyped options, choices and commands."""
+"""Parsing of arguments: suggestions for mistyped options, choices and commands; whole numbers."""
 
 import argparse
 import difflib
 import re
 import sys
-from typing import Any, Iterable, List, NoReturn, Optional
+from typing import Any, Callable, Iterable, List, NoReturn, Optional
 
 LIKE = 0.6  # minimum similarity by difflib
 MOST_LISTED = 20  # longer lists of choices are not shown: fairseq has hundreds of architectures
@@ -81,3 +81,16 @@ class HelpfulParser(argparse.ArgumentParser):
         parsers = [self, *(parser for named in subparsers for parser in named.values())]
         message = explain_unknown(parsers, self.given, explain_choice(self, message))
         self.exit(2, f"{self.prog}: error: {message}{self.ending}\n")
+
+
+def between(smallest: int, largest: int) -> Callable[[str], int]:
+    """An argparse type: a whole number in a range."""
+
+    def whole_number(text: str) -> int:
+        if not text.isdecimal() or len(text) > 20 or int(text) < smallest:
+            raise argparse.ArgumentTypeError(f"{text}: must be a whole number, {smallest} or more")
+        if int(text) > largest:
+            raise argparse.ArgumentTypeError(f"{text}: must be at most {largest:,}")
+        return int(text)
+
+    return whole_number

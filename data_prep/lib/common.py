@@ -10,7 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.formats.text import escape_unprintable_words
-from fairseq_outlayers.suggestions import HelpfulParser
+from fairseq_outlayers.suggestions import HelpfulParser, between
 
 Item = TypeVar("Item")
 QUIET_SECONDS = 20.0  # if not a terminal, show progress only after, and every, so many seconds
@@ -53,21 +53,8 @@ def run(main: Callable[[], None]) -> None:
     sys.exit(2)
 
 
-def up_to(most: int) -> Callable[[str], int]:
-    """An argparse type: a whole number from 1 to ``most``."""
-
-    def whole_number(text: str) -> int:
-        if not text.isdecimal() or len(text) > 20 or int(text) < 1:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-        if int(text) > most:
-            raise argparse.ArgumentTypeError(f"{text} is more than {most:,}")
-        return int(text)
-
-    return whole_number
-
-
-positive_int = up_to(1_000_000_000)
-worker_count = up_to(1_000)
+positive_int = between(1, 1_000_000_000)
+worker_count = between(1, 1_000)
 
 
 def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:

@@ -13,7 +13,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.checkpoints.names import option_of
+from fairseq_outlayers.checkpoints.stored_options import arch_of, model_option
 from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
 from fairseq_outlayers.compositions import COMPOSITIONS
 from fairseq_outlayers.errors import UserError
@@ -205,10 +205,10 @@ def _is_tied(name: str, given: Dict[str, Tensor]) -> bool:
 def _has_another_layer(state: Dict[str, Any], model: Any) -> bool:
     """Whether the checkpoint is of this package and has another output layer or composition."""
     layer = model.decoder.output_projection
-    kind = OUTPUT_LAYERS.get(_model_option(state, "output_layer"))
+    kind = OUTPUT_LAYERS.get(model_option(state, "output_layer"))
     if kind is None or type(layer) is not kind:  # a subclass is another layer
         return kind is not None
-    composition = COMPOSITIONS.get(_model_option(state, "composition"))
+    composition = COMPOSITIONS.get(model_option(state, "composition"))
     if composition is None or not isinstance(layer, SubwordOutputLayer):
         return False
     return not isinstance(layer.words.composition, composition)
@@ -286,17 +286,6 @@ def _refuse_two_for_one(path: str, in_place: Dict[str, Any], state: Dict[str, Te
                 f"--finetune-from-model {path}: {other} and {name} are one table in the model and "
                 "two in the checkpoint: leave out --share-all-embeddings"
             )
-
-
-def arch_of(state: Dict[str, Any]) -> str:
-    """The architecture of a checkpoint."""
-    return str(_model_option(state, "arch") or _model_option(state, "_name") or "?")
-
-
-def _model_option(state: Dict[str, Any], name: str) -> Any:
-    """An option of a checkpoint's model; None if it has none of this name."""
-    options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
-    return option_of(options, name)
 
 
 def _size(value: Tensor) -> str:

@@ -47,7 +47,7 @@ def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor
     bias = state["model"][BIAS]
     state["model"][BIAS] = (bias.double() + added).to(bias)
     state["cfg"]["criterion"]["partition_correction"] = "log_share"
-    _fingerprint(state)[CORRECTION] = "log_share"
+    _recorded_partitions(state)[CORRECTION] = "log_share"
     checkpoint_utils.torch_persistent_save(state, str(output))
     return added
 
@@ -87,7 +87,7 @@ def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
             )
 
 
-def _fingerprint(state: Dict[str, Any]) -> Dict[str, Any]:
+def _recorded_partitions(state: Dict[str, Any]) -> Dict[str, Any]:
     """The checkpoint's record of its partitions; empty if it has no iterator state."""
     return state.get("extra_state", {}).get("train_iterator", {}).get("partitions", {})
 
@@ -102,6 +102,6 @@ def _log_shares(state: Dict[str, Any], trained: loading.Trained) -> Any:
         {
             "max_positions": max_positions,
             "ignore_invalid_inputs": True,
-            "seed": _fingerprint(state).get("--seed", options["common"]["seed"]),
+            "seed": _recorded_partitions(state).get("--seed", options["common"]["seed"]),
         }
     )

@@ -9,6 +9,7 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import infer_language_pair
 
+from fairseq_outlayers.checkpoints.names import option_of
 from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.formats.dictionary import fingerprint
 
@@ -41,6 +42,17 @@ def task_options(state: Dict[str, Any]) -> Any:
     options = state["cfg"]["task"] if state.get("args") is None else state["args"]
     # A task without a dataclass has a namespace.
     return options if isinstance(options, MutableMapping) else vars(options)
+
+
+def model_option(state: Dict[str, Any], name: str) -> Any:
+    """An option of a checkpoint's model; None if it has none of this name."""
+    options = state["cfg"]["model"] if state.get("args") is None else state["args"]
+    return option_of(options, name)
+
+
+def arch_of(state: Dict[str, Any]) -> str:
+    """The architecture of a checkpoint."""
+    return str(model_option(state, "arch") or model_option(state, "_name") or "?")
 
 
 def check_texts(path: str, trained: Any, given: Any) -> None:

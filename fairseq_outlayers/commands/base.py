@@ -65,16 +65,3 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder with the model's dictionaries (default: the one it was trained on)",
     )
-
-
-def between(smallest: int, largest: int) -> Callable[[str], int]:
-    """An argparse type: a whole number in a range."""
-
-    def whole_number(text: str) -> int:
-        if not text.isdecimal() or len(text) > 20 or int(text) < smallest:
-            raise argparse.ArgumentTypeError(f"{text}: must be a whole number, {smallest} or more")
-        if int(text) > largest:
-            raise argparse.ArgumentTypeError(f"{text}: must be at most {largest:,}")
-        return int(text)
-
-    return whole_number

@@ -2,9 +2,10 @@
 
 import argparse
 
-from fairseq_outlayers.commands.base import Command, between
+from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import table
 from fairseq_outlayers.ranges import DEEPEST, WIDEST
+from fairseq_outlayers.suggestions import between
 
 FEWEST_CLASSES = 5  # fairseq's four special symbols and a word
 MOST_CLASSES = 10_000_000

@@ -3,11 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 
-from fairseq_outlayers.commands.base import Command, between
+from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import lines, parallel_lines
 from fairseq_outlayers.ranges import WIDEST
+from fairseq_outlayers.suggestions import between
 
 if TYPE_CHECKING:
     from fairseq_outlayers.analysis.external_words import SourceWords

@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
-from fairseq_outlayers.commands.base import Command, between
+from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.errors import changes_nothing
+from fairseq_outlayers.suggestions import between
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -37,10 +37,10 @@ class FullSoftmax(SoftmaxCriterion):
         self.ignore_index = self.padding_idx if smooth_real_classes else None
 
     @classmethod
-    def build_criterion(cls, config: Any, task: Any) -> "FullSoftmax":
-        if config.label_smoothing == 0:
-            refuse_idle(config, FullSoftmaxConfig, "--label-smoothing", "smooth_real_classes")
-        return super().build_criterion(config, task)
+    def build_criterion(cls, cfg: Any, task: Any) -> "FullSoftmax":
+        if cfg.label_smoothing == 0:
+            refuse_idle(cfg, FullSoftmaxConfig, "--label-smoothing", "smooth_real_classes")
+        return super().build_criterion(cfg, task)
 
     def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool

@@ -73,11 +73,11 @@ class SampledSoftmax(SoftmaxCriterion):
         self._warned = False
 
     @classmethod
-    def build_criterion(cls, config: Any, task: Any) -> "SampledSoftmax":
-        check_ranges(config, class_of(config))
+    def build_criterion(cls, cfg: Any, task: Any) -> "SampledSoftmax":
+        check_ranges(cfg, class_of(cfg))
         dictionary = task.target_dictionary
-        sampler = build_sampler(config, dictionary, num_to_sample(config, len(dictionary)))
-        return cls(task, config, sampler)
+        sampler = build_sampler(cfg, dictionary, num_to_sample(cfg, len(dictionary)))
+        return cls(task, cfg, sampler)
 
     def training_loss(
         self, layer: OutputLayer, hidden: Tensor, targets: Tensor, reduce: bool

@@ -4,6 +4,7 @@ from typing import Any, Dict, Optional
 
 import torch
 import torch.distributed as dist
+from fairseq.distributed import utils as distributed_utils
 from torch import Tensor
 
 
@@ -44,10 +45,14 @@ class CarriedState:
 
     def gather(self) -> None:
         """Gather the states of all workers, for the one that saves the checkpoint."""
-        if self.state is None or not (dist.is_initialized() and dist.get_world_size() > 1):
+        if self.state is None or not dist.is_initialized():
             return
-        states = [torch.empty_like(self.state) for _ in range(dist.get_world_size())]
-        dist.all_gather(states, self.state.contiguous())
+        # Not the default group: two groups of NCCL may wait for each other.
+        group = distributed_utils.get_data_parallel_group()
+        states = [torch.empty_like(self.state) for _ in range(dist.get_world_size(group))]
+        if len(states) == 1:
+            return
+        dist.all_gather(states, self.state.contiguous(), group=group)
         self.of_all_ranks = torch.cat(states, dim=2)
 
 

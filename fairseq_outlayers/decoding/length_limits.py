@@ -32,9 +32,9 @@ class LengthLimits(Search):
         self,
         strategy: Any,
         dictionary: Any,
-        min_share: float = 0.0,
-        max_share: float = 0.0,
-        max_more: int = 0,
+        min_share: float,
+        max_share: float,
+        max_more: int,
         min_len: int = 1,
     ):
         super().__init__(dictionary)

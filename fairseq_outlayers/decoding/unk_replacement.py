@@ -85,6 +85,11 @@ def attended_words(attention: Tensor, is_word: Tensor) -> List[int]:
     return numbers[weights.argmax(0)].tolist()
 
 
+def without_new_words(ids: Tensor, size: int, dictionary: Any) -> Tensor:
+    """Ids with those of words that were added to a dictionary of ``size`` replaced by ``<unk>``."""
+    return ids.masked_fill(ids >= size, dictionary.unk())
+
+
 class UnkReplacement:
     """Replaces unknown words in the hypotheses of a batch.
 
@@ -123,12 +128,12 @@ class UnkReplacement:
     def known(self, sample: Dict[str, Any]) -> Dict[str, Any]:
         """The batch with later additions to the source dictionary replaced by ``<unk>``."""
         tokens = sample["net_input"]["src_tokens"]
-        tokens = tokens.masked_fill(tokens >= self.num_source_words, self.source.unk())
+        tokens = without_new_words(tokens, self.num_source_words, self.source)
         return {**sample, "net_input": {**sample["net_input"], "src_tokens": tokens}}
 
     def known_targets(self, tokens: Tensor) -> Tensor:
         """Target ids with later additions to the dictionary replaced by ``<unk>``."""
-        return tokens.masked_fill(tokens >= self.num_target_words, self.target.unk())
+        return without_new_words(tokens, self.num_target_words, self.target)
 
     def apply(self, sample: Dict[str, Any], hypotheses: List[List[Dict[str, Tensor]]]) -> None:
         """Replace in place.

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.loading import load_with_dictionaries
 from fairseq_outlayers.checkpoints.names import EXPORT
-from fairseq_outlayers.checkpoints.stored_options import OF_TEXTS
+from fairseq_outlayers.checkpoints.stored_options import OF_TEXTS, arch_of
 from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
@@ -70,7 +70,7 @@ def export_checkpoint(
             f"{path}: its output layer is fairseq's own, so there is nothing to bake; for "
             "CTranslate2 use ct2-fairseq-converter --user_dir fairseq_outlayers (docs/export.md)"
         )
-    arch = _arch(config)
+    arch = arch_of(state)
     options, is_stock = _stock_options(config, arch)
     target = build_model(argparse.Namespace(**options), task)
     baked = bake(model.decoder.output_projection, _hidden_size(target))
@@ -103,12 +103,6 @@ def _of_language_modeling(task: Any) -> Tuple[str, ...]:
         if str(value) != str(getattr(defaults, name)):
             named.append(as_flag(name, value))
     return tuple(named)
-
-
-def _arch(config: Any) -> str:
-    model = config.model
-    name = getattr(model, "arch", None) or getattr(model, "_name", None)
-    return str(name)
 
 
 def _stock_options(config: Any, arch: str) -> Any:

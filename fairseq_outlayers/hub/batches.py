@@ -14,11 +14,6 @@ def batches(lengths: Dict[int, int], batch_size: int) -> Iterator[List[int]]:
         yield order[start : start + batch_size]
 
 
-def known(ids: Tensor, size: int, dictionary: Any) -> Tensor:
-    """Ids with later additions to the dictionary replaced by ``<unk>``."""
-    return ids.masked_fill(ids >= size, dictionary.unk())
-
-
 def as_sample(
     pairs: Sequence[Tuple[Tensor, Optional[Tensor]]], dictionary: Any, left: bool
 ) -> Dict[str, Any]:

@@ -115,7 +115,7 @@ class LanguageModel(TrainedModels):
 
     def _score(self, texts: Iterable[str], batch_size: int) -> List[TextScore]:
         dictionary = self.task.target_dictionary
-        limit = learned_positions(model.decoder for model in self.models) - len(self.first) + 1
+        limit = self._learned_positions()
         encoded = [
             self._ids(f"texts[{number}]", text, dictionary, limit)
             for number, text in enumerate(texts)
@@ -199,6 +199,10 @@ class LanguageModel(TrainedModels):
                 f"can have at most {limit - 2}; shorten it"
             )
         return prefix
+
+    def _learned_positions(self) -> float:
+        """The longest text, with ``</s>``, for which all models have learned positions."""
+        return learned_positions(model.decoder for model in self.models) - len(self.first) + 1
 
     def _positions(self) -> int:
         """The number of positions for ``</s>`` and the text."""

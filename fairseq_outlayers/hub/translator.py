@@ -22,7 +22,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
-from fairseq_outlayers.decoding.unk_replacement import attended_words
+from fairseq_outlayers.decoding.unk_replacement import attended_words, without_new_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import (
     as_keyword,
@@ -32,7 +32,7 @@ from fairseq_outlayers.hub.arguments import (
     check_whole,
 )
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
-from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches, known
+from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
@@ -132,13 +132,13 @@ class Translator(TrainedModels):
         """
         check_whole("batch_size", batch_size)
         source, target = self.task.source_dictionary, self.task.target_dictionary
-        limits = self._positions()
+        limits = self._most_positions()
         encoded = []
         for n, (read, written) in enumerate(check_pairs(pairs)):
             first = self._ids(f"pairs[{n}][0]", read, source, limits[0])
             second = self._ids(f"pairs[{n}][1]", written, target, limits[1], is_target=True)
-            ids = known(first, self.num_source, source), known(second, self.num_target, target)
-            encoded.append(ids)
+            read_ids = without_new_words(first, self.num_source, source)
+            encoded.append((read_ids, without_new_words(second, self.num_target, target)))
         results: Dict[int, PairScore] = {}
         lengths = {number: len(source_ids) for number, (source_ids, _) in enumerate(encoded)}
         for numbers in batches(lengths, batch_size):
@@ -179,7 +179,7 @@ class Translator(TrainedModels):
         self, sentences: Sequence[Tuple[int, str]], generator: Any, batch_size: int
     ) -> List[Translation]:
         """Translations of numbered sentences, which are sorted by length into batches."""
-        limit = self._positions()[0]
+        limit = self._most_positions()[0]
         ids = [self._source_ids(f"texts[{n}]", text, limit) for n, text in sentences]
         results: Dict[int, Translation] = {
             number: self._without_words(generator)
@@ -192,7 +192,7 @@ class Translator(TrainedModels):
             results |= zip(numbers, found, strict=True)
         return [results[number] for number in range(len(ids))]
 
-    def _positions(self) -> Tuple[float, float]:
+    def _most_positions(self) -> Tuple[float, float]:
         """The numbers of positions of sources and of translations."""
         encoders = [getattr(model, "encoder", None) for model in self.models]
         decoders = [getattr(model, "decoder", None) for model in self.models]

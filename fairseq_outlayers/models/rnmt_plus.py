@@ -3,6 +3,7 @@
 The baseline of Garg et al. (2020), and the skeleton of their echo state models (``esnmt.py``).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Callable, Tuple
 
@@ -102,9 +103,10 @@ class RNMTSkeleton(AttentionalModel):
             layer.reset_parameters(initializer.bound)
 
     @classmethod
+    @abstractmethod
     def layer_makers(cls, cfg: Any) -> Tuple[MakeLayer, MakeLayer]:
         """Factories of the encoder's and the decoder's layers."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{cls.__name__} does not define layer_makers")
 
 
 @register_model("rnmt_plus", dataclass=RNMTPlusConfig)

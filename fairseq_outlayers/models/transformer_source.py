@@ -48,7 +48,7 @@ class WithSourceEmbedding:
         )
         model = super().build_model(args, small)  # type: ignore[misc]
         embedding = build_source_embedding(
-            args, dictionary, args.encoder_embed_dim, bidirectional=False
+            args, dictionary, args.encoder_embed_dim, bidirectional=cls.is_bidirectional(args)
         )
         embedding.reset_parameters(TableLikeInitializer(args.encoder_embed_dim**-0.5))
         model.encoder.embed_tokens, model.encoder.dictionary = embedding, dictionary

@@ -101,10 +101,22 @@ class LazyAdam(FairseqOptimizer):
         """Average gradients over processes: of tables here, of others by the wrapper."""
         tables = [p for p in row_sparse_parameters(module) if p.requires_grad]
         with row_gradients.hidden(tables):
+            _shrink_buffer(module)
             super().all_reduce_grads(module)
         if distributed_utils.get_data_parallel_world_size() > 1:
             group = distributed_utils.get_data_parallel_group()
             row_gradients.average_over_processes(tables, group)
+
+
+def _shrink_buffer(module: nn.Module) -> None:
+    """Let ``LegacyDistributedDataParallel`` make a buffer without room for frozen parameters.
+
+    Before its first reduction; by default it has room for all parameters, up to 2^28 numbers.
+    """
+    wrapper: Any = getattr(module, "module", module)
+    if getattr(wrapper, "buffer", module) is None:
+        used = sum(p.numel() for p in module.parameters() if p.requires_grad)
+        wrapper.buffer_size = min(wrapper.buffer_size, used)
 
 
 def check_options(cfg: Any) -> None:

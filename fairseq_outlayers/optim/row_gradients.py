@@ -213,6 +213,8 @@ def _gather(own: Tensor, sizes: Sequence[int], group: Any) -> Tensor:
         own: this process's.
         sizes: ``n`` of every process.
     """
+    if max(sizes) == 0:
+        return own
     padded = own.new_zeros(max(sizes), *own.shape[1:])
     padded[: len(own)] = own
     gathered = [torch.empty_like(padded) for _ in sizes]

@@ -12,7 +12,7 @@ from fairseq_outlayers.output_layers.external_joint import ExternalJointOutputLa
 from fairseq_outlayers.output_layers.joint import JointOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.output_structure import OutputStructureOutputLayer
-from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer, plain_layer
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from fairseq_outlayers.registry import Selection
 
@@ -50,9 +50,7 @@ def build_output_layer(
         UserError: if the name is unknown, the layer does not support the sizes, it has an
             undeclared table, or its methods return other shapes than the interface says.
     """
-    chosen = OUTPUT_LAYER.choose(config)
-    kind = OUTPUT_LAYERS.get(plain_layer(config) or "", chosen)
-    layer = kind.build(config, embedding, hidden_size, dictionary)
+    layer = OUTPUT_LAYER.choose(config).build(config, embedding, hidden_size, dictionary)
     layer.check_tables()
     layer.check_shapes(hidden_size)
     return layer

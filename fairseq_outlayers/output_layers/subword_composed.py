@@ -1,7 +1,7 @@
 """Class embeddings composed from the subword units of each word (Assylbekov & Takhanov 2018)."""
 
 from dataclasses import dataclass, field
-from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple, Type
 
 import torch.nn as nn
 from torch import Tensor
@@ -16,7 +16,9 @@ from fairseq_outlayers.compositions import (
 from fairseq_outlayers.errors import UserError, changes_nothing
 from fairseq_outlayers.output_layers.base import OutputLayer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
+from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.output_layers.structure import make_projection
+from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 from fairseq_outlayers.registry import class_of
 
 ORIGINAL = "original"
@@ -90,9 +92,10 @@ class SubwordOutputLayer(ComputedOutputLayer):
         )
 
     @classmethod
-    def build(
-        cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any
-    ) -> "SubwordOutputLayer":
+    def build(cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any) -> OutputLayer:
+        plain = plain_layer(config)
+        if plain is not None:
+            return plain.build(config, embedding, hidden_size, dictionary)
         if isinstance(embedding, ComposedEmbedding):
             shared, words = embedding, embedding.words
         else:
@@ -133,8 +136,8 @@ class SubwordOutputLayer(ComputedOutputLayer):
         return {**dict(self.parts.items()), **tied}
 
 
-def plain_layer(config: Any) -> Optional[str]:
-    """The plain output layer that ``subword`` means without composition; else None.
+def plain_layer(config: Any) -> Optional[Type[OutputLayer]]:
+    """The output layer that ``--output-layer subword`` means without composition; else None.
 
     ``--tie original`` and ``--composition word`` are the paper's names for a plain softmax.
 
@@ -142,8 +145,6 @@ def plain_layer(config: Any) -> Optional[str]:
         UserError: if ``--tie`` names layers that do not exist without a composition, or an option
             of a composition is given and nothing is composed.
     """
-    if config.output_layer != "subword":
-        return None
     if config.tie == ORIGINAL:
         for name, _ in uncomposed(config):
             raise changes_nothing(
@@ -153,11 +154,11 @@ def plain_layer(config: Any) -> Optional[str]:
                 "the input embeddings of this model are a plain table, so nothing is composed; "
                 f"leave it out, or choose --tie {', '.join(PRESETS)}",
             )
-        return "linear"
+        return LinearOutputLayer
     if config.composition != WORD:
         return None
     COMPOSITION.refuse_unselected(config)
-    return "tied" if tied_layers(config.tie, ["emb"]) else "linear"
+    return TiedOutputLayer if tied_layers(config.tie, ["emb"]) else LinearOutputLayer
 
 
 def uncomposed(config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:

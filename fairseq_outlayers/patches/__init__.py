@@ -52,6 +52,7 @@ from fairseq_outlayers.patches.required import (
     empty_batches,
     finetuning,
     finished_training,
+    gloo_at_exit,
     idle_options,
     literal_options,
     loader_at_exit,
@@ -114,6 +115,8 @@ REQUIRED = (
     resume_in_parallel,
     rank_watch,
     loader_at_exit,
+    # After these two, so that its hook is registered before theirs, and runs after them.
+    gloo_at_exit,
     empty_batches,
     stop_signals,
     taken_names,

@@ -46,13 +46,6 @@ class InternalSourceEmbedding(nn.Embedding, SourceEmbedding):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "InternalSourceEmbedding":
-        return cls.of_dictionary(config, dictionary, embed_dim)
-
-    @classmethod
-    def of_dictionary(
-        cls, config: Any, dictionary: Any, embed_dim: int
-    ) -> "InternalSourceEmbedding":
-        """Build for the symbols of ``--internal-vocabulary``."""
         size = internal_vocabulary_size(config, dictionary)
         return cls(size, embed_dim, dictionary.pad(), dictionary.unk())
 

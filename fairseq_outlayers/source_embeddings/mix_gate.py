@@ -126,7 +126,7 @@ class MixGateEmbedding(ExternalSourceEmbedding):
     def build(
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "MixGateEmbedding":
-        internal = InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim)
+        internal = InternalSourceEmbedding.build(config, dictionary, embed_dim, bidirectional)
         external = ExternalMap.build(config, dictionary, embed_dim, bidirectional)
         sees_mapped = config.gate_input == "mapped"
         counts = _counts(dictionary, internal.num_embeddings) if config.gate_frequency else None

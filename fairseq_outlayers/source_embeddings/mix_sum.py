@@ -39,7 +39,7 @@ class MixSumEmbedding(ExternalSourceEmbedding):
         cls, config: Any, dictionary: Any, embed_dim: int, bidirectional: bool
     ) -> "MixSumEmbedding":
         return cls(
-            InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim),
+            InternalSourceEmbedding.build(config, dictionary, embed_dim, bidirectional),
             ExternalMap.build(config, dictionary, embed_dim, bidirectional),
         )
 

@@ -86,8 +86,7 @@ def title(runs: Runs) -> str:
 def curve(run: dict, metric: str) -> tuple[list[float], list[float]]:
     """Updates and values of a metric in training; empty if the log is not on this machine."""
     log = ledger.ROOT / run["run"] / "train.log"
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    found = filter(None, map(training_log.parse_line, text.splitlines()))
+    found = training_log.statistics_of(log) if log.exists() else []
     values = [line.values for line in found if line.tag == "train_inner"]
     points = [(v["num_updates"], v[metric]) for v in values if metric in v]
     return [update for update, _ in points], [value for _, value in points]

@@ -160,7 +160,7 @@ BAD_ARGUMENTS = {
         "--buckets 9 has no effect without --method fasttext"
     ),
     "toy_corpus --output in.en --train 9 --valid 1 --test 1": "in.en: is a file, but in.en/",
-    "toy_corpus --output new --train -3": "'-3' is not a whole number",
+    "toy_corpus --output new --train -3": "-3: must be a whole number, 1 or more",
     "toy_corpus --output new --vocabulary 19": "--vocabulary 19 is too small; give at least 20",
 }
 

@@ -139,3 +139,19 @@ def test_new_words_of_a_model_that_is_fine_tuned_by_partitions_start_alike(data,
     assert "mapped by word: decoder.output_projection.bias" in said
     on_two_processes("train", data, *options, "--save-dir", tmp_path / "two")
     assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[*SAMPLED, "--optimizer", "lazy_adam"], [*PARTITIONED, "--partition-size", 25]],
+    ids=["rows", "partitions"],
+)
+def test_two_processes_resume_states_of_tables_bit_for_bit(options, data, tmp_path):
+    options = [*TRAINING, *options, *UPDATES]
+    saves = ["--save-interval-updates", 5, "--save-dir", tmp_path / "one"]
+    on_two_processes("train", data, *options, *saves)
+    middle = tmp_path / "one" / "checkpoint_1_5.pt"
+    on_two_processes(
+        "train", data, *options, "--restore-file", middle, "--save-dir", tmp_path / "two"
+    )
+    assert_equal(parameters(tmp_path / "two"), parameters(tmp_path / "one"))

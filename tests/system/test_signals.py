@@ -169,3 +169,16 @@ def test_a_killed_process_is_named_by_the_other(start):
     assert int(found[1]) == second
     before = log.read_text().partition("error: rank 0")[0]
     assert "Traceback" not in before
+
+
+def test_processes_that_are_stopped_together_go_on(start):
+    """As by the scheduler of a cluster."""
+    process, log = start("--heartbeat-timeout", 4, launcher=TORCHRUN)
+    for number in ranks(log):
+        os.kill(number, signal.SIGSTOP)
+    time.sleep(7)
+    begun = log.read_text().count("epoch 0")
+    for number in ranks(log):
+        os.kill(number, signal.SIGCONT)
+    wait_for(log, rf"(?s)(epoch 0.*?){{{begun + 20}}}", process)
+    assert "has not responded" not in log.read_text()

@@ -20,7 +20,7 @@ REMEDY = "give a checkpoint saved by fairseq-train"
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _checked(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _refuse_other_structure(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     if os.path.isdir(path):
         raise UserError(f"{path}: is a folder; {REMEDY}, perhaps a file in it")
     try:

@@ -25,7 +25,7 @@ OTHER_SPACE_BUT_TAB = re.compile(r"[^\S \t]")
 
 
 @replaces(interactive, "buffered_read")
-def _checked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
+def _refuse_marked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
     number = 0
     for batch in stock(*args, **kwargs):
         if batch and number == 0:

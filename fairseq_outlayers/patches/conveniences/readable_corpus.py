@@ -32,7 +32,7 @@ DAMAGES = (ValueError, AttributeError, AssertionError, IndexError, EOFError, Typ
 
 # Tasks look it up in its module.
 @replaces(data_utils, "load_indexed_dataset")
-def _checked(
+def _refuse_damaged_text(
     stock: Callable[..., Any],
     path: str,
     dictionary: Any = None,

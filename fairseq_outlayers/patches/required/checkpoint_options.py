@@ -77,7 +77,7 @@ def _with_its_path_known(stock: Callable[..., Any], path: str, *args: Any, **kwa
 
 
 @replaces(checkpoint_utils, "convert_namespace_to_omegaconf")
-def _checked(stock: Callable[..., Any], args: Any) -> Any:
+def _refuse_interpolations_of_args(stock: Callable[..., Any], args: Any) -> Any:
     _refuse_interpolations(args)
     return stock(args)
 

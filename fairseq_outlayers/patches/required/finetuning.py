@@ -60,8 +60,8 @@ def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -
     if trainer is None:
         return state
     # Imported here, because patches are applied before other parts are imported.
-    from fairseq_outlayers.checkpoints.finetuning import adapt, arch_of
-    from fairseq_outlayers.checkpoints.stored_options import task_options
+    from fairseq_outlayers.checkpoints.finetuning import adapt
+    from fairseq_outlayers.checkpoints.stored_options import arch_of, task_options
 
     if hasattr(trainer.task, "check_start"):
         options = dict(task_options(state)), dict(state["cfg"].get("criterion") or {})

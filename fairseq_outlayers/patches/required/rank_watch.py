@@ -87,6 +87,13 @@ class RankWatch:
             if now - self._seen.get(rank, self._began + (STARTING - 1) * seconds) > seconds
         ]
 
+    def excuse(self, seconds: float) -> None:
+        """Do not count time in which this process was stopped itself, with its job."""
+        self._began += seconds
+        self._store_answered += seconds
+        for rank, seen in list(self._seen.items()):
+            self._seen[rank] = seen + seconds
+
     def name(self, rank: int) -> str:
         return f"rank {rank} ({self._where.get(rank, 'place unknown')})"
 
@@ -114,7 +121,11 @@ class RankWatch:
             self._leaving.wait(INTERVAL)
 
     def _end_when_silent(self) -> None:
+        looked = time.monotonic()
         while not self._leaving.wait(INTERVAL):
+            late, looked = time.monotonic() - looked - INTERVAL, time.monotonic()
+            if late > INTERVAL:
+                self.excuse(late)
             line = self.verdict()
             if line is not None:
                 os.write(sys.__stderr__.fileno(), f"error: {line}\n".encode())  # type: ignore[union-attr]

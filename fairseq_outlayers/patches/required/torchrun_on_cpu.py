@@ -5,19 +5,24 @@ with several GPUs. So ``torchrun --nproc_per_node 2 $(which fairseq-train) ... -
 independent models into the same files, and exits with 0; with ``--distributed-world-size 2`` it
 divides by the number of GPUs. And ``DistributedFairseqModel``
 (fairseq/models/distributed_fairseq_model.py) passes a device to PyTorch's wrapper, which does not
-accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fails there.
+accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fails there; nor does
+``all_gather_list`` (fairseq/distributed/utils.py) have buffers outside GPUs.
 
 The patch reads the variables first, chooses ``gloo`` where ``nccl`` is not available, and passes no
-device for a model on a CPU. It patches ``call_main``, which runs after ``--user-dir`` is imported;
+device for a model on a CPU. It refuses several processes of a command that would print figures of a
+part of the text. It patches ``call_main``, which runs after ``--user-dir`` is imported;
 ``infer_init_method``, which it calls, does not know about ``--cpu``. ``fairseq-hydra-train``
 imports ``common.user_dir`` later, too late for the first part.
 """
 
 import importlib.util
+import inspect
 import os
+from pathlib import Path
 from typing import Any, Callable
 
 import torch
+import torch.distributed as dist
 from fairseq.distributed import utils
 from fairseq.models import distributed_fairseq_model
 
@@ -35,7 +40,23 @@ def _with_processes_joined(stock: Callable[..., Any], cfg: Any, main: Any, **kwa
     on_cpu = cfg.common.cpu or not torch.cuda.is_available()
     if not cfg.common.tpu:
         _join(cfg.distributed_training, on_cpu)
+    if cfg.distributed_training.distributed_world_size > 1:
+        _refuse_parts_of_a_text(main, on_cpu)
     return stock(cfg, main, **kwargs)
+
+
+def _refuse_parts_of_a_text(main: Any, on_cpu: bool) -> None:
+    """Refuse commands whose processes do not add up what they found.
+
+    fairseq-eval-lm prints the perplexity of the first process's part; fairseq-validate adds up on
+    GPUs alone.
+    """
+    command = Path(inspect.unwrap(main).__code__.co_filename).stem
+    if command == "eval_lm" or (command == "validate" and on_cpu):
+        raise UserError(
+            f"fairseq-{command.replace('_', '-')} evaluates a text in one process: leave out "
+            "torchrun and --distributed-world-size"
+        )
 
 
 def _require_fairscale(backend: str) -> None:
@@ -81,14 +102,37 @@ def _join_by_environment(options: Any) -> None:
 
 
 def _require_somebody_to_start(options: Any) -> None:
-    by_slurm = any(variable in os.environ for variable in SLURM_VARIABLES)
     num_processes, num_gpus = options.distributed_world_size, torch.cuda.device_count()
-    if num_processes > max(1, num_gpus) and not by_slurm:
+    if num_processes > max(1, num_gpus) and not _started_by_slurm():
         raise UserError(
             f"--distributed-world-size {num_processes}: fairseq starts one process per GPU, but "
             f"this machine has {num_gpus}. To train on CPUs, leave the option out and start the "
             f"processes by torchrun --nproc_per_node {num_processes} $(which fairseq-train) ..."
         )
+
+
+def _started_by_slurm() -> bool:
+    """Whether SLURM starts several processes on a node; of one, fairseq starts a copy per GPU."""
+    if not any(variable in os.environ for variable in SLURM_VARIABLES):
+        return False
+    tasks = os.environ.get("SLURM_NTASKS_PER_NODE")
+    if tasks is None:
+        nodes = int(os.environ.get("SLURM_NNODES", 1))
+        tasks = str(int(os.environ.get("SLURM_NTASKS", 1)) // nodes)
+    return int(tasks) > 1
+
+
+@replaces(utils, "all_gather_list")
+def _without_gpu(
+    stock: Callable[..., Any], data: Any, group: Any = None, max_size: int = 16384
+) -> Any:
+    """Also without a GPU, where fairseq's buffers are: for logging outputs that are not summed."""
+    if torch.cuda.is_available():
+        return stock(data, group, max_size)
+    group = group or utils.get_global_group()
+    found = [None] * dist.get_world_size(group)
+    dist.all_gather_object(found, data, group=group)
+    return found
 
 
 @replaces(distributed_fairseq_model, "DistributedDataParallel")

@@ -17,7 +17,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 @replaces(checkpoint_utils, "load_ema_from_checkpoint")
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _checked(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _refuse_damaged(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     if os.path.isfile(path):  # otherwise it is remote, or stock reports that it is missing
         require_whole(path)
     return stock(path, *args, **kwargs)

@@ -46,10 +46,10 @@ class Progress:
     A context manager; `feed` takes the lines of the log.
     """
 
-    def __init__(self, title: str, epochs: int | None = None, stream: IO[str] = sys.stderr):
-        self.title, self.epochs, self.stream = title, epochs, stream
+    def __init__(self, title: str, epochs: int | None = None):
+        self.title, self.epochs, self.stream = title, epochs, sys.stderr
         self.started = time.monotonic()
-        self.terminal = stream.isatty()
+        self.terminal = self.stream.isatty()
         self.latest, self.perplexity = "starting", ""
         self.stopped = threading.Event()
 

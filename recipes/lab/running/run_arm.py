@@ -12,6 +12,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from recipes.lab.running.translation import Translation
 from recipes.lab.runs import Runs
 
 SCORES = {TranslationTest: Translation, PerplexityTest: lambda test, _: Perplexity(test)}
-LAST = "checkpoint_last.pt"  # only an unfinished run has it
+LAST, BEST = "checkpoint_last.pt", "checkpoint_best.pt"
 USER_DIR = ledger.ROOT / "fairseq_outlayers"
 
 
@@ -80,10 +81,24 @@ def relative(text: str) -> str:
     return text.replace(f"{ledger.ROOT}/", "")
 
 
-def is_done(folder: Path) -> bool:
-    """Whether the log of a run folder, if there is one, ends with the end of the training."""
-    log = folder / "train.log"
-    return not log.exists() or training_log.summarize(log)["finished"]
+class State(Enum):
+    """What a run folder holds."""
+
+    EMPTY = "no model"
+    UNFINISHED = "a checkpoint to resume from"
+    ABORTED = "a model of a training that was killed between its first two checkpoints"
+    FINISHED = "a model of a training that came to its end; what it resumed from is removed"
+
+
+def state_of(folder: Path) -> State:
+    """The state of a run folder."""
+    checkpoints, log = folder / "checkpoints", folder / "train.log"
+    if (checkpoints / LAST).exists():
+        return State.UNFINISHED
+    if not (checkpoints / BEST).exists():
+        return State.EMPTY
+    at_its_end = not log.exists() or training_log.summarize(log)["finished"]
+    return State.FINISHED if at_its_end else State.ABORTED
 
 
 class Run:
@@ -106,12 +121,13 @@ class Run:
         self.key = ledger.setting_key(self.setting)
         self.folder = place.runs / arm.name / f"seed{seed}-{self.key}"
         self.checkpoints = self.folder / "checkpoints"
-        train = ["--save-dir", str(self.checkpoints), "--no-epoch-checkpoints"]
-        train += ["--log-format", "json", *arm.train]
-        self.train_command = [*self._begin("fairseq-train"), *train]
         if self.parents:
             # The training command of the decoded model, of an ensemble that of the first.
             self.train_command = shlex.split(self.parents[0]["command"])
+        else:
+            saved = ["--save-dir", str(self.checkpoints), "--no-epoch-checkpoints"]
+            logged = ["--log-format", "json"]
+            self.train_command = [*self._begin("fairseq-train"), *saved, *logged, *arm.train]
         best = ["--path", ":".join(self._models()), "--no-progress-bar"]
         self.scoring_commands = self.score.commands(lambda name: [*self._begin(name), *best])
 
@@ -161,12 +177,12 @@ class Run:
     def _models(self) -> list[str]:
         """Checkpoints to score."""
         if self.arm.decoding is None:
-            return [str(self.checkpoints / "checkpoint_best.pt")]
+            return [str(self.checkpoints / BEST)]
         found = []
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
-            if (folder / LAST).exists() or not is_done(folder.parent):
+            if state_of(folder.parent) in (State.UNFINISHED, State.ABORTED):
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
                     "unfinished: run that arm again"
@@ -186,7 +202,7 @@ class Run:
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         (self.folder / "setting.json").write_text(json.dumps(self.setting, indent=2) + "\n")
         log = self.folder / "train.log"
-        resume = self.is_unfinished()
+        resume = state_of(self.folder) is State.UNFINISHED
         with process.Progress(f"training {self.arm.name}", self._epochs()) as progress:
             usage = process.run(self.train_command, log=log, resume=resume, on_line=progress.feed)
         print(f"  {log}")
@@ -199,38 +215,17 @@ class Run:
             "train_peak_rss_mb": round(usage.peak_rss_mb),
         }
 
-    def is_unfinished(self) -> bool:
-        """Whether there is a checkpoint to resume from; that of a finished run is removed."""
-        return (self.checkpoints / LAST).exists()
-
-    def is_finished(self) -> bool:
-        """Whether the training came to its end and was scored."""
-        return self._cannot_be_resumed() and is_done(self.folder)
-
-    def is_aborted(self) -> bool:
-        """Whether the training was killed between its first two checkpoints."""
-        return self._cannot_be_resumed() and not is_done(self.folder)
-
-    def _cannot_be_resumed(self) -> bool:
-        has_log = (self.folder / "train.log").exists()
-        return has_log and self.has_best() and not self.is_unfinished()
-
-    def has_best(self) -> bool:
-        """Whether there is a model to score."""
-        return (self.checkpoints / "checkpoint_best.pt").exists()
-
     def set_aside(self) -> None:
         """Rename checkpoints and log of a training that cannot be resumed to ``.old``.
 
-        An unfinished one stays: it is resumed, or begins anew if it has saved nothing. An aborted
-        one takes no finished one's place.
+        An aborted one takes no finished one's place.
         """
-        if self.is_unfinished() or not self.has_best():
+        state = state_of(self.folder)
+        if state in (State.EMPTY, State.UNFINISHED):
             return
-        is_aborted = self.is_aborted()
         for path in (self.checkpoints, self.folder / "train.log"):
             old = path.with_name(f"{path.name}.old")
-            if old.exists() and is_aborted:
+            if old.exists() and state is State.ABORTED:
                 shutil.rmtree(path, ignore_errors=True)
                 path.unlink(missing_ok=True)
             elif path.exists():
@@ -293,13 +288,15 @@ def execute(run: Run, force: bool = False) -> None:
     known = ledger.find(path, name, run.setting, run.seed, run.kind)
     if known and any(known["date"] < parent["date"] for parent in run.parents):
         known = None  # a model that it decodes was trained again
-    if known and not force and not run.is_unfinished() and not run.is_aborted():
+    state = state_of(run.folder)
+    goes_on = state in (State.UNFINISHED, State.ABORTED)
+    if known and not (force or goes_on):
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         for file in run.files_changed_since(known):
             print(f"  trained with another {file} than today's; repeat it with FORCE=1")
         return
-    if known is None and not force and run.is_finished():
+    if known is None and not force and state is State.FINISHED:
         raise MissingRun(
             f"{run.folder} is finished, but {path} has no line of it: restore the line, or repeat "
             f"the run with FORCE=1: {name}, seed {run.seed}"

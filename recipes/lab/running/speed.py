@@ -24,11 +24,8 @@ def tokens_per_second(log: Path) -> float:
     The harmonic mean of the lines, which have equally many updates, so that a change of partition
     in one of them counts.
     """
-    speeds = [
-        found.values["wps"]
-        for line in log.read_text(encoding="utf-8").splitlines()
-        if (found := training_log.parse_line(line)) and found.tag == "train_inner"
-    ]
+    found = training_log.statistics_of(log)
+    speeds = [line.values["wps"] for line in found if line.tag == "train_inner"]
     if len(speeds) < 2:
         raise UserError(f"{log} has {len(speeds)} lines of statistics; at least 2 are needed")
     return harmonic_mean(speeds[1:])

@@ -24,6 +24,12 @@ class Statistics(NamedTuple):
     values: dict[str, float]
 
 
+def statistics_of(log: Path) -> list[Statistics]:
+    """The numbers of all lines of a log that have some, in order."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [found for line in lines if (found := parse_line(line))]
+
+
 def parse_line(line: str) -> Statistics | None:
     """The numbers in a line of the log, or None if it has none or is truncated."""
     match = STATISTICS.search(line)

@@ -8,6 +8,7 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.trainer import Trainer
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.optim import lazy_adam, row_gradients
 from fairseq_outlayers.optim.betas import parse_betas
 from fairseq_outlayers.optim.lazy_adam import LazyAdam, LazyAdamConfig
 from fairseq_outlayers.optim.tables import (
@@ -140,3 +141,14 @@ def test_what_ddp_ignores_already_stays_ignored():
     for _ in range(2):
         hide_from_pytorch_ddp(model)
         assert model._ddp_params_and_buffers_to_ignore == ["body.bias", "embed.weight"]
+
+
+def test_the_buffer_of_legacy_ddp_has_no_room_for_tables():
+    model = torch.nn.ModuleDict({"embed": torch.nn.Embedding(4, 2), "body": torch.nn.Linear(2, 3)})
+    wrapper = torch.nn.Module()
+    wrapper.module, wrapper.buffer, wrapper.buffer_size = model, None, 2**28
+    proxy = torch.nn.Module()
+    proxy.module = wrapper
+    with row_gradients.hidden([model["embed"].weight]):
+        lazy_adam._shrink_buffer(proxy)
+    assert wrapper.buffer_size == 2 * 3 + 3

@@ -174,3 +174,19 @@ def test_a_process_that_used_no_row_of_a_table_takes_those_of_others(monkeypatch
     table = torch.nn.Parameter(torch.zeros(4, 1))
     row_gradients.average_over_processes([table], None)
     assert table.grad.to_dense().tolist() == [[3.0], [0.0], [2.0], [0.0]]
+
+
+def test_a_table_that_no_process_used_is_not_gathered(monkeypatch):
+    gathered = []
+
+    def gather(found, mine, group=None):
+        gathered.append(mine)
+        for place in found:
+            place.zero_()
+
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 2)
+    monkeypatch.setattr(dist, "all_gather", gather)
+    table = torch.nn.Parameter(torch.zeros(4, 1))
+    row_gradients.average_over_processes([table], None)
+    assert [mine.tolist() for mine in gathered] == [[0]]  # the number of rows
+    assert (table.grad.shape, table.grad._nnz()) == ((4, 1), 0)

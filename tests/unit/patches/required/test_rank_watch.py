@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from torch.distributed import Store
 
 from fairseq_outlayers.patches.required import rank_watch
 from tests.system.commands import ROOT
@@ -25,6 +26,7 @@ time.sleep(0.2)
 
 
 @pytest.mark.system
+@pytest.mark.skipif(not hasattr(Store, "clone"), reason="before PyTorch 2.8 nothing is watched")
 def test_a_process_that_ends_while_it_counts_is_not_aborted():
     """Nine in ten were, with the threads left to the end of the interpreter."""
     for _ in range(2):
@@ -38,7 +40,7 @@ def test_a_process_that_ends_while_it_counts_is_not_aborted():
         assert (done.returncode, done.stderr) == (0, "")
 
 
-class Store(dict):
+class Counts(dict):
     """A group's store, as far as the watch uses it."""
 
     def check(self, names):
@@ -60,7 +62,7 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize(("counts", "seconds"), [(True, 10), (False, 50)])
 def test_a_process_that_stops_counting_or_never_counts_is_named(clock, counts, seconds):
-    store = Store({"1": "0 process 5 on here"}) if counts else Store()
+    store = Counts({"1": "0 process 5 on here"}) if counts else Counts()
     watch = rank_watch.RankWatch(store, 0, 2, timeout=10.0)
     for second in range(seconds + 1):
         assert watch.verdict() is None
@@ -69,6 +71,16 @@ def test_a_process_that_stops_counting_or_never_counts_is_named(clock, counts, s
     said = watch.verdict()
     assert said is not None
     assert "rank 1 (process 5 on here)" in said if counts else "rank 1 (place unknown)" in said
+
+
+def test_time_in_which_this_process_was_stopped_does_not_count(clock):
+    watch = rank_watch.RankWatch(Counts({"1": "0 process 5 on here"}), 0, 2, timeout=10.0)
+    watch.exchange(0)
+    clock[0] += 60
+    watch.excuse(60.0)
+    assert watch.verdict() is None
+    clock[0] += 11
+    assert "rank 1" in watch.verdict()
 
 
 def test_a_limit_of_0_starts_no_watch(monkeypatch):
@@ -90,6 +102,6 @@ def test_a_store_without_a_second_connection_starts_no_watch(monkeypatch, caplog
 
 
 def test_a_store_that_does_not_answer_is_rank_0(clock):
-    watch = rank_watch.RankWatch(Store(), 1, 3, timeout=10.0)
+    watch = rank_watch.RankWatch(Counts(), 1, 3, timeout=10.0)
     clock[0] += 11
     assert "rank 1: rank 0 (place unknown) has not responded for 10 s" in watch.verdict()
