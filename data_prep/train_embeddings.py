@@ -13,13 +13,13 @@ from lib.common import (
     progress,
     refuse_idle,
     run,
-    up_to,
     worker_count,
 )
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_lines, read_lines
+from fairseq_outlayers.suggestions import between
 
 EXAMPLE = """example:
   python data_prep/train_embeddings.py --input captions.en --output vectors.en.vec --dimensions 300
@@ -95,11 +95,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--method", choices=METHODS, default="skipgram", help="default: %(default)s"
     )
     for name, default, kind, text in (
-        ("dimensions", 300, up_to(100_000), "of a vector"),
+        ("dimensions", 300, between(1, 100_000), "of a vector"),
         ("min-count", 5, positive_int, "rarer words get no vector"),
-        ("window", 5, up_to(10_000), "context words on either side"),
-        ("epochs", 5, up_to(10_000), "passes over the text"),
-        ("seed", 1, up_to(2**31 - 1), "random seed"),
+        ("window", 5, between(1, 10_000), "context words on either side"),
+        ("epochs", 5, between(1, 10_000), "passes over the text"),
+        ("seed", 1, between(1, 2**31 - 1), "random seed"),
         ("workers", 1, worker_count, "threads; reproducible only with one"),
     ):
         parser.add_argument(

@@ -121,7 +121,7 @@ def test_bad_file_is_named_and_nothing_changes(
 BAD_ARGUMENTS = {
     "tokenize_corpus --input in --output in --languages en": "in.en: is also an input",
     "tokenize_corpus --input in --output out --languages en en": "names 'en' twice",
-    "tokenize_corpus --input in --output out --languages en --max-length 0": "'0' is not a whole",
+    "tokenize_corpus --input in --output out --languages en --max-length 0": "0: must be a whole",
     "tokenize_corpus --input in --output out --languages en --max-ratio x": "'x' is not a number",
     "tokenize_corpus --input in --output out --languages en --max-length 1": "loosen the filters",
     "segment": "required: learn|apply",
