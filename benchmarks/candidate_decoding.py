@@ -90,9 +90,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line; the output file is named after the number of classes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, None)
     parser.add_argument("--classes", type=int, default=500_000)
     parser.add_argument("--small", type=int, default=30_000, help="classes of the reference model")
     parser.add_argument("--frequent", type=int, default=15_000, help="K")
@@ -104,10 +102,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=32)
     parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
     parser.add_argument("--beam", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, help="default: results/benchmarks/candidate_…")
     options = parser.parse_args()
     if options.output is None:
         name = f"candidate_decoding.V{options.classes}.json"

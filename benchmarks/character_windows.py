@@ -91,17 +91,9 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "character_windows.json", rounds=7)
     parser.add_argument("dictionary", type=Path, help="dict.txt of fairseq-preprocess")
     parser.add_argument("--batch-words", type=int, default=350, help="distinct words per batch")
-    parser.add_argument("--rounds", type=int, default=7)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument(
-        "--output", type=Path, default=Path("results/benchmarks/character_windows.json")
-    )
     return parser.parse_args()
 
 

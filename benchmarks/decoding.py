@@ -132,9 +132,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "decoding.json")
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument(
         "--data", type=Path, help="folder of its dictionaries (default: the training data)"
@@ -146,10 +144,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=200, help="number of source sentences")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/decoding.json"))
     return parser.parse_args()
 
 

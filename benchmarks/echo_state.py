@@ -13,7 +13,6 @@ backward pass, without parameters and frozen weights, counting each storage once
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import Any
@@ -188,17 +187,11 @@ def compare(options: argparse.Namespace) -> list[dict]:
 
 def main() -> None:
     """Measure, print a table, write the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "echo_state.json")
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--classes", type=int, default=8000)
     parser.add_argument("--sentences", type=int, default=64, help="of a batch")
     parser.add_argument("--length", type=int, default=25)
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/echo_state.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = compare(options)

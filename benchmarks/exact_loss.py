@@ -245,19 +245,13 @@ def compare(shape: tuple[int, ...], options: argparse.Namespace) -> list[dict]:
 
 def main() -> None:
     """Measure, print a table, write the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "exact_loss.json", rounds=7)
     parser.add_argument("--classes", type=int, nargs="+", default=[8000, 32000])
     parser.add_argument("--positions", type=int, default=2000)
     parser.add_argument("--dimensions", type=int, default=256)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--error-up-to", type=int, default=60_000, metavar="CLASSES")
-    turns.add_device(parser)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/exact_loss.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     for name in set(ARMS) - {"plain", *options.arms}:

@@ -208,20 +208,14 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "growth.json")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--largest", type=int, default=2_000_000, help="classes")
     parser.add_argument(
         "--sampled", type=int, default=8192, help="classes sampled, or of a partition"
     )
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--chart", type=Path, help="image file to write: .svg or .png")
     parser.add_argument("--redraw", type=Path, metavar="JSON", help="only draw --chart from a file")
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/growth.json"))
     options = parser.parse_args()
     if options.redraw and not options.chart:
         parser.error("--redraw needs --chart")

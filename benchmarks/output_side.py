@@ -131,19 +131,12 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "output_side.json", rounds=7)
     parser.add_argument("--tensorflow", type=Path, metavar="PYTHON", help="Python with TensorFlow")
     parser.add_argument("--classes", type=int, nargs="+", default=[50_000, 500_000, 1_000_000])
     parser.add_argument("--positions", type=int, default=1024)
     parser.add_argument("--dimensions", type=int, default=512)
     parser.add_argument("--sampled", type=int, default=8192, help="classes sampled per update")
-    parser.add_argument("--rounds", type=int, default=7)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    default = Path("results/benchmarks/output_side.json")
-    parser.add_argument("--output", type=Path, default=default)
     return parser.parse_args()
 
 

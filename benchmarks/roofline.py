@@ -10,7 +10,6 @@ loss (``sampled_nll`` with the gathering of its rows), and the same with the upd
 """
 
 import argparse
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -116,17 +115,11 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "roofline.json", rounds=7)
     parser.add_argument("--classes", type=int, default=32_000)
     parser.add_argument("--sampled", type=int, default=8192)
     parser.add_argument("--positions", type=int, default=1024)
     parser.add_argument("--dimensions", type=int, default=512)
-    parser.add_argument("--rounds", type=int, default=7)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/roofline.json"))
     return parser.parse_args()
 
 

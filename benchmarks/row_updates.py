@@ -12,7 +12,6 @@ classes and to the same optimizer with the fewest classes.
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import torch
@@ -87,17 +86,10 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "row_updates.json", rounds=7)
     parser.add_argument("--classes", type=int, nargs="+", default=[30_000, 500_000])
     parser.add_argument("--sampled", type=int, default=8192, help="classes sampled per update")
     parser.add_argument("--dimensions", type=int, default=256)
-    turns.add_device(parser)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    default = Path("results/benchmarks/row_updates.json")
-    parser.add_argument("--output", type=Path, default=default)
     return parser.parse_args()
 
 

@@ -8,9 +8,7 @@ matrix and ``F.cross_entropy``. Prints the time relative to the exact loss, whic
 share, and ours relative to plain.
 """
 
-import argparse
 import functools
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -64,17 +62,11 @@ class Problem:
 
 def main() -> None:
     """Measure, print a table, write the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, "sampled_loss.json")
     parser.add_argument("--classes", type=int, nargs="+", default=[32_000, 128_000])
     parser.add_argument("--positions", type=int, default=4000)
     parser.add_argument("--dimensions", type=int, default=512)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.25, 0.05])
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, default=Path("results/benchmarks/sampled_loss.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = []

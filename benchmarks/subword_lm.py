@@ -8,7 +8,6 @@ fairseq's lstm_lm with the same sizes and batch), and a batch in evaluation (rel
 model). Prints the median, minimum and maximum of the ratios over the rounds.
 """
 
-import argparse
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable
@@ -167,17 +166,9 @@ def compare(size: str, num_words: int, rounds: int, device: str) -> list[dict]:
 
 def main() -> None:
     """Measure, print the tables, write the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, None, rounds=7)
     parser.add_argument("--size", choices=HIDDEN_SIZES, default="small")
     parser.add_argument("--words", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=7)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument(
-        "--output", type=Path, help="default: results/benchmarks/subword_lm_SIZE.json"
-    )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = compare(options.size, options.words, options.rounds, options.device)

@@ -123,9 +123,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line; the output file is named after the number of classes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = turns.parser(__doc__, None)
     parser.add_argument("--classes", type=int, default=32_000)
     parser.add_argument("--shares", type=float, nargs="+", default=[1.0])
     parser.add_argument("--output-layers", nargs="+", default=["linear", "joint"])
@@ -136,10 +134,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sampler", default="batch_negatives")
     parser.add_argument("--sentences", type=int, default=160)
     parser.add_argument("--length", type=int, default=25, help="tokens per sentence")
-    parser.add_argument("--rounds", type=int, default=5)
-    turns.add_device(parser)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--output", type=Path, help="default: results/benchmarks/training_step.V…")
     options = parser.parse_args()
     if options.output is None:
         name = f"training_step.V{options.classes}.json"

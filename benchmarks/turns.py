@@ -20,6 +20,7 @@ from recipes.lab import measurements
 from recipes.lab.measurements import in_turns
 
 FEWEST_ROUNDS = 5
+RESULTS = Path("results/benchmarks")
 # Compared with, besides PyTorch and fairseq (benchmarks/requirements.txt).
 PEERS = ("cut-cross-entropy", "ctranslate2", "liger-kernel", "triton")
 # Measurements of every call of `take_turns`, for the file.
@@ -74,9 +75,24 @@ def _uses_gpu() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_initialized()
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--device``."""
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+def parser(description: str | None, output: str | None, rounds: int = 5) -> argparse.ArgumentParser:
+    """A parser with ``--rounds``, ``--device``, ``--threads`` and ``--output``.
+
+    Args:
+        description: the text of the help, printed as it is.
+        output: default name in results/benchmarks; None if it follows from other options.
+        rounds: their default number.
+    """
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--rounds", type=int, default=rounds)
+    made.add_argument("--device", default="cpu", help="cpu or cuda")
+    made.add_argument("--threads", type=int, default=torch.get_num_threads())
+    default = None if output is None else RESULTS / output
+    where = "JSON file (default: in results/benchmarks)"
+    made.add_argument("--output", type=Path, default=default, help=where)
+    return made
 
 
 def on(device: str, value: Any) -> Any:
