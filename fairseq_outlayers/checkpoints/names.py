@@ -21,6 +21,7 @@ def last_of(folder: str, suffix: str) -> str:
     """The path of a training's last checkpoint.
 
     Args:
+        folder: its ``--save-dir``.
         suffix: of fairseq's trainer: ``--checkpoint-suffix``, and that of a shard.
     """
     return os.path.join(folder, f"checkpoint_last{suffix}.pt")

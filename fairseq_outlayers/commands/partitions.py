@@ -8,7 +8,7 @@ from fairseq_outlayers.errors import changes_nothing
 from fairseq_outlayers.suggestions import between
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, metavar="DATA", help="made by fairseq-preprocess")
     parser.add_argument(
         "--partition-size", type=int, required=True, metavar="N", help="most target words of one"
@@ -55,6 +55,6 @@ def run(options: argparse.Namespace) -> None:
 
 COMMAND = Command(
     example="data-bin --partition-size 15000",
-    add_arguments=_add_arguments,
+    add_arguments=add_arguments,
     run=run,
 )

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         required=True,
+        type=Path,
         metavar="DIR",
         help="folder to write checkpoint.pt and the dictionaries to",
     )
@@ -54,9 +55,10 @@ def run(options: argparse.Namespace) -> None:
     if not vectors:
         raise UserError(f"--descriptions {options.descriptions}: describes no word")
     add_words(trained, list(descriptions), torch.stack(vectors), options.bias)
-    folder = Path(options.output)
-    save(trained, options.checkpoint, folder)
-    print(f"added {len(vectors)} words: {folder / 'checkpoint.pt'} and dictionaries beside it")
+    save(trained, options.checkpoint, options.output)
+    print(
+        f"added {len(vectors)} words: {options.output / 'checkpoint.pt'} and dictionaries beside it"
+    )
 
 
 COMMAND = Command(

@@ -38,6 +38,7 @@ class Translations(NamedTuple):
 
         Args:
             source_tokens: ``(B, S)``; ids beyond the dictionary have no translations.
+            per_word: ``K'``.
             default: fills up rows of words with fewer translations.
         Returns:
             Class ids, ``(B, S, per_word)``.

@@ -72,7 +72,11 @@ class TrainedModels:
         return self.build_generator(checked_search({**options, **given}, num_words, self._spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
-        """fairseq's search, with checked options."""
+        """fairseq's search, with checked options.
+
+        Raises:
+            UserError: if fairseq or the task refuses them.
+        """
         arguments = copy.deepcopy(self.config.generation)
         with open_dict(arguments):
             arguments.update(options)

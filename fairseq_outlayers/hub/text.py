@@ -119,6 +119,8 @@ class TextProcessor:
         """Ids of a text's units and ``</s>``, ``(T,)``.
 
         Args:
+            text: plain text.
+            dictionary: of its language.
             adds_new: add unknown units to the dictionary; otherwise they are ``<unk>``.
             is_target: whether the text is in the target language.
         """

@@ -129,6 +129,11 @@ class Translator(TrainedModels):
         Args:
             pairs: source and translation, plain text.
             batch_size: pairs per batch.
+        Returns:
+            A :class:`PairScore` for each pair, in their order.
+        Raises:
+            UserError: if a text is longer than the models' positions, or has a symbol that no text
+                may have.
         """
         check_whole("batch_size", batch_size)
         source, target = self.task.source_dictionary, self.task.target_dictionary

@@ -52,7 +52,11 @@ BY_START = "auto"
 
 
 def echo_start(cfg: Any, kind: Type[FrozenLayer]) -> EchoStart:
-    """Initial scales by ``--echo-start`` for this kind of layer, overridden by single options."""
+    """Initial scales by ``--echo-start`` for this kind of layer, overridden by single options.
+
+    Raises:
+        UserError: if the layer has no scales of that name.
+    """
     if cfg.echo_start not in kind.starts:
         known = ", ".join(kind.starts)
         raise UserError(
@@ -89,7 +93,11 @@ def make_scales(cfg: Any, kind: Type[FrozenLayer], count: int = 1) -> Tuple[Scal
 
 
 def fixed_radius(cfg: Any) -> Optional[float]:
-    """The number in ``--spectral-radius``, or None if it is learned."""
+    """The number in ``--spectral-radius``, or None if it is learned.
+
+    Raises:
+        UserError: if it is neither a number in range nor ``learned``.
+    """
     if cfg.spectral_radius == LEARNED:
         return None
     try:

@@ -172,7 +172,11 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         context_window: int = 0,
         **options: Any,
     ) -> Any:
-        """The whole text for ``fairseq-eval-lm``, by default as one column."""
+        """The whole text for ``fairseq-eval-lm``, by default as one column.
+
+        Raises:
+            UserError: for options that batches of columns do not have.
+        """
         if context_window > 0:
             raise UserError(
                 f"--context-window {context_window} does not apply to --task "

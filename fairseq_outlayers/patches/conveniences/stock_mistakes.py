@@ -226,6 +226,7 @@ def plain_message(error: BaseException, command: Sequence[str] = ()) -> Optional
     """One line with a remedy for a mistake on the list; None for other errors.
 
     Args:
+        error: that ended the command.
         command: arguments of the command line; by default this program's.
     """
     text = re.sub(NUMPY_NUMBER, r"\1", str(error))
