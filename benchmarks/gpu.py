@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py
 
-Needs a GPU, Python 3.11 or newer, torch 2.11 or newer with CUDA, fairseq and this package. `make
+Needs a GPU, Python 3.11 to 3.13, torch 2.11 or newer with CUDA, fairseq and this package. `make
 gpu` runs it. Each step prints its last lines; settings are small, so that all steps take less than
 ten minutes, of which the tests get at most two thirds. One JSON file has the outcome of the tests,
 the results of every benchmark, commit, machine and versions. With ``--device cpu`` it rehearses the

@@ -75,6 +75,11 @@ def _uses_gpu() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_initialized()
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--device``."""
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+
+
 def parser(description: str | None, output: str | None, rounds: int = 5) -> argparse.ArgumentParser:
     """A parser with ``--rounds``, ``--device``, ``--threads`` and ``--output``.
 
@@ -87,7 +92,7 @@ def parser(description: str | None, output: str | None, rounds: int = 5) -> argp
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("--rounds", type=int, default=rounds)
-    made.add_argument("--device", default="cpu", help="cpu or cuda")
+    add_device(made)
     made.add_argument("--threads", type=int, default=torch.get_num_threads())
     default = None if output is None else RESULTS / output
     where = "JSON file (default: in results/benchmarks)"

@@ -40,7 +40,7 @@ def acquire(folder: str) -> None:
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     except OSError as error:
         others = "; it is another user's: remove it if no run uses the folder"
-        hint = others if os.path.exists(path) else ""
+        hint = others if isinstance(error, PermissionError) and os.path.exists(path) else ""
         raise UserError(
             f"--save-dir {folder}: cannot write {path}: {error.strerror}{hint}"
         ) from error

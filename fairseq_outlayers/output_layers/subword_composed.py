@@ -93,7 +93,8 @@ class SubwordOutputLayer(ComputedOutputLayer):
 
     @classmethod
     def build(cls, config: Any, embedding: Any, hidden_size: int, dictionary: Any) -> OutputLayer:
-        plain = plain_layer(config)
+        # A layer that extends this one is not named so, and always composes.
+        plain = plain_layer(config) if config.output_layer == "subword" else None
         if plain is not None:
             return plain.build(config, embedding, hidden_size, dictionary)
         if isinstance(embedding, ComposedEmbedding):

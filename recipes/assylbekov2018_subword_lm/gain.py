@@ -118,7 +118,7 @@ def claim(found: Mapping[str, Gain]) -> Claim:
     for first, second in pairs:
         words = f"perplexity(MorphSum) / perplexity(Word): {first} < {second}"
         if first not in found or second not in found:
-            lacking = ", ".join(data for data in (first, second) if data not in found)
+            lacking = ", ".join(f"the gain of {d}" for d in (first, second) if d not in found)
             parts.append(Part(words, NOT_RUN, f"{MISSING}{lacking}"))
             continue
         one, other = found[first], found[second]

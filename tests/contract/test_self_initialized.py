@@ -44,7 +44,7 @@ class Shifted(SourceEmbedding):
 
     @classmethod
     def build(cls, config, dictionary, embed_dim, bidirectional):
-        return cls(InternalSourceEmbedding.of_dictionary(config, dictionary, embed_dim))
+        return cls(InternalSourceEmbedding.build(config, dictionary, embed_dim, bidirectional))
 
     def forward(self, ids, direction=0):
         return self.inner(ids) + self.shift

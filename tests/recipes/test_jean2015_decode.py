@@ -187,6 +187,15 @@ def test_lists_are_sorted_by_number_and_of_one_model(tmp_path):
     assert names == ["lv.k500.kp3", "lv.k500.kp20", "lv.k10000.kp1"]
 
 
+def test_a_model_whose_repeat_has_saved_nothing_is_not_decoded(trained):
+    (best,) = Path("runs/tied").glob("seed1-*/checkpoints/checkpoint_best.pt")
+    best.unlink()
+    (best.parent.parent / "train.log").write_text("x | num. shared model params: 1,000\n")
+    with pytest.raises(MissingRun, match="unfinished: run that arm again"):
+        run()
+    assert not Path("calls").exists()
+
+
 def test_a_model_whose_repeat_is_unfinished_is_not_decoded(trained):
     (best,) = Path("runs/tied").glob("seed1-*/checkpoints/checkpoint_best.pt")
     best.with_name("checkpoint_last.pt").touch()

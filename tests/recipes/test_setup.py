@@ -176,6 +176,16 @@ def test_later_commands_keep_the_torch_and_the_extras_of_the_set_up(checkout):
     assert calls(checkout) == []
 
 
+def test_a_set_up_that_failed_goes_on_with_its_extras(checkout):
+    (checkout / "fail").write_text("--no-binary fairseq-fixed")
+    make(checkout, "EXTRAS=dev")
+    calls(checkout)
+    (checkout / "fail").unlink()
+    assert make(checkout).returncode == 0
+    tools = calls(checkout)[1]
+    assert tools.endswith("-r requirements/base.txt -r requirements/dev.txt")
+
+
 def test_an_environment_without_extras(checkout):
     make(checkout, "EXTRAS=")
     tools = calls(checkout)[2]

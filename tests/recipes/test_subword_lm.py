@@ -147,7 +147,7 @@ def test_gains_are_compared_after_equal_numbers_of_epochs_alone():
     assert gain.comparable(found) == [found["de5k"], found["en5k"]]
     parts = {part.inequality.partition(": ")[2]: part for part in gain.claim(found).parts}
     assert parts["de5k < fr5k"][1:] == ("undecided", "numbers of epochs differ: 10 and 15")
-    assert parts["de5k < de15k"][1:] == ("not run", "missing: de15k")
+    assert parts["de5k < de15k"][1:] == ("not run", "missing: the gain of de15k")
 
 
 def test_gains_of_unequal_numbers_of_seeds_are_compared_over_those_that_both_have():

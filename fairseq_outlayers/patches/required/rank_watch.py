@@ -89,10 +89,11 @@ class RankWatch:
 
     def excuse(self, seconds: float) -> None:
         """Do not count time in which this process was stopped itself, with its job."""
+        now = time.monotonic()
         self._began += seconds
-        self._store_answered += seconds
+        self._store_answered = min(now, self._store_answered + seconds)
         for rank, seen in list(self._seen.items()):
-            self._seen[rank] = seen + seconds
+            self._seen[rank] = min(now, seen + seconds)
 
     def name(self, rank: int) -> str:
         return f"rank {rank} ({self._where.get(rank, 'place unknown')})"

@@ -9,10 +9,10 @@ accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fa
 ``all_gather_list`` (fairseq/distributed/utils.py) have buffers outside GPUs.
 
 The patch reads the variables first, chooses ``gloo`` where ``nccl`` is not available, and passes no
-device for a model on a CPU. It refuses several processes of a command that would print figures of a
-part of the text. It patches ``call_main``, which runs after ``--user-dir`` is imported;
-``infer_init_method``, which it calls, does not know about ``--cpu``. ``fairseq-hydra-train``
-imports ``common.user_dir`` later, too late for the first part.
+device for a model on a CPU. It refuses several processes of fairseq-eval-lm. It patches
+``call_main``, which runs after ``--user-dir`` is imported; ``infer_init_method``, which it calls,
+does not know about ``--cpu``. ``fairseq-hydra-train`` imports ``common.user_dir`` later, too late
+for the first part.
 """
 
 import importlib.util
@@ -41,21 +41,17 @@ def _with_processes_joined(stock: Callable[..., Any], cfg: Any, main: Any, **kwa
     if not cfg.common.tpu:
         _join(cfg.distributed_training, on_cpu)
     if cfg.distributed_training.distributed_world_size > 1:
-        _refuse_parts_of_a_text(main, on_cpu)
+        _refuse_parts_of_a_text(main)
     return stock(cfg, main, **kwargs)
 
 
-def _refuse_parts_of_a_text(main: Any, on_cpu: bool) -> None:
-    """Refuse commands whose processes do not add up what they found.
-
-    fairseq-eval-lm prints the perplexity of the first process's part; fairseq-validate adds up on
-    GPUs alone.
-    """
-    command = Path(inspect.unwrap(main).__code__.co_filename).stem
-    if command == "eval_lm" or (command == "validate" and on_cpu):
+def _refuse_parts_of_a_text(main: Any) -> None:
+    """Refuse fairseq-eval-lm, which would print the perplexity of the first process's part."""
+    code = getattr(inspect.unwrap(main), "__code__", None)
+    if code is not None and Path(code.co_filename).parts[-2:] == ("fairseq_cli", "eval_lm.py"):
         raise UserError(
-            f"fairseq-{command.replace('_', '-')} evaluates a text in one process: leave out "
-            "torchrun and --distributed-world-size"
+            "fairseq-eval-lm evaluates a text in one process: leave out torchrun and "
+            "--distributed-world-size"
         )
 
 
@@ -126,10 +122,10 @@ def _started_by_slurm() -> bool:
 def _without_gpu(
     stock: Callable[..., Any], data: Any, group: Any = None, max_size: int = 16384
 ) -> Any:
-    """Also without a GPU, where fairseq's buffers are: for logging outputs that are not summed."""
-    if torch.cuda.is_available():
-        return stock(data, group, max_size)
+    """Also on CPUs, for logging outputs that are not summed; fairseq's buffers are on a GPU."""
     group = group or utils.get_global_group()
+    if dist.get_backend(group) != "gloo":
+        return stock(data, group, max_size)
     found = [None] * dist.get_world_size(group)
     dist.all_gather_object(found, data, group=group)
     return found

@@ -84,10 +84,11 @@ def relative(text: str) -> str:
 class State(Enum):
     """What a run folder holds."""
 
-    EMPTY = "no model"
+    EMPTY = "nothing"
+    BEGUN = "a log of a training that has saved nothing"
     UNFINISHED = "a checkpoint to resume from"
     ABORTED = "a model of a training that was killed between its first two checkpoints"
-    FINISHED = "a model of a training that came to its end; what it resumed from is removed"
+    FINISHED = "a model of a training that came to its end, or one that was put there"
 
 
 def state_of(folder: Path) -> State:
@@ -95,9 +96,9 @@ def state_of(folder: Path) -> State:
     checkpoints, log = folder / "checkpoints", folder / "train.log"
     if (checkpoints / LAST).exists():
         return State.UNFINISHED
-    if not (checkpoints / BEST).exists():
-        return State.EMPTY
     at_its_end = not log.exists() or training_log.summarize(log)["finished"]
+    if not (checkpoints / BEST).exists():
+        return State.EMPTY if at_its_end else State.BEGUN
     return State.FINISHED if at_its_end else State.ABORTED
 
 
@@ -182,7 +183,7 @@ class Run:
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
-            if state_of(folder.parent) in (State.UNFINISHED, State.ABORTED):
+            if state_of(folder.parent) in (State.BEGUN, State.UNFINISHED, State.ABORTED):
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
                     "unfinished: run that arm again"
@@ -221,7 +222,7 @@ class Run:
         An aborted one takes no finished one's place.
         """
         state = state_of(self.folder)
-        if state in (State.EMPTY, State.UNFINISHED):
+        if state not in (State.ABORTED, State.FINISHED):
             return
         for path in (self.checkpoints, self.folder / "train.log"):
             old = path.with_name(f"{path.name}.old")

@@ -14,7 +14,7 @@ from fairseq_outlayers.options import OutputLayerConfig, reset_idle_options
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.output_layers.base import EmbeddingOutputLayer
 from fairseq_outlayers.output_layers.linear import LinearOutputLayer
-from fairseq_outlayers.output_layers.subword_composed import tied_layers
+from fairseq_outlayers.output_layers.subword_composed import SubwordOutputLayer, tied_layers
 from fairseq_outlayers.output_layers.tied import TiedOutputLayer
 
 H = 6
@@ -179,6 +179,13 @@ def test_options_of_a_composition_are_refused_where_nothing_is_composed(dictiona
     # As stored in a checkpoint of a version that accepted it.
     reset_idle_options(config)
     build_output_layer(config, nn.Embedding(len(dictionary), H), H, dictionary)
+
+
+def test_a_layer_that_extends_this_one_always_composes(dictionary):
+    """Its options would have no effect in a plain softmax, silently."""
+    config = OutputLayerConfig(output_layer="mine", tie="original")
+    with pytest.raises(UserError, match="'original' is neither a layer of this --composition"):
+        SubwordOutputLayer.build(config, nn.Embedding(len(dictionary), H), H, dictionary)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_time_in_which_this_process_was_stopped_does_not_count(clock):
     assert "rank 1" in watch.verdict()
 
 
+def test_a_count_that_came_before_the_excuse_is_not_put_into_the_future(clock):
+    watch = rank_watch.RankWatch(Counts({"1": "0 process 5 on here"}), 0, 2, timeout=10.0)
+    clock[0] += 60
+    watch.exchange(0)
+    watch.excuse(60.0)
+    clock[0] += 11
+    assert "rank 1" in watch.verdict()
+
+
 def test_a_limit_of_0_starts_no_watch(monkeypatch):
     dist = rank_watch.dist
     monkeypatch.setattr(dist, "is_initialized", lambda: True)
