@@ -21,6 +21,8 @@ CHOSEN = {
     "baseline.5000": "0.005",
     "mix_sum.5000": "0.005",
     "mix_sum.5000.ptb": "0.002",
+    "mix_gate.5000": "0.003",
+    "only_external.5000": "0.003",
     "mix_sum.10000": "0.003",
     "luong_baseline.1000": "0.001",
     "luong_mix_sum.1000": "0.002",
