@@ -11,8 +11,9 @@ from torch import Tensor
 class CarriedState:
     """The hidden state at the end of the last window.
 
-    The iterator over windows owns it and passes it to the model with every batch, so the model is
-    stateless between calls. The models of an ensemble share one, which has a state for each.
+    The iterator over windows owns it and passes it to the model with every batch, as a
+    :class:`WindowState`, so the model is stateless between calls. The models of an ensemble share
+    one, which has a state for each.
 
     Attributes:
         state: the last one carried, ``(layers, 2, B, H)``, detached; None before the first window.
@@ -34,10 +35,6 @@ class CarriedState:
         if model is None:
             self._by_model.clear()
         self.state = self.of_all_ranks = self._by_model[model] = state.detach()
-
-    def of(self, model: Any) -> Optional[Tensor]:
-        """The initial state of a model's next window; None for zeros."""
-        return initial_state(self._by_model, model)
 
     def by_model(self) -> Dict[Any, Tensor]:
         """The states of all models; of key None, that of a checkpoint."""
@@ -71,10 +68,10 @@ class WindowState:
         self._starts: Optional[Dict[Any, Tensor]] = None
 
     def of(self, model: Any) -> Optional[Tensor]:
-        """The initial state of this window; None for zeros."""
+        """A model's initial state in this window, or that of a checkpoint; None for zeros."""
         if self._starts is None:
             self._starts = self._carried.by_model()
-        return initial_state(self._starts, model)
+        return self._starts.get(model, self._starts.get(None))
 
     def carry(self, state: Tensor, model: Any = None) -> None:
         """As :meth:`CarriedState.carry`."""
@@ -83,8 +80,3 @@ class WindowState:
     def gather(self) -> None:
         """As :meth:`CarriedState.gather`."""
         self._carried.gather()
-
-
-def initial_state(by_model: Dict[Any, Tensor], model: Any) -> Optional[Tensor]:
-    """A model's state, or that of a checkpoint (key None)."""
-    return by_model.get(model, by_model.get(None))

@@ -1,12 +1,12 @@
 """A recurrent language model under an output layer."""
 
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple
 
 import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.decoders.base import StatefulDecoder
-from fairseq_outlayers.decoders.carried_state import CarriedState, WindowState
+from fairseq_outlayers.decoders.carried_state import WindowState
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
 from fairseq_outlayers.output_layers import OutputLayer
 
@@ -42,7 +42,7 @@ class RecurrentDecoder(StatefulDecoder):
         prev_output_tokens: Tensor,
         src_lengths: Optional[Tensor] = None,
         incremental_state: Optional[Dict[str, Any]] = None,
-        carried: Union[CarriedState, WindowState, None] = None,
+        carried: Optional[WindowState] = None,
         features_only: bool = False,
         encoder_out: None = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
@@ -53,7 +53,7 @@ class RecurrentDecoder(StatefulDecoder):
             src_lengths: ignored: padding can only follow the words of a row.
             incremental_state: of beam search; from the second call on, only the last position is
                 computed.
-            carried: the initial state, replaced by the final one; None for zeros.
+            carried: has the initial state, and takes the final one; None for zeros.
             encoder_out: None; fairseq's beam search passes it, and expects attention.
         """
         features, extra = self.extract_features(
@@ -66,7 +66,7 @@ class RecurrentDecoder(StatefulDecoder):
         prev_output_tokens: Tensor,
         encoder_out: None = None,
         incremental_state: Optional[Dict[str, Any]] = None,
-        carried: Union[CarriedState, WindowState, None] = None,
+        carried: Optional[WindowState] = None,
     ) -> Tuple[Tensor, Dict[str, Any]]:
         """States of the last layer, ``(B, T, H)``."""
         state = None if carried is None else carried.of(self)

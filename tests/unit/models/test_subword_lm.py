@@ -9,7 +9,7 @@ from fairseq.data import Dictionary, TruncatedDictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.sequence_generator import SequenceGenerator
 
-from fairseq_outlayers.decoders.carried_state import CarriedState
+from fairseq_outlayers.decoders.carried_state import CarriedState, WindowState
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from tests.conftest import make_language_batch
@@ -144,7 +144,7 @@ def test_windows_with_a_carried_state_are_pieces_of_one_long_window(dictionary, 
     words = tokens(dictionary, 3, 10)
     whole, _ = model(words)
     carried = CarriedState()
-    pieces = [model(piece, carried=carried)[0] for piece in words.split(4, dim=1)]
+    pieces = [model(piece, carried=WindowState(carried))[0] for piece in words.split(4, dim=1)]
     torch.testing.assert_close(torch.cat(pieces, dim=1), whole)
     alone, _ = model(words[:, 4:8])
     assert (pieces[1] - alone).abs().max() > 1e-4
@@ -154,7 +154,8 @@ def test_models_that_score_a_text_together_have_a_state_each(dictionary):
     models = [make_model(dictionary, seed=seed, **SMALL).double().eval() for seed in (1, 2)]
     words, carried = tokens(dictionary, 3, 10), CarriedState()
     pieces = [
-        [model(piece, carried=carried)[0] for model in models] for piece in words.split(4, dim=1)
+        [model(piece, carried=WindowState(carried))[0] for model in models]
+        for piece in words.split(4, dim=1)
     ]
     for model, found in zip(models, zip(*pieces, strict=True), strict=True):
         torch.testing.assert_close(torch.cat(found, dim=1), model(words)[0])
@@ -163,16 +164,18 @@ def test_models_that_score_a_text_together_have_a_state_each(dictionary):
 def test_a_restored_state_is_where_the_model_starts(dictionary):
     model, words = make_model(dictionary, **SMALL).eval(), tokens(dictionary, 3, 8)
     before, restored = CarriedState(), CarriedState()
-    model(words[:, :4], carried=before)
+    model(words[:, :4], carried=WindowState(before))
     restored.carry(before.state)  # as when training is resumed, before there is a model
-    pieces = [model(piece, carried=restored)[0] for piece in words[:, 4:].split(2, dim=1)]
+    pieces = [
+        model(piece, carried=WindowState(restored))[0] for piece in words[:, 4:].split(2, dim=1)
+    ]
     torch.testing.assert_close(torch.cat(pieces, dim=1), model(words)[0][:, 4:])
 
 
 def test_gradients_end_where_a_window_begins(dictionary):
     model = make_model(dictionary, **SMALL)
     carried = CarriedState()
-    model(tokens(dictionary, 3, 5), carried=carried)
+    model(tokens(dictionary, 3, 5), carried=WindowState(carried))
     assert carried.state.shape == (2, 2, 3, 8)
     assert not carried.state.requires_grad
 
@@ -193,10 +196,12 @@ def test_incremental_decoding_equals_full_decoding_also_of_reordered_rows(dictio
 def test_a_restored_state_takes_the_place_of_one_that_the_model_had(dictionary):
     model, words = make_model(dictionary, **SMALL).eval(), tokens(dictionary, 3, 8)
     before, used = CarriedState(), CarriedState()
-    model(words[:, :4], carried=before)
-    model(words[:, 2:], carried=used)
+    model(words[:, :4], carried=WindowState(before))
+    model(words[:, 2:], carried=WindowState(used))
     used.carry(before.state)
-    torch.testing.assert_close(model(words[:, 4:], carried=used)[0], model(words)[0][:, 4:])
+    torch.testing.assert_close(
+        model(words[:, 4:], carried=WindowState(used))[0], model(words)[0][:, 4:]
+    )
 
 
 def test_a_search_with_one_beam_continues_a_text_with_the_likeliest_words(dictionary):
