@@ -20,6 +20,12 @@ class ShrinkAfterRiseConfig(FairseqDataclass):
         at_least=0,
         at_most=1,
     )
+    force_anneal: Optional[int] = ranged(
+        None,
+        "epoch from which on the learning rate shrinks also if the loss has not risen, as with "
+        "--lr-scheduler fixed (default: none)",
+        at_least=1,
+    )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
     disable_validation: bool = II("dataset.disable_validation")
@@ -30,7 +36,8 @@ class ShrinkAfterRise(FairseqLRScheduler):
     """Constant until the validation loss first rises, then shrinks after every epoch with one.
 
     The rule of OpenNMT and of Pappas et al. (2018), who halve. fairseq's ``reduce_lr_on_plateau``
-    shrinks only after epochs without improvement.
+    shrinks only after epochs without improvement. In a short training the loss may never rise;
+    with ``--force-anneal`` the rate shrinks then, too.
     """
 
     def __init__(self, cfg: Any, optimizer: Any):
@@ -73,7 +80,7 @@ class ShrinkAfterRise(FairseqLRScheduler):
             self.has_risen |= self._is_worse(val_loss)
             if math.isfinite(val_loss):
                 self.previous = val_loss
-            if self.has_risen:
+            if self.has_risen or epoch + 1 >= (self.cfg.force_anneal or math.inf):
                 self.optimizer.set_lr(self.optimizer.get_lr() * self.cfg.lr_shrink)
         return self.optimizer.get_lr()
 

@@ -67,6 +67,10 @@ class Pappas2018(Recipe):
         "SHARES": ("50 25 5", "percentages of the classes, in addition to 100"),
         "DEPTHS": ("1 2 3 4", "layers per side in the set depth"),
         "EPOCHS": ("", "maximum number of epochs"),
+        "ANNEAL_FROM": (
+            "",
+            "epoch from which on the learning rate is halved also without a rise (default: none)",
+        ),
         "PATIENCE": ("", "stop after N epochs without a lower validation loss; -1: never"),
         "BATCH_SENTENCES": ("", "sentences per batch"),
         "DIM": ("", "width of the models"),
@@ -257,6 +261,7 @@ class Pappas2018(Recipe):
             f"--max-epoch {s.EPOCHS} --patience {s.PATIENCE} --log-interval 50 --num-workers 0 "
             f"{layer}"
         )
+        train += f" --force-anneal {s.ANNEAL_FROM}" if s.ANNEAL_FROM else ""
         layers, loss = s.LAYERS, "--criterion full_softmax"
         for change in changes.split(".")[1:]:
             if found := re.fullmatch(r"depth(\d+)", change):

@@ -18,9 +18,10 @@ class Optimizer(FairseqOptimizer):
         self._optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=9.0)
 
 
-def schedule(shrink=0.5, lr=(1.0,), maximize=False, disable_validation=False):
+def schedule(shrink=0.5, lr=(1.0,), maximize=False, disable_validation=False, force_anneal=None):
     config = SimpleNamespace(
         lr=list(lr),
+        force_anneal=force_anneal,
         lr_shrink=shrink,
         maximize_best_checkpoint_metric=maximize,
         disable_validation=disable_validation,
@@ -40,6 +41,17 @@ def rates(scheduler, losses, first_epoch=1):
 def test_the_rate_halves_after_every_epoch_from_the_first_rise_on():
     # It rises at the third epoch; the falls after it change nothing.
     assert rates(schedule(), [5, 4, 4.5, 3, 2, 2]) == [1, 1, 0.5, 0.25, 0.125, 0.0625]
+
+
+def test_from_a_given_epoch_on_the_rate_halves_without_a_rise():
+    """In epoch 4 it is halved for the first time, as with fairseq's fixed schedule."""
+    assert rates(schedule(force_anneal=4), [5, 4, 3, 2, 1]) == [1, 1, 0.5, 0.25, 0.125]
+    assert rates(schedule(force_anneal=4), [5, 6, 3, 2]) == [1, 0.5, 0.25, 0.125]
+
+
+def test_an_epoch_that_does_not_exist_is_refused():
+    with pytest.raises(UserError, match="--force-anneal 0: must be at least 1"):
+        schedule(force_anneal=0)
 
 
 def test_an_equal_loss_is_no_rise():
