@@ -54,8 +54,8 @@ SETUP = (
 WHY = (
     '10 epochs instead of 70, with the whole Treebank 15 (`EPOCHS=15 ARMS="ptb42k.word_re'
     ' ptb42k.morphsum_re_rw"`): whether claim 4 holds on it after 70 is open. After 25'
-    " (`ptb42k.word_re.long` and `ptb42k.morphsum_re_rw.long`, one seed) tied words have 89.9,"
-    " morphs 92.9.",
+    " (`ptb42k.word_re.long` and `ptb42k.morphsum_re_rw.long`; one seed, since these two took two"
+    " and four hours) tied words have 89.9, morphs 92.9.",
     "Learning rates on the Treebank are the authors'; larger ones (1.5 for words, 1.0 for morphs)"
     " were behind after five epochs, smaller ones were not tried. Rates for captions are tuned on"
     " 5,000 German ones; French and English take those over.",
@@ -66,9 +66,10 @@ REMARKS = (
     "Learning rates on the Treebank are the authors' (1.0 for words, 0.7 for morphs and syllables,"
     " 0.5 for CharCNN); see history.md for larger ones. With 5,000 captions each is the"
     " best of 0.7, 1.0 and 1.5 on the German validation text (a CharCNN that composes its output:"
-    " of 0.1, 0.2, 0.4 and 0.7), for ties that were not tuned that of a similar model (1.0 for"
-    " words, morphs and SylConcat with a softmax of its own, 0.7 for SylConcat that composes its"
-    " output and for CharCNN with a softmax of its own, 0.4 for other CharCNNs).",
+    " of 0.1, 0.2, 0.4 and 0.7), for ties that were not tuned, to save three runs each, that"
+    " of a similar model (1.0 for words, morphs and SylConcat with a softmax of its own, 0.7"
+    " for SylConcat that composes its output and for CharCNN with a softmax of its own, 0.4"
+    " for other CharCNNs).",
     "SylConcat that composes its output differs by up to 7 from seed to seed on German captions at"
     " its best rate, 0.7 (RE+RW in validation: 37.9 with 0.4, 31.3 with 0.7, 122 with 1.0).",
 )
