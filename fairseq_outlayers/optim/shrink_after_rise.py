@@ -22,9 +22,9 @@ class ShrinkAfterRiseConfig(FairseqDataclass):
     )
     force_anneal: Optional[int] = ranged(
         None,
-        "epoch from which on the learning rate shrinks also if the loss has not risen, as with "
-        "--lr-scheduler fixed (default: none)",
-        at_least=1,
+        "epoch from which on the learning rate shrinks, after every epoch with a validation, also "
+        "if the loss has not risen (default: none)",
+        at_least=2,
     )
     lr: List[float] = II("optimization.lr")  # noqa: RUF009 - an interpolation, never changed
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")

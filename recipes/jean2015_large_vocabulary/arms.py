@@ -134,13 +134,16 @@ class Jean2015(Recipe):
         return f"{self.work}/bin.{'shortlist' if model.startswith('shortlist') else 'large'}"
 
     def checkpoint_of(self, arm: str, seed: int) -> str:
-        """The best checkpoint, relative to the checkout; empty if not on this machine."""
+        """The best checkpoint of a finished run, relative to the checkout; empty if not here."""
         from recipes.lab.ledger import ROOT, read
+        from recipes.lab.running.run_arm import State, state_of
         from recipes.lab.runs import Runs
 
         runs = Runs(read(self.ledger))
         path = runs.file(arm, "checkpoints/checkpoint_best.pt", seed)
-        return str(path).replace(f"{ROOT}/", "") if path else ""
+        if path is None or state_of(path.parent.parent) is not State.FINISHED:
+            return ""
+        return str(path).replace(f"{ROOT}/", "")
 
     # Names of decodings.
 

@@ -9,6 +9,7 @@ from recipes.lab.figures import chart_parts
 from recipes.lab.pages import table
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
+from recipes.lab.scores import schedules
 from tests.recipes.test_table import add
 
 SHORT, LONG = "fairseq-train d --max-epoch 5", "fairseq-train d --max-epoch 15 --patience 2"
@@ -181,3 +182,12 @@ def test_a_schedule_that_was_taken_up_again_is_the_newest(fill):
         ("b", f"{SHORT} --lr 9", LIMIT, 0.4),
     )
     assert runs.paired(["a", "b"], "bleu_tokenised") == [[50.0] * 2, [46.0] * 2]
+
+
+def test_a_rate_that_shrinks_without_a_rise_is_another_schedule(fill):
+    waits = f"{LONG} --lr-scheduler shrink_after_rise"
+    _, runs = fill(("a", f"{waits} --force-anneal 11", LIMIT, 0.5), ("b", waits, LIMIT, 0.3))
+    assert runs.difference({"a": 1, "b": -1}) is None
+    assert (
+        schedules.annealed_from({"command": f"{LONG} --lr-scheduler fixed --force-anneal 7"}) == ""
+    )

@@ -372,3 +372,14 @@ def test_an_arm_that_could_not_be_scored_is_not_trained_again(checkout, monkeypa
     monkeypatch.delenv("TRANSLATED")
     assert run()
     assert best.read_text() == "the first"
+
+
+def test_a_repeat_that_was_killed_before_it_saved_goes_on(checkout):
+    run()
+    (best,) = Path("runs").rglob("checkpoint_best.pt")
+    Path("crash").touch()
+    assert not run(force=True)
+    for saved in ("best", "last"):
+        (best.parent / f"checkpoint_{saved}.pt").unlink(missing_ok=True)
+    assert run()
+    assert calls() == ["train", "generate", "train", "train", "generate"]

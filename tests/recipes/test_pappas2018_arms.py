@@ -192,3 +192,9 @@ def test_an_arm_goes_from_plain_text_to_a_line_in_the_ledger(tmp_path):
     assert 0.8 <= figures["sampled_share"] < 1  # more where a batch has more types
     assert figures["sentences"] == 15
     assert {"bleu", "bleu_lenpen0", "bleu_tokenised", "train_tokens_per_second"} <= set(figures)
+
+
+def test_the_rate_can_be_halved_without_a_rise():
+    train = recipe(ANNEAL_FROM="11").arm("de-en.bpe4000.tied").train
+    parsed = options.parse_args_and_arch(options.get_training_parser(), ["data", *train])
+    assert convert_namespace_to_omegaconf(parsed).lr_scheduler.force_anneal == 11

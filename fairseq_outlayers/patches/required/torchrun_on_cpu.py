@@ -9,7 +9,8 @@ accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fa
 ``all_gather_list`` (fairseq/distributed/utils.py) have buffers outside GPUs.
 
 The patch reads the variables first, chooses ``gloo`` where ``nccl`` is not available, and passes no
-device for a model on a CPU. It refuses several processes of fairseq-eval-lm. It patches
+device for a model on a CPU. It refuses several processes of fairseq-eval-lm
+and, on CPUs, of fairseq-validate. It patches
 ``call_main``, which runs after ``--user-dir`` is imported; ``infer_init_method``, which it calls,
 does not know about ``--cpu``. ``fairseq-hydra-train`` imports ``common.user_dir`` later, too late
 for the first part.
@@ -23,6 +24,7 @@ from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
+from fairseq import utils as fairseq_utils
 from fairseq.distributed import utils
 from fairseq.models import distributed_fairseq_model
 
@@ -41,17 +43,23 @@ def _with_processes_joined(stock: Callable[..., Any], cfg: Any, main: Any, **kwa
     if not cfg.common.tpu:
         _join(cfg.distributed_training, on_cpu)
     if cfg.distributed_training.distributed_world_size > 1:
-        _refuse_parts_of_a_text(main)
+        _refuse_parts_of_a_text(main, on_cpu)
     return stock(cfg, main, **kwargs)
 
 
-def _refuse_parts_of_a_text(main: Any) -> None:
-    """Refuse fairseq-eval-lm, which would print the perplexity of the first process's part."""
+def _refuse_parts_of_a_text(main: Any, on_cpu: bool) -> None:
+    """Refuse commands that do not work in several processes.
+
+    fairseq-eval-lm prints the perplexity of the first process's part; fairseq-validate fails where
+    one process has a batch less, and has been used on several GPUs all the same.
+    """
     code = getattr(inspect.unwrap(main), "__code__", None)
-    if code is not None and Path(code.co_filename).parts[-2:] == ("fairseq_cli", "eval_lm.py"):
+    path = Path() if code is None else Path(code.co_filename)
+    refused = ("eval_lm", "validate") if on_cpu else ("eval_lm",)
+    if path.parent.name == "fairseq_cli" and path.stem in refused:
         raise UserError(
-            "fairseq-eval-lm evaluates a text in one process: leave out torchrun and "
-            "--distributed-world-size"
+            f"fairseq-{path.stem.replace('_', '-')} evaluates a text in one process: leave out "
+            "torchrun and --distributed-world-size"
         )
 
 
@@ -127,7 +135,7 @@ def _without_gpu(
     if dist.get_backend(group) != "gloo":
         return stock(data, group, max_size)
     found = [None] * dist.get_world_size(group)
-    dist.all_gather_object(found, data, group=group)
+    dist.all_gather_object(found, fairseq_utils.move_to_cpu(data), group=group)
     return found
 
 

@@ -290,7 +290,7 @@ def execute(run: Run, force: bool = False) -> None:
     if known and any(known["date"] < parent["date"] for parent in run.parents):
         known = None  # a model that it decodes was trained again
     state = state_of(run.folder)
-    goes_on = state in (State.UNFINISHED, State.ABORTED)
+    goes_on = state in (State.BEGUN, State.UNFINISHED, State.ABORTED)
     if known and not (force or goes_on):
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")

@@ -15,13 +15,17 @@ Schedule = tuple[str, ...]
 
 
 def of(entry: dict, options: Sequence[str] = OPTIONS) -> Schedule:
-    """Of a line: the options in its training command, data (if of perplexity), length limit."""
+    """Of a line: the options in its training command, data (if of perplexity), length limit.
+
+    The authors of a paper may let the rates of two models decay differently, so a decay that is set
+    in advance is no part of it.
+    """
     values = given(entry, options)
     setting = entry.get("setting", {})
     generate = setting.get("generate")
     limit = "" if generate is None else length_limits.in_words(shlex.split(generate))
     data = setting.get("data", "") if "evaluate" in setting else ""
-    return *values, data, limit
+    return *values, annealed_from(entry), data, limit
 
 
 def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
@@ -32,6 +36,12 @@ def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
     words = shlex.split(entry.get("command", ""))
     values = dict(pairwise(words))
     return tuple(values.get(option, "") for option in options)
+
+
+def annealed_from(entry: dict) -> str:
+    """The epoch from which on a rate that waits for a rise of the loss shrinks without one, too."""
+    scheduler, epoch = given(entry, ["--lr-scheduler", "--force-anneal"])
+    return epoch if scheduler == "shrink_after_rise" else ""
 
 
 def limit_of_epochs(entry: dict) -> int:
@@ -50,6 +60,8 @@ def in_words(entry: dict) -> str:
     parts = [f"at most {epochs} epochs"] if epochs else []
     if has_patience(entry):
         parts.append(f"stopped after {patience} epochs without a lower validation loss")
+    if epoch := annealed_from(entry):
+        parts.append(f"learning rate halved from epoch {epoch} on in any case")
     if limit:
         none = limit == length_limits.NONE
         tokens = f"translations of at most {limit} tokens" + (

@@ -49,9 +49,9 @@ def test_from_a_given_epoch_on_the_rate_halves_without_a_rise():
     assert rates(schedule(force_anneal=4), [5, 6, 3, 2]) == [1, 0.5, 0.25, 0.125]
 
 
-def test_an_epoch_that_does_not_exist_is_refused():
-    with pytest.raises(UserError, match="--force-anneal 0: must be at least 1"):
-        schedule(force_anneal=0)
+def test_an_epoch_that_has_none_before_it_is_refused():
+    with pytest.raises(UserError, match="--force-anneal 1: must be at least 2"):
+        schedule(force_anneal=1)
 
 
 def test_an_equal_loss_is_no_rise():
@@ -75,14 +75,15 @@ def test_epochs_without_validation_change_nothing():
 
 
 @pytest.mark.parametrize("saved_after", range(6))
-def test_a_resumed_schedule_goes_on_as_if_never_stopped(saved_after):
-    losses = [5, 4, 4.5, 3, 2, 2]
-    first, second = schedule(), schedule()
+@pytest.mark.parametrize("force_anneal", [None, 2, 5])
+def test_a_resumed_schedule_goes_on_as_if_never_stopped(saved_after, force_anneal):
+    losses = [5, 4, 4.5, 3, 2, 2] if force_anneal != 5 else [5, 4, 3, 2, 1, 1]
+    first, second = schedule(force_anneal=force_anneal), schedule(force_anneal=force_anneal)
     before = rates(first, losses[:saved_after])
     second.load_state_dict(first.state_dict())
     second.optimizer.set_lr(first.optimizer.get_lr())  # comes with the optimizer's state
     after = rates(second, losses[saved_after:], saved_after + 1)
-    assert before + after == rates(schedule(), losses)
+    assert before + after == rates(schedule(force_anneal=force_anneal), losses)
 
 
 @pytest.mark.parametrize(("reset", "expected"), [(True, 1.0), (False, 9.0)])

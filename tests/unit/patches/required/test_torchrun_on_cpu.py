@@ -7,7 +7,7 @@ import torch.distributed as dist
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import ModuleProxyWrapper, utils
 from fairseq.models import DistributedFairseqModel
-from fairseq_cli import eval_lm
+from fairseq_cli import eval_lm, validate
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
@@ -142,14 +142,16 @@ def test_one_task_of_slurm_on_each_node_starts_no_processes_on_cpus(monkeypatch)
         torchrun_on_cpu._require_somebody_to_start(SimpleNamespace(distributed_world_size=999))
 
 
-def test_the_perplexity_of_a_part_of_a_text_is_refused(monkeypatch):
+@pytest.mark.parametrize("command", [eval_lm, validate])
+def test_commands_for_one_process_are_refused_in_several(command, monkeypatch):
     for name, value in variables(rank=0, world_size=2, local_rank=0).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(utils, "distributed_main", lambda *args: pytest.fail("evaluates"))
     config = OmegaConf.structured(FairseqConfig)
     config.common.cpu = True
-    with pytest.raises(UserError, match="fairseq-eval-lm evaluates a text in one process"):
-        utils.call_main(config, eval_lm.main)
+    name = command.__name__.rpartition(".")[2].replace("_", "-")
+    with pytest.raises(UserError, match=f"fairseq-{name} evaluates a text in one process"):
+        utils.call_main(config, command.main)
 
 
 def test_objects_are_gathered_without_a_gpu(tmp_path, monkeypatch):
@@ -157,5 +159,8 @@ def test_objects_are_gathered_without_a_gpu(tmp_path, monkeypatch):
     dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     try:
         assert utils.all_gather_list({"loss": 1.5}, dist.group.WORLD) == [{"loss": 1.5}]
+        # As fairseq does: each process has its numbers on a GPU of its own.
+        monkeypatch.setattr(torchrun_on_cpu.fairseq_utils, "move_to_cpu", lambda data: "moved")
+        assert utils.all_gather_list({"loss": 1.5}, dist.group.WORLD) == ["moved"]
     finally:
         dist.destroy_process_group()
