@@ -7,6 +7,7 @@ import argparse
 import importlib
 import importlib.util
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
@@ -68,20 +69,21 @@ class _Version(argparse.Action):
     """Prints versions without importing the packages."""
 
     def __call__(self, *_: Any) -> None:
-        from importlib.metadata import PackageNotFoundError
-
         print(f"fairseq_outlayers {importlib.import_module('fairseq_outlayers').__version__}")
-        for names in (("fairseq-fixed", "fairseq"), ("torch",)):
-            for name in names:
-                try:
-                    print(name, _installed(name))
-                    break
-                except PackageNotFoundError:
-                    continue
-            else:
-                print(f"{names[0]} is not installed")
+        print(_first_installed("fairseq-fixed", "fairseq"))
+        print(_first_installed("torch"))
         print("Python", sys.version.split()[0])
         sys.exit(0)
+
+
+def _first_installed(*names: str) -> str:
+    """Name and version of the first package that is installed."""
+    from importlib.metadata import PackageNotFoundError
+
+    for name in names:
+        with suppress(PackageNotFoundError):
+            return f"{name} {_installed(name)}"
+    return f"{names[0]} is not installed"
 
 
 def _installed(name: str) -> str:

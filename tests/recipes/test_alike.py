@@ -188,6 +188,5 @@ def test_a_rate_that_shrinks_without_a_rise_is_another_schedule(fill):
     waits = f"{LONG} --lr-scheduler shrink_after_rise"
     _, runs = fill(("a", f"{waits} --force-anneal 11", LIMIT, 0.5), ("b", waits, LIMIT, 0.3))
     assert runs.difference({"a": 1, "b": -1}) is None
-    assert (
-        schedules.annealed_from({"command": f"{LONG} --lr-scheduler fixed --force-anneal 7"}) == ""
-    )
+    fixed = {"command": f"{LONG} --lr-scheduler fixed --force-anneal 7"}
+    assert schedules.annealed_from(fixed) == ""

@@ -9,11 +9,10 @@ accept one for a model on a CPU, so the default ``--ddp-backend pytorch_ddp`` fa
 ``all_gather_list`` (fairseq/distributed/utils.py) have buffers outside GPUs.
 
 The patch reads the variables first, chooses ``gloo`` where ``nccl`` is not available, and passes no
-device for a model on a CPU. It refuses several processes of fairseq-eval-lm
-and, on CPUs, of fairseq-validate. It patches
-``call_main``, which runs after ``--user-dir`` is imported; ``infer_init_method``, which it calls,
-does not know about ``--cpu``. ``fairseq-hydra-train`` imports ``common.user_dir`` later, too late
-for the first part.
+device for a model on a CPU. It refuses several processes of fairseq-eval-lm and, on CPUs, of
+fairseq-validate. It patches ``call_main``, which runs after ``--user-dir`` is imported;
+``infer_init_method``, which it calls, does not know about ``--cpu``. ``fairseq-hydra-train``
+imports ``common.user_dir`` later, too late for the first part.
 """
 
 import importlib.util

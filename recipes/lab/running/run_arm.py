@@ -90,6 +90,11 @@ class State(Enum):
     ABORTED = "a model of a training that was killed between its first two checkpoints"
     FINISHED = "a model of a training that came to its end, or one that was put there"
 
+    @property
+    def is_half_done(self) -> bool:
+        """Whether a training has begun and not come to its end."""
+        return self not in (State.EMPTY, State.FINISHED)
+
 
 def state_of(folder: Path) -> State:
     """The state of a run folder."""
@@ -183,7 +188,7 @@ class Run:
         for entry in self.parents:
             folder = ledger.ROOT / entry["run"] / "checkpoints"
             paths = sorted(folder.glob(self.arm.decoding.checkpoints))
-            if state_of(folder.parent) in (State.BEGUN, State.UNFINISHED, State.ABORTED):
+            if state_of(folder.parent).is_half_done:
                 raise MissingRun(
                     f"not decoded: {self.arm.name}: the repeat of {entry['arm']} in {folder} is "
                     "unfinished: run that arm again"
@@ -290,8 +295,7 @@ def execute(run: Run, force: bool = False) -> None:
     if known and any(known["date"] < parent["date"] for parent in run.parents):
         known = None  # a model that it decodes was trained again
     state = state_of(run.folder)
-    goes_on = state in (State.BEGUN, State.UNFINISHED, State.ABORTED)
-    if known and not (force or goes_on):
+    if known and not (force or state.is_half_done):
         run.score.keep(path.parent, known, run.folder)
         print(f"  in the ledger since {known['date'][:10]}: {name}, seed {run.seed}")
         for file in run.files_changed_since(known):
