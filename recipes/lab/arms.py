@@ -186,13 +186,19 @@ class Recipe:
         """
         raise NotImplementedError
 
+    @staticmethod
+    def tuned_arm(name: str) -> tuple[str, str]:
+        """Arm and learning rate of tune-ARM-RATE."""
+        arm, _, rate = name.removeprefix("tune-").rpartition("-")
+        return arm, rate
+
     def tuning_run(self, name: str, *options: str) -> Arm:
         """tune-ARM-RATE: a run that the learning rate of an arm is chosen by.
 
         Args:
             options: further ones for fairseq-train.
         """
-        arm, _, rate = name.removeprefix("tune-").rpartition("-")
+        arm, rate = self.tuned_arm(name)
         return self.arm(arm).tuned(name, rate, *options)
 
     def shell(self) -> dict[str, str]:

@@ -16,12 +16,14 @@ from recipes.pappas2018_joint.models import layer_of, options_of
 PRESETS = {
     "multi30k": {
         "EPOCHS": "15", "PATIENCE": "2", "BATCH_SENTENCES": "48", "DIM": "128", "LR": "",
+        "ANNEAL_FROM": "11",
         "DIRECTIONS": "de-en en-de", "VOCABULARY": "bpe4000", "SAMPLING_VOCABULARY": "words",
         "VOCABULARIES": "bpe1000 bpe4000 bpe8000", "JOINT_DIMS": "128 256",
         "SWEEP_DIMS": "32 64 128 256 512",
     },
     "paper": {
         "EPOCHS": "50", "PATIENCE": "-1", "BATCH_SENTENCES": "96", "DIM": "512", "LR": "0.001",
+        "ANNEAL_FROM": "-1",
         "DIRECTIONS": "de-en en-de en-fi fi-en", "VOCABULARY": "bpe32000",
         "SAMPLING_VOCABULARY": "bpe128000", "VOCABULARIES": "bpe32000 bpe64000 bpe128000",
         "JOINT_DIMS": "512 2048", "SWEEP_DIMS": "512 2048 4096",
@@ -69,7 +71,7 @@ class Pappas2018(Recipe):
         "EPOCHS": ("", "maximum number of epochs"),
         "ANNEAL_FROM": (
             "",
-            "epoch from which on the learning rate is halved also without a rise (default: none)",
+            "epoch from which on the learning rate is halved also without a rise; -1: none",
         ),
         "PATIENCE": ("", "stop after N epochs without a lower validation loss; -1: never"),
         "BATCH_SENTENCES": ("", "sentences per batch"),
@@ -242,8 +244,15 @@ class Pappas2018(Recipe):
     # From names to arms.
 
     def arm(self, name: str, seed: int = 1) -> Arm:
+        s = self.settings
         if name.startswith("tune-"):
-            return self.tuning_run(name, "--max-epoch", self.settings.TUNE_EPOCHS)
+            arm, rate = self.tuned_arm(name)
+            run = self.trained(arm, s.whole("TUNE_EPOCHS"))
+            return run.tuned(name, rate, "--max-epoch", s.TUNE_EPOCHS)
+        return self.trained(name, s.whole("EPOCHS"))
+
+    def trained(self, name: str, epochs: int) -> Arm:
+        """DIRECTION.VOCABULARY.MODEL[.CHANGE...] in a training of at most so many epochs."""
         match = re.fullmatch(r"(..)-(..)\.([^.]+)\.([^.]+)((?:\.[^.]+)*)", name)
         if match is None:
             raise UserError(
@@ -261,7 +270,8 @@ class Pappas2018(Recipe):
             f"--max-epoch {s.EPOCHS} --patience {s.PATIENCE} --log-interval 50 --num-workers 0 "
             f"{layer}"
         )
-        train += f" --force-anneal {s.ANNEAL_FROM}" if s.ANNEAL_FROM else ""
+        if 0 < s.whole("ANNEAL_FROM", -1) <= epochs:
+            train += f" --force-anneal {s.ANNEAL_FROM}"
         layers, loss = s.LAYERS, "--criterion full_softmax"
         for change in changes.split(".")[1:]:
             if found := re.fullmatch(r"depth(\d+)", change):

@@ -194,7 +194,18 @@ def test_an_arm_goes_from_plain_text_to_a_line_in_the_ledger(tmp_path):
     assert {"bleu", "bleu_lenpen0", "bleu_tokenised", "train_tokens_per_second"} <= set(figures)
 
 
-def test_the_rate_can_be_halved_without_a_rise():
-    train = recipe(ANNEAL_FROM="11").arm("de-en.bpe4000.tied").train
+@pytest.mark.parametrize(
+    ("name", "settings", "epoch"),
+    [
+        ("de-en.bpe4000.tied", {}, 11),
+        ("de-en.bpe4000.tied", {"ANNEAL_FROM": "3"}, 3),
+        ("de-en.bpe4000.tied", {"ANNEAL_FROM": "-1"}, None),
+        ("de-en.bpe4000.tied", {"EPOCHS": "10"}, None),
+        ("tune-de-en.bpe4000.tied-0.003", {}, None),
+        ("tune-de-en.bpe4000.tied-0.003", {"TUNE_EPOCHS": "12"}, 11),
+    ],
+)
+def test_the_rate_is_halved_without_a_rise(name, settings, epoch):
+    train = recipe(**settings).arm(name).train
     parsed = options.parse_args_and_arch(options.get_training_parser(), ["data", *train])
-    assert convert_namespace_to_omegaconf(parsed).lr_scheduler.force_anneal == 11
+    assert convert_namespace_to_omegaconf(parsed).lr_scheduler.force_anneal == epoch
