@@ -11,10 +11,11 @@ another process has gone, is idle, too.
 """
 
 import atexit
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, List, Tuple
 
 import torch.distributed as dist
 from fairseq.trainer import Trainer
@@ -46,9 +47,15 @@ def _wait_until_idle() -> None:
         idle = idle + 1 if all(state == "S" for state in _states()) else 0
 
 
-def _states() -> Iterator[str]:
-    """The state of each thread, of proc(5); none where the system does not tell."""
+def _states() -> List[str]:
+    """The state of each gloo thread, or of all other threads where none has its name (PyTorch 2.6).
+
+    States are those of proc(5); there are none where the system does not tell.
+    """
+    others: List[Tuple[str, str]] = []
     for task in Path("/proc/self/task").glob("*"):
-        with suppress(OSError):
-            if (task / "comm").read_text().strip() == THREAD:
-                yield (task / "stat").read_text().rpartition(")")[2].split()[0]
+        if task.name != str(threading.get_native_id()):
+            with suppress(OSError):
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                others.append(((task / "comm").read_text().strip(), state))
+    return [s for name, s in others if name == THREAD] or [s for _, s in others]

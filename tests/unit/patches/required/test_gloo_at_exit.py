@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from fairseq_outlayers.patches.required import gloo_at_exit
 from tests.system.commands import ROOT
 
 # In the first process, the last reference to the tensor is that of gloo's thread, which takes long
@@ -27,7 +28,7 @@ class Held:
         while time.monotonic() < until:
             pass
 
-path, rank = sys.argv[1], int(sys.argv[2])
+path, rank, gloo_at_exit.THREAD = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method="file://" + path, rank=rank, world_size=2)
 gloo_at_exit.register()
 tensor = torch.ones(2)
@@ -46,10 +47,11 @@ print("saved")
 
 
 @pytest.mark.system
-def test_a_process_that_ends_while_a_tensor_is_released_is_not_aborted(tmp_path):
+@pytest.mark.parametrize("thread", [gloo_at_exit.THREAD, "without a name"])
+def test_a_process_that_ends_while_a_tensor_is_released_is_not_aborted(tmp_path, thread):
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", RELEASING, str(tmp_path / "store"), str(rank)],
+            [sys.executable, "-c", RELEASING, str(tmp_path / "store"), str(rank), thread],
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
