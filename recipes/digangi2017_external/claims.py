@@ -58,6 +58,7 @@ REMARKS = (
     " 1, which is also one of those compared. At 10,000 `mix_sum` has the baseline's 0.003 (6.31;"
     " its best, 0.002: 6.28). All others have 0.003. Without seed 1, which chose its rate, the gain"
     " of `mix_sum` with 5,000 pairs is not proven either.",
+    "Speeds are of three rounds: a trial.",
     "Where a rate is the last of the grid, rates beyond it were tried: with 1,000 pairs the"
     " baseline has 18.84 at 0.008, 23.61 at 0.012 and 21.40 at 0.016, external vectors alone 13.35"
     " at 0.001, 16.00 at 0.0005 and 21.43 at 0.0003 (still falling after 60 epochs). With 5,000"
