@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch
 import torch.nn as nn
+from fairseq.modules import AdaptiveInput
 from torch import Tensor
 
 from fairseq_outlayers.checkpoints.stored_options import arch_of, model_option
@@ -102,6 +103,7 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     own = {name: value.detach().cpu() for name, value in in_place.items()}
     _untie(given, own)
     _refuse_units(path, rows["decoder"], model)
+    _refuse_rows_by_number(path, rows, model, own)
     _refuse_frozen(path, own, given)
     tables = _table_names(model)
     _rename_internal(given, tables)
@@ -234,6 +236,24 @@ def _refuse_units(path: str, rows: Optional[WordRows], model: Any) -> None:
         raise UserError(
             f"--finetune-from-model {path}: words composed of units cannot be mapped to another "
             "dictionary: binarize the data with the checkpoint's dictionary"
+        )
+
+
+def _refuse_rows_by_number(
+    path: str, rows: Dict[str, Optional[WordRows]], model: Any, own: Dict[str, Tensor]
+) -> None:
+    """Refuse another dictionary if input vectors belong to the numbers of words."""
+    for part in (part for part, mapped in rows.items() if mapped is not None):
+        name = f"{part}.embed_tokens"
+        if f"{name}.{VERSION}" in own:
+            reason = "a frozen table is drawn from a seed, row by row (--release)"
+        elif isinstance(model.get_submodule(name), AdaptiveInput):
+            reason = "--adaptive-input divides words by their number"
+        else:
+            continue
+        raise UserError(
+            f"--finetune-from-model {path}: {name} cannot be mapped to another dictionary, because "
+            f"{reason}: binarize the data with the checkpoint's {SIDES[part]} dictionary"
         )
 
 

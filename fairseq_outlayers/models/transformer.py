@@ -80,6 +80,13 @@ def check_options(args: Any) -> None:
             "each other: an adaptive softmax is itself an output layer; for it use fairseq's "
             "architecture of the same name without _outlayers"
         )
+    if getattr(args, "tie_adaptive_weights", False):
+        raise UserError(
+            "--tie-adaptive-weights ties an adaptive softmax, which --output-layer replaces: leave "
+            "it out"
+        )
+    if getattr(args, "adaptive_input", False) and not args.adaptive_input_cutoff:
+        raise UserError("--adaptive-input needs --adaptive-input-cutoff: add it")
     shared = getattr(args, "share_decoder_input_output_embed", False)
     if (shared or getattr(args, "share_all_embeddings", False)) and args.output_layer == "linear":
         raise UserError(

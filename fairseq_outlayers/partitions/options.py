@@ -119,6 +119,8 @@ REFUSED = {
         "dataset",
         "grouped_shuffling",
     ): "--grouped-shuffling would mix partitions: leave it out",
+    ("dataset", "update_ordered_indices_seed"): "--update-ordered-indices-seed has no effect, "
+    "because partitions and batches are seeded by --seed and the epoch: leave it out",
     ("optimization", "skip_remainder_batch"): "--skip-remainder-batch would drop a batch of the "
     "last partition: leave it out",
 }

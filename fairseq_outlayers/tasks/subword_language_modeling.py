@@ -103,6 +103,8 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
             raise FileNotFoundError(f"Dataset not found: {split} ({path})")
         if len(sentences) == 0:
             raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
+        if getattr(sentences, "supports_prefetch", False):  # of --dataset-impl lazy
+            sentences.prefetch(range(len(sentences)))
         tokens = torch.cat([sentences[number] for number in range(len(sentences))])
         if (padding := int((tokens == self.dictionary.pad()).sum())) > 0:
             raise UserError(

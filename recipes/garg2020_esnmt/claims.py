@@ -82,7 +82,8 @@ REMARKS = (
     " this width saturate from the first update. At a rate of 0.002 a scale of 2 was better than"
     " the default of 3 (validation perplexity 29.1 and 31.0 after 1,100 updates, one seed), at the"
     " arms' 0.008 the default is (18.7; 2: 19.1). LSTM cells have 18.2 with 2 and 19.5 with their"
-    " default of 3.5, but after 15 epochs 31.7 BLEU instead of 32.2 or 32.5 (two runs of that seed).",
+    " default of 3.5, but after 15 epochs 31.7 BLEU instead of 32.2 or 32.5 (two runs of that"
+    " seed).",
     "Learning rates, and the range of the trained model, are chosen for each model by short runs"
     " (1,100 updates) on the validation set: 0.008 for simple cells (0.016 is 1% better there),"
     " 0.016 for LSTM cells (0.032: 22.1 instead of 19.5) and 0.008 for the trained model (0.016:"

@@ -222,3 +222,12 @@ def test_the_printed_plan_is_that_of_a_walk_with_sets(data, capsys):
             row = f"{title} +{min(n)} +{int(statistics.median(n))} +{max(n)}\n"
             assert re.search(row, printed)
     assert min(sizes) < 60
+
+
+@pytest.mark.parametrize(("optimizer", "state"), [("adadelta", "square_avg"), ("adagrad", "sum")])
+def test_the_optimizers_state_of_other_partitions_is_refused(data, tmp_path, optimizer, state):
+    train(data, tmp_path / "run", "--optimizer", optimizer, "--max-update", 2)
+    other = ["--partition-size", 70, "--reset-dataloader", "--max-update", 4]
+    result = train(data, tmp_path / "run", "--optimizer", optimizer, *other, command=run)
+    assert result.returncode != 0
+    assert re.search(f"has {state} of .*--reset-optimizer", result.stderr.splitlines()[-1])

@@ -26,7 +26,8 @@ KNOWN = {
     "task": (TASK_REGISTRY, TASK_DATACLASS_REGISTRY),
     "model": (ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY),
 }
-SHAPED = ("exp_avg", "exp_avg_sq", "momentum_buffer")  # states of the shape of their parameter
+# States of the shape of their parameter.
+SHAPED = ("exp_avg", "exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg", "acc_delta", "sum")
 RESET = "pass --reset-optimizer, or use the options of the training"
 
 

@@ -104,7 +104,7 @@ REMEDIES: Dict[str, str] = {
     ),
     r"AdaptiveLoss is not compatible": "--criterion adaptive_loss needs --ddp-backend legacy_ddp",
     r"cannot specify cutoff larger than vocab size": (
-        "--adaptive-softmax-cutoff: must be below the number of target words"
+        "--adaptive-softmax-cutoff or --adaptive-input-cutoff: must be below the number of words"
     ),
     r"--replace-unk requires a raw text dataset": (
         "--replace-unk does not work in this version of fairseq: leave it out, and "
@@ -196,6 +196,10 @@ REMEDIES_IN = {
     ("validate", KeyError): (
         "--best-checkpoint-metric {0}: validation has no such metric: use one of those in its line "
         "of the log (loss, nll_loss, ppl, ...)"
+    ),
+    ("first_batch", KeyError): (
+        "fairseq-train cannot read a text that was binarized with --dataset-impl lazy or cached: "
+        "binarize it again without"
     ),
     ("get_tpu_device", AttributeError): (
         "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"

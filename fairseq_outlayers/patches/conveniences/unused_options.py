@@ -106,6 +106,27 @@ UNUSED = (
         )
     ),
 )
+UNUSED_IN_SCORING = (
+    "beam",
+    "nbest",
+    "lenpen",
+    "unnormalized",
+    "unkpen",
+    "temperature",
+    "sampling",
+    "sampling_topk",
+    "sampling_topp",
+    "max_len_a",
+    "max_len_b",
+    "min_len",
+    "match_source_len",
+    "no_repeat_ngram_size",
+    "no_early_stop",
+    "diverse_beam_groups",
+    "diversity_rate",
+    "prefix_size",
+    "lm_path",
+)
 
 
 def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[str] = ()) -> None:
@@ -122,6 +143,8 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
     """
     if getattr(options, "task", None) not in TASKS:
         return
+    if getattr(options, "score_reference", False):
+        _check_scoring(parser, options)
     command = re.sub(r"\.py$", "", parser.prog)
     for unused in (*UNUSED, *_of_the_search()):
         given = is_given(parser, options, unused.option)
@@ -160,12 +183,30 @@ def _of_the_search() -> Iterator[Unused]:
         yield Unused("train", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
 
 
+def _check_scoring(parser: argparse.ArgumentParser, options: Any) -> None:
+    """Refuse fairseq's options of a search with ``--score-reference``, which searches nothing."""
+    for name in UNUSED_IN_SCORING:
+        if is_given(parser, options, name):
+            remedy = "given translations are scored by their mean log-probability: " + LEAVE_OUT
+            raise changes_nothing(name, getattr(options, name), "with --score-reference", remedy)
+    if options.print_alignment == "soft":
+        raise UserError(
+            "--print-alignment soft: --score-reference prints only hard alignments: leave out soft"
+        )
+
+
 def _check_values(command: str, options: Any) -> None:
     """Refuse values with which a command ends in a traceback or means something else."""
     if "interactive" in command and getattr(options, "print_alignment", None) == "soft":
         raise UserError(
             "--print-alignment soft: fairseq-interactive prints only hard alignments: use "
             "fairseq-generate, or leave out soft"
+        )
+    merged = getattr(options, "post_process", None)
+    if "eval" in command and options.task == "subword_language_modeling" and merged is not None:
+        raise UserError(
+            f"--post-process {merged}: a word that the end of a window divides would count as two: "
+            "leave it out, and raise the perplexity per unit to the power of units / words"
         )
     context = getattr(options, "context_window", 0) or 0
     window = getattr(options, "tokens_per_sample", None)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Sequence
 
 from fairseq.sequence_scorer import SequenceScorer
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 
@@ -18,6 +19,11 @@ from fairseq_outlayers.patches.replacing import replaces
 def _block_by_block(
     stock: Callable[..., Any], self: Any, models: Sequence[Any], sample: Any, **kwargs: Any
 ) -> Any:
+    if sample["target"] is None:
+        raise UserError(
+            "--score-reference: the set has no target side, so there is nothing to score: binarize "
+            "both sides, or leave it out"
+        )
     # Imported here, because patches are applied before other parts are imported.
     from fairseq_outlayers.decoding.target_scores import ScoredAtTargets
 

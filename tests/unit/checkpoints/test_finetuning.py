@@ -392,3 +392,28 @@ def test_rows_beyond_a_short_list_of_either_side_are_not_mapped():
     table = torch.zeros(2, 1)
     assert rows.fill(table, torch.tensor([[10.0], [11.0]])).tolist() == [True, False]
     assert table.tolist() == [[11.0], [0.0]]
+
+
+def test_adaptive_inputs_are_not_mapped_to_other_words(tmp_path):
+    old, new = (as_task(words, words) for words in (words_of(*"abcdef"), words_of(*"fedcba")))
+    old.target_dictionary.save(str(tmp_path / "dict.tgt.txt"))
+    arch = "transformer_lm_outlayers"
+    options = {"output_layer": "linear", "adaptive_input": True, "adaptive_input_cutoff": "6"}
+    state = checkpoint(make_model(arch, old, **options), tmp_path, arch)
+    finetune(make_model(arch, old, **options), state, old)
+    with pytest.raises(UserError, match=r"decoder.embed_tokens cannot .* --adaptive-input divides"):
+        finetune(make_model(arch, new, **options), state, new)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_frozen_embeddings_are_not_mapped_to_other_words(tmp_path, side):
+    first, other = words_of("a", "b"), words_of("b", "a")
+    old = as_task(first, first)
+    new = as_task(other, first) if side == "encoder" else as_task(first, other)
+    for name in ("src", "tgt"):
+        first.save(str(tmp_path / f"dict.{name}.txt"))
+    options = {"release": "softmax", "output_layer": "linear"}
+    state = checkpoint(make_model("esnmt", old, **options), tmp_path, "esnmt")
+    finetune(make_model("esnmt", old, **options), state, old)
+    with pytest.raises(UserError, match=rf"{side}.embed_tokens cannot be .* a frozen table"):
+        finetune(make_model("esnmt", new, **options), state, new)

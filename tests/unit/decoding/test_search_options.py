@@ -177,6 +177,13 @@ class TestScoresOfReferences:
         with pytest.raises(UserError, match="--prefix-size 2 has no effect with --score-ref"):
             self.score(make_task(), prefix_size=2)
 
+    def test_a_set_without_target_side_is_refused(self, make_task):
+        task = make_task()
+        models, batch = models_of(task), make_batch(task, LENGTHS)
+        generator = task.build_generator(models, SimpleNamespace(score_reference=True))
+        with pytest.raises(UserError, match="--score-reference: the set has no target side"):
+            task.inference_step(generator, models, {**batch, "target": None})
+
     def test_without_them_every_sentence_has_a_score(self, make_task):
         assert len(self.score(make_task())) == len(LENGTHS)
 

@@ -163,3 +163,16 @@ def test_a_model_tied_by_fairseqs_option_loads_what_it_saved(task, option):
     other.load_state_dict(model.state_dict(), strict=True)
     batch = make_batch(task, LENGTHS)["net_input"]
     assert torch.equal(other(**batch)[0], model(**batch)[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "--adaptive-input needs --adaptive-input-cutoff"),
+        ({"adaptive_input_cutoff": "6", "tie_adaptive_weights": True}, "--tie-adaptive-weights"),
+    ],
+)
+def test_adaptive_inputs_have_cutoffs_and_are_not_tied(task, options, said):
+    task.source_dictionary = task.target_dictionary
+    with pytest.raises(UserError, match=said):
+        make_model("transformer_lm_outlayers", task, adaptive_input=True, **options)

@@ -136,3 +136,26 @@ def test_each_epoch_reads_the_next_data_folder(task, monkeypatch):
     for epoch in (1, 2, 3):
         task.load_dataset("train", epoch=epoch)
     assert read == ["a/train", "b/train", "a/train"]
+
+
+class OnDemand(list):
+    """Sentences as of ``--dataset-impl lazy``: those that were not read before are missing."""
+
+    supports_prefetch = True
+    ready = ()
+
+    def prefetch(self, numbers):
+        self.ready = set(numbers)
+
+    def __getitem__(self, number):
+        if number not in self.ready:
+            raise KeyError(number)
+        return super().__getitem__(number)
+
+
+def test_a_text_that_is_read_on_demand_is_read_as_a_whole(task, monkeypatch):
+    text = OnDemand([torch.tensor([4, 2]), torch.tensor([5, 2])])
+    monkeypatch.setattr(data_utils, "load_indexed_dataset", lambda *args, **kwargs: text)
+    task.args.data, task.args.dataset_impl = "data", None
+    task.load_dataset("valid")
+    assert task.datasets["valid"].tokens.tolist() == [4, 2, 5, 2]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils, file_utils, options, tasks, utils
-from fairseq.data import FairseqDataset, data_utils
+from fairseq.data import FairseqDataset, data_utils, indexed_dataset, iterators
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf, eval_str_list
 from fairseq.optim import FairseqOptimizer
 from fairseq.optim.fp16_optimizer import MemoryEfficientFP16Optimizer
@@ -78,6 +78,18 @@ def test_a_model_without_an_output_for_ctc():
 def test_no_tpu():
     assert line_of(utils.get_tpu_device) == (
         "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"
+    )
+
+
+def test_a_text_that_is_read_on_demand(tmp_path):
+    builder = indexed_dataset.IndexedDatasetBuilder(str(tmp_path / "train.bin"))
+    builder.add_item(torch.tensor([5, 2]))
+    builder.finalize(str(tmp_path / "train.idx"))
+    text = indexed_dataset.make_dataset(str(tmp_path / "train"), "cached")
+    batches = iterators.EpochBatchIterator(text, lambda samples: samples, [[0]])
+    assert line_of(lambda: batches.first_batch) == (
+        "fairseq-train cannot read a text that was binarized with --dataset-impl lazy or cached: "
+        "binarize it again without"
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.unused_options import check_unused
+from fairseq_outlayers.patches.conveniences.unused_options import UNUSED_IN_SCORING, check_unused
 
 PARSERS = {
     "fairseq-train": options.get_training_parser,
@@ -119,6 +119,23 @@ def test_defaults_are_accepted(command):
             "--score-reference has no effect in fairseq-interactive: use fairseq-generate, or "
             "load(...).score in Python",
         ),
+        (
+            "fairseq-generate",
+            {"score_reference": True, "lenpen": 0.6},
+            "--lenpen 0.6 has no effect with --score-reference: given translations are scored by "
+            "their mean log-probability: leave it out",
+        ),
+        (
+            "fairseq-generate",
+            {"score_reference": True, "print_alignment": "soft"},
+            "--print-alignment soft: --score-reference prints only hard alignments: leave out soft",
+        ),
+        (
+            "fairseq-eval-lm",
+            {"task": "subword_language_modeling", "post_process": "subword_nmt"},
+            "--post-process subword_nmt: a word that the end of a window divides would count as "
+            "two: leave it out, and raise the perplexity per unit to the power of units / words",
+        ),
     ],
 )
 def test_options_without_effect_are_refused(command, given, message):
@@ -179,3 +196,10 @@ def test_translating_a_part_of_the_text_is_said(caplog):
     (warning,) = (record.getMessage() for record in caplog.records)
     assert "translates one of 2 parts of the text" in warning
     assert "BLEU is that of the part" in warning
+
+
+@pytest.mark.parametrize("name", UNUSED_IN_SCORING)
+def test_what_scoring_given_translations_ignores_is_an_option_of_the_search(name):
+    check("fairseq-generate", score_reference=True)
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} .*with --score-reference"):
+        check("fairseq-generate", score_reference=True, **{name: "other"})
