@@ -152,7 +152,9 @@ class Assylbekov2018(Recipe):
 
     def folder_of(self, data: str) -> str:
         """The folder of its binarized text and tables of units."""
-        return f"{self.work}/{self.prepared(data)}"
+        least = self.settings.MIN_COUNT
+        changed = CAPTIONS.fullmatch(data) and least != self.declared["MIN_COUNT"][0]
+        return f"{self.work}/{self.prepared(data)}" + (f".min{least}" if changed else "")
 
     def prepared(self, data: str) -> str:
         """Its name in the folders of 00_prepare.sh."""

@@ -135,6 +135,8 @@ class DiGangi2017(Recipe):
                 f"SETTING={s.SETTING}: set PARALLEL to a folder with tokenized "
                 f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
             )
+        if s.SETTING != "multi30k":
+            self.results = f"{self.results}/{s.SETTING}"
         self.raw, self.tokenized = f"{self.work}/raw", s.PARALLEL or f"{self.work}/tokenized"
         self.sizes, self.kinds = s.words("SIZES"), s.words("VECTORS")
 
@@ -197,8 +199,9 @@ class DiGangi2017(Recipe):
         dictionary = Path(f"{self.table_of(size, vectors)}.dict.txt")
         if not dictionary.exists():
             return ""
-        least = int(self.settings.INTERNAL_MIN_COUNT)
-        most = int(self.settings.INTERNAL_VOCABULARY or 10**9)
+        least = self.settings.whole("INTERNAL_MIN_COUNT", 0)
+        limited = self.settings.INTERNAL_VOCABULARY
+        most = self.settings.whole("INTERNAL_VOCABULARY", 1) if limited else 10**9
         kept = 0
         with open(dictionary, encoding="utf-8", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
@@ -214,11 +217,12 @@ class DiGangi2017(Recipe):
         return self.settings.EPOCHS or str(epochs), self.settings.PATIENCE or str(patience)
 
     def tuning_arms(self) -> list[str]:
-        """The same rates for every model, at each size."""
+        """The same rates for every model, at each size; none with the paper's settings."""
         models = [f"{mix}-{size}" for size in self.sizes for mix in MIXES]
         models += [f"{LUONG}{model}" for model in models]
         tuned = [f"tune-{model}-{rate}" for model in models for rate in GRID]
-        return self.settings.words("TUNE") or tuned
+        s = self.settings
+        return s.words("TUNE") or (tuned if s.SETTING == "multi30k" else [])
 
     def arm(self, name: str, seed: int = 1) -> Arm:
         if name.startswith("tune-"):
@@ -249,7 +253,8 @@ class DiGangi2017(Recipe):
         """An arm whose learning rate, unless LR is set, is the one given."""
         setting, size, vectors, changes = self.parts(name)
         mix = setting.removeprefix(LUONG)
-        if mix not in MIXES or not size or not CHANGES.keys() >= set(changes):
+        is_size = size == "all" or (size.isascii() and size.isdecimal())
+        if mix not in MIXES or not is_size or not CHANGES.keys() >= set(changes):
             raise self.unknown(name)
         self.check_changes(name, changes)
         s = self.settings

@@ -167,8 +167,8 @@ class Garg2020(Recipe):
         more = more.format(
             value=value,
             # Keeps the variance of products at twice the width.
-            esnmt_wide_range=f"{float(s.ESNMT_RANGE) / math.sqrt(2):g}",
-            lstm_wide_range=f"{float(s.LSTM_RANGE) / math.sqrt(2):g}",
+            esnmt_wide_range=f"{s.real('ESNMT_RANGE') / math.sqrt(2):g}",
+            lstm_wide_range=f"{s.real('LSTM_RANGE') / math.sqrt(2):g}",
             odd_layers=",".join(str(n) for n in range(1, 2 * s.whole("LAYERS"), 2)),
         )
         width = s.whole("DIM") * (2 if name.endswith("_wide") else 1)

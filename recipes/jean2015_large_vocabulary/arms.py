@@ -5,6 +5,7 @@ An arm is a model (models.py), or a decoding MODEL.PARTS (decodings.py), e.g.
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ PAPER = {
     "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
+SIZES = ("SHORTLIST", "SOURCE_SHORTLIST", "LARGE", "SOURCE_LARGE")
 # Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
 LONGEST = {"multi30k": LIMIT, "paper": "--max-len-a 3 --max-len-b 1"}
 
@@ -89,6 +91,7 @@ class Jean2015(Recipe):
     def prepare(self) -> None:
         s = self.settings
         languages = f"{s.SOURCE}-{s.TARGET}"
+        self.usual = {name: MULTI30K[name] for name in SIZES}
         if s.choice("SETTING", ("multi30k", "paper")) == "paper":
             self.work = f"{self.work}/paper.{languages}"
             self.results = f"{self.results}/paper.{languages}"
@@ -98,11 +101,17 @@ class Jean2015(Recipe):
                     f"train, valid, test.{{{s.SOURCE},{s.TARGET}}}"
                 )
             size, samples = (50000, 157000) if s.TARGET == "de" else (30000, 82000)
+            short, large = (str(size),) * 2, (PAPER["LARGE"],) * 2
+            self.usual = dict(zip(SIZES, (*short, *large), strict=True))
             s.defaults(SHORTLIST=size, TAU=size, SAMPLES=samples, **PAPER)
             s.defaults(SOURCE_SHORTLIST=s.SHORTLIST, SOURCE_LARGE=s.LARGE)
         s.defaults(**MULTI30K)
         s.defaults(LAZY_LR=s.LR)
-        self.taus = s.words("TAUS")
+        self.taus = list(map(str, s.wholes("TAUS", 1)))
+        if not re.fullmatch(r"k\d+\.kp\d+", s.DEFAULT_CHOICE):
+            raise UserError(
+                f"DEFAULT_CHOICE={s.DEFAULT_CHOICE}: expected K and K', as in k2000.kp10"
+            )
         other_taus = (f"{lv}_tau{tau}" for lv in ("lv", "lv_corrected") for tau in self.taus)
         corrected = ("lv_corrected", "lv_corrected_reshuffle", "sampled_log_uniform")
         self.models = ("shortlist", "lv", *corrected, "full", "lv_reshuffle", *other_taus,
@@ -130,8 +139,13 @@ class Jean2015(Recipe):
         return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
 
     def bin_of(self, model: str) -> str:
-        """Folder of the binarized data."""
-        return f"{self.work}/bin.{'shortlist' if model.startswith('shortlist') else 'large'}"
+        """Folder of the binarized data, with its numbers of words if they are not the usual ones."""
+        short = model.startswith("shortlist")
+        of_both = SIZES[:2] if short else SIZES[2:]
+        sizes = [self.settings[name] for name in of_both]
+        changed = sizes != [self.usual[name] for name in of_both]
+        name = "shortlist" if short else "large"
+        return f"{self.work}/bin.{'.'.join((name, *sizes) if changed else (name,))}"
 
     def checkpoint_of(self, arm: str, seed: int) -> str:
         """The best checkpoint of a finished run, relative to the checkout; empty if not here."""
@@ -300,8 +314,10 @@ class Jean2015(Recipe):
             files["lexicon"] = self.lexicon
         if parts.frequent:
             files["candidates"] = self.candidates
-        source = f"{self.tokenized}/{{subset}}.{self.settings.SOURCE}"
-        generate = self.search() + more + parts.options(self.settings.BEAM, source, files)
+        # Quoted, because options are split as a shell does.
+        source = f"{shlex.quote(self.tokenized)}/{{subset}}.{self.settings.SOURCE}"
+        quoted = {name: shlex.quote(path) for name, path in files.items()}
+        generate = self.search() + more + parts.options(self.settings.BEAM, source, quoted)
         decoding = replace(decoding, files=tuple(files.values()))
         if parts.seeds:
             decoding = replace(decoding, seeds=tuple(range(1, parts.seeds + 1)))

@@ -177,12 +177,19 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     for arm in names:
         if arm not in known:
             raise recipe.unknown(arm)
-        paths = runs.files(arm, file)
+        paths = [path for path in runs.files(arm, file) if not is_begun_anew(path)]
         for path in paths if options.all_seeds else paths[:1]:
             # Relative paths, because results must not depend on the checkout's location.
             shown = str(path).replace(f"{ROOT}/", "")
             print(f"{arm}={shown}" if options.names_too else shown)
     return 0
+
+
+def is_begun_anew(file: Path) -> bool:
+    """Whether it is a checkpoint of a repeat that has not come to its end."""
+    from recipes.lab.running.run_arm import state_of
+
+    return file.parent.name == "checkpoints" and state_of(file.parents[1]).is_half_done
 
 
 def report(recipe: Recipe, options: argparse.Namespace) -> int:
@@ -249,6 +256,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(name: str, does: Callable[[Recipe], int | None]) -> int:
     """Call a function with a recipe; user errors are one line with exit code 1."""
     os.chdir(ROOT)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # reports have characters beyond ASCII
     recipe = None
     try:
         set_threads(os.environ)  # before torch is imported

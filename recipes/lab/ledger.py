@@ -138,6 +138,7 @@ def locked(folder: Path, wait: bool = True) -> Iterator[None]:
 
 def append(ledger: Path, entry: dict) -> None:
     """Add one line atomically."""
+    ledger = Path(os.path.realpath(ledger))  # a link to a file stays one
     with locked(ledger.parent):
         before = ledger.read_text(encoding="utf-8") if ledger.exists() else ""
         if before and not before.endswith("\n"):

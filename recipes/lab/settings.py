@@ -1,5 +1,8 @@
 """Settings of recipes from environment variables, declared with default and meaning."""
 
+import contextlib
+import math
+import re
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
@@ -58,7 +61,8 @@ class Settings(dict):
     """
 
     def __init__(self, declared: Declared, environment: Mapping[str, str]):
-        super().__init__({n: environment.get(n) or default for n, (default, _) in declared.items()})
+        given = {name: environment.get(name, "").strip() for name in declared}
+        super().__init__({name: given[name] or default for name, (default, _) in declared.items()})
 
     def __getattr__(self, name: str) -> str:
         try:
@@ -98,6 +102,17 @@ class Settings(dict):
         """
         return self._numbers(name, [self[name]], "a whole number", least)[0]
 
+    def real(self, name: str) -> float:
+        """A number.
+
+        Raises:
+            UserError: if it is none, or not finite.
+        """
+        with contextlib.suppress(ValueError):
+            if math.isfinite(value := float(self[name])):
+                return value
+        raise UserError(f"{name}={self[name]}: expected a number")
+
     def wholes(self, name: str, least: int | None = None) -> list[int]:
         """A list of integers.
 
@@ -107,12 +122,11 @@ class Settings(dict):
         return self._numbers(name, self.words(name), "whole numbers", least)
 
     def _numbers(self, name: str, words: list[str], expected: str, least: int | None) -> list[int]:
-        try:
+        # int() also takes 1_000 and digits of other scripts.
+        if all(re.fullmatch(r"[-+]?[0-9]+", word) for word in words):
             numbers = [int(word) for word in words]
             if least is None or min(numbers, default=least) >= least:
                 return numbers
-        except ValueError:
-            pass
         limit = "" if least is None else f" from {least}"
         raise UserError(f"{name}={self[name]}: expected {expected}{limit}")
 

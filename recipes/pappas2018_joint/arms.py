@@ -127,6 +127,10 @@ class Pappas2018(Recipe):
         """Path of plain text, without language suffix."""
         if self.settings.SETTING == "multi30k":
             return f"{self.work}/raw/{MULTI30K[split]}"
+        if pair not in WMT:
+            raise UserError(
+                f"DIRECTIONS: no text of {pair} in WMT_DATA; known are {', '.join(WMT)}"
+            )
         return f"{self.settings.WMT_DATA}/{pair}/{WMT[pair][split]}"
 
     def text_folder(self, pair: str, vocabulary: str) -> str:
@@ -148,6 +152,8 @@ class Pappas2018(Recipe):
 
     def data_needed(self) -> list[str]:
         """Lines for 00_prepare.sh: pair, vocabulary and folders of every arm, tab-separated."""
+        for name in self.arms():
+            self.arm(name)  # raises for an invalid name
         parts = (name.split(".") for name in self.arms())
         needed = sorted({(self.pair_of(direction), v) for direction, v, *_ in parts})
         return [
@@ -189,8 +195,11 @@ class Pappas2018(Recipe):
 
     def with_shares(self, direction: str, *models: str) -> list[str]:
         """Each model with all classes, then with every share."""
+        return self.shares_of(direction, self.settings.SAMPLING_VOCABULARY, *models)
+
+    def shares_of(self, direction: str, vocabulary: str, *models: str) -> list[str]:
+        """The same with another vocabulary."""
         shares = ["", *(f".share{share}" for share in self.settings.words("SHARES"))]
-        vocabulary = self.settings.SAMPLING_VOCABULARY
         return [f"{direction}.{vocabulary}.{model}{share}" for model in models for share in shares]
 
     def joint_dim_arms(self, direction: str) -> list[str]:
@@ -228,10 +237,13 @@ class Pappas2018(Recipe):
         return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
 
     def speed_arms(self) -> tuple[str, list[str]]:
-        """Arms for short runs with large batches."""
-        self.batch = f"--max-tokens {self.settings.SPEED_TOKENS}"
-        data = self.binary_folder(self.pair_of(self.first), self.settings.SAMPLING_VOCABULARY)
-        return data, self.with_shares(self.first, "nmt", "tied", *self.joints)
+        """Arms for short runs with large batches, with a vocabulary that ARMS have."""
+        s = self.settings
+        self.batch = f"--max-tokens {s.SPEED_TOKENS}"
+        used = [name.split(".")[1] for name in self.arms()]
+        vocabulary = s.SAMPLING_VOCABULARY if s.SAMPLING_VOCABULARY in used else used[0]
+        data = self.binary_folder(self.pair_of(self.first), vocabulary)
+        return data, self.shares_of(self.first, vocabulary, "nmt", "tied", *self.joints)
 
     def tables(self) -> list[Table]:
         return [

@@ -383,3 +383,17 @@ def test_a_repeat_that_was_killed_before_it_saved_goes_on(checkout):
         (best.parent / f"checkpoint_{saved}.pt").unlink(missing_ok=True)
     assert run()
     assert calls() == ["train", "generate", "train", "train", "generate"]
+
+
+def test_an_arm_that_another_process_has_just_run_is_not_trained_again(checkout, monkeypatch):
+    commit_of_today = ledger.commit
+
+    def commit():
+        monkeypatch.setattr(ledger, "commit", commit_of_today)
+        run()
+        return commit_of_today()
+
+    monkeypatch.setattr(ledger, "commit", commit)  # before the run folder is locked
+    with pytest.raises(MissingRun, match="another process has just run it"):
+        run()
+    assert len(ledger.read(Path("ledger.jsonl"))) == 1

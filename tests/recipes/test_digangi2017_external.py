@@ -1,6 +1,7 @@
 """Verdicts on the paper's claims follow from the ledger's figures, and from nothing else."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -432,3 +433,27 @@ def test_gains_compare_although_epochs_follow_the_size(path):
     report.write(recipe)
     facts = json.loads((path.parent / "claims.json").read_text())
     assert facts["claims"][1]["verdict"] == HOLDS
+
+
+def test_the_papers_settings_have_a_ledger_each_and_no_tuning_runs():
+    paper = {"PARALLEL": "/text", "VECTORS_FILE": "v.vec"}
+    made = [load("digangi2017_external", {"SETTING": name, **paper}) for name in ("iwslt", "wmt")]
+    assert len({one.ledger for one in (load("digangi2017_external", {}), *made)}) == 3
+    assert [one.tuning_arms() for one in made] == [[], []]
+    assert load("digangi2017_external", {}).tuning_arms()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("mix_sum.1k", {}, "mix_sum.1k"),
+        ("mix_sum.1000", {"INTERNAL_MIN_COUNT": "two"}, "INTERNAL_MIN_COUNT=two: expected a whole"),
+        ("mix_sum.1000", {"INTERNAL_VOCABULARY": "40k"}, "INTERNAL_VOCABULARY=40k: expected a"),
+    ],
+)
+def test_what_is_no_number_is_said(name, settings, said, tmp_path):
+    recipe = load("digangi2017_external", {"OUTLAYERS_WORK": str(tmp_path), **settings})
+    dictionary = Path(f"{recipe.table_of('1000', 'captions')}.dict.txt")
+    dictionary.write_text("word 1\n", encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        recipe.arm(name)

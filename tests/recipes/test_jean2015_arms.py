@@ -1,8 +1,10 @@
 """The models and decodings of jean2015_large_vocabulary are what their names say."""
 
 import os
+import shlex
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 from fairseq import options
@@ -262,11 +264,34 @@ def test_nothing_is_trained_if_a_name_means_nothing(tmp_path):
     [
         ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
         ({"SETTING": "paper"}, "SETTING=paper: set PARALLEL to a folder"),
+        ({"TAUS": "5oo"}, "TAUS=5oo: expected whole numbers from 1"),
+        ({"DEFAULT_CHOICE": "k2000"}, "DEFAULT_CHOICE=k2000: expected K and K'"),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(recipe, more, message):
     with pytest.raises(UserError, match=message):
         recipe(**more)
+
+
+def test_data_of_other_numbers_of_words_have_folders_of_their_own(recipe):
+    usual = {model: recipe().bin_of(model) for model in ("shortlist", "lv")}
+    assert recipe(SHORTLIST="4000", LARGE="0").bin_of("shortlist") == usual["shortlist"]
+    changed = recipe(SHORTLIST="8000")
+    assert changed.bin_of("shortlist") == f"{usual['shortlist']}.8000.0"
+    assert changed.bin_of("lv") == usual["lv"]
+    assert recipe(SOURCE_LARGE="500").bin_of("lv") == f"{usual['lv']}.0.500"
+    paper = {"SETTING": "paper", "PARALLEL": "/text", "TARGET": "de"}
+    assert recipe(**paper).bin_of("lv").endswith("/bin.large")
+    assert recipe(**paper, LARGE="9").bin_of("lv").endswith("/bin.large.9.9")
+
+
+def test_a_work_folder_may_have_a_space_in_its_name(recipe):
+    words = shlex.split(recipe(OUTLAYERS_WORK="my work").arm("lv.k2000.kp10.unk2").test.generate)
+    values = dict(pairwise(words))
+    folder = "my work"
+    assert values["--candidates"] == f"{folder}/candidates.npz"
+    assert values["--unk-dictionary"] == f"{folder}/lexicon.en-de"
+    assert values["--source-text"] == f"{folder}/tokenized/{{subset}}.en"
 
 
 def test_speed_is_measured_on_the_vocabulary_of_the_name(recipe):

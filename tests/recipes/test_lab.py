@@ -178,6 +178,7 @@ def test_a_name_that_means_nothing_is_said_before_anything_runs(recipe, capsys):
     [
         ("SEEDS", "one", "SEEDS=one: expected whole numbers from 0"),
         ("SEEDS", "1 -1", "SEEDS=1 -1: expected whole numbers from 0"),
+        ("SEEDS", "1_2", "SEEDS=1_2: expected whole numbers from 0"),
         ("EPOCHS", "ten", "EPOCHS=ten: expected a whole number from 1"),
         ("EPOCHS", "3.5", "EPOCHS=3.5: expected a whole number from 1"),
         ("FORCE", "yes", "FORCE=yes: known are 0 and 1"),
@@ -270,8 +271,9 @@ def test_the_shell_may_ask_for_a_word_a_list_or_nothing(monkeypatch, capsys):
     assert capsys.readouterr().err == f"jean2015_large_vocabulary: {message}"
 
 
-def test_an_empty_setting_is_its_default():
-    settings = Settings({"A": ("1", ""), "B": ("", "")}, {"A": ""})
+@pytest.mark.parametrize("empty", ["", " ", "\t"])
+def test_an_empty_setting_is_its_default(empty):
+    settings = Settings({"A": ("1", ""), "B": ("", "")}, {"A": empty, "B": empty})
     settings.defaults(A=2, B=3)
     assert (settings.A, settings.B, settings.whole("B")) == ("1", "3", 3)
 
@@ -388,3 +390,20 @@ def test_files_are_of_the_runs_that_count(recipe, tmp_path, capsys):
         ledger.append(tmp_path / "results/ledger.jsonl", {**line, "figures": {}})
     lab.main(["files", "baseline_multi30k", "x", "a"])
     assert capsys.readouterr().out.split() == [f"{tmp_path}/old1/x"]
+
+
+@pytest.mark.parametrize("value", ["wide", "nan", "inf"])
+def test_what_is_no_finite_number_is_refused(value):
+    with pytest.raises(UserError, match=f"ESNMT_RANGE={value}: expected a number"):
+        load("garg2020_esnmt", {"ESNMT_RANGE": value}).arm("esnmt")
+
+
+def test_a_report_is_printed_where_the_terminal_lacks_its_characters(tmp_path):
+    program = (
+        "from recipes.lab.__main__ import run_command\n"
+        "run_command('baseline_multi30k', lambda recipe: print('3 ± 1'))\n"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert (printed.returncode, printed.stdout) == (0, "3 \\xb1 1\n"), printed.stderr

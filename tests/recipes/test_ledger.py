@@ -234,3 +234,14 @@ def test_a_fairseq_of_another_name_is_in_the_versions(monkeypatch):
     monkeypatch.setattr(ledger, "version", version)
     found = ledger.versions()
     assert (found["fairseq-fixed"], found["fairseq"]) == ("not installed", "version of fairseq")
+
+
+def test_a_ledger_behind_a_link_grows_where_it_is(tmp_path):
+    shared = tmp_path / "shared.jsonl"
+    ledger.append(shared, entry())
+    link = tmp_path / "results" / "ledger.jsonl"
+    link.parent.mkdir()
+    link.symlink_to(shared)
+    ledger.append(link, entry(arm="linear"))
+    assert link.is_symlink()
+    assert len(ledger.read(shared)) == 2

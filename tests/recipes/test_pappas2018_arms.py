@@ -148,11 +148,16 @@ def test_a_name_that_means_nothing_is_said_before_anything_is_trained(arm, messa
         ({"SETS": "translation nothing"}, "no set 'nothing'; known are translation sampling"),
         ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
         ({"SETTING": "paper"}, "SETTING=paper needs WMT_DATA"),
+        ({"ARMS": "tied"}, "'tied' is no arm: expected DIRECTION.VOCABULARY.MODEL"),
+        (
+            {"SETTING": "paper", "WMT_DATA": "/wmt", "DIRECTIONS": "cs-en"},
+            "DIRECTIONS: no text of cs-en in WMT_DATA; known are de-en, en-fi",
+        ),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(environment, message):
     with pytest.raises(UserError, match=message):
-        recipe(**environment)
+        recipe(**environment).data_needed()
 
 
 def test_speed_is_measured_with_large_batches_of_the_sampling_vocabulary():
@@ -161,6 +166,12 @@ def test_speed_is_measured_with_large_batches_of_the_sampling_vocabulary():
     assert list(groups)[:2] == ["de-en.words.nmt", "de-en.words.nmt.share50"]
     assert all("--max-tokens 5000" in " ".join(train) for train in groups.values())
     assert not any("--batch-size" in train for train in groups.values())
+
+
+def test_speed_is_measured_with_a_vocabulary_that_the_arms_have():
+    data, groups = recipe(ARMS="en-de.bpe4000.tied de-en.bpe4000.nmt").speed_groups()
+    assert data.endswith("/de-en/bin.bpe4000")
+    assert list(groups)[:2] == ["de-en.bpe4000.nmt", "de-en.bpe4000.nmt.share50"]
 
 
 @pytest.mark.system

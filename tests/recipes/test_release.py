@@ -107,3 +107,8 @@ def test_bleu_on_the_validation_set_comes_before_perplexity(recipe):
     lines[1]["figures"]["valid_bleu_tokenised"] = 29.0
     entry, why = release.choose(recipe, lines, None)
     assert (entry["arm"], why) == ("worse", "validation BLEU 30.00, the best of 2 arms")
+
+
+def test_a_repeat_that_has_begun_is_not_released(recipe, tmp_path):
+    (tmp_path / "runs" / "better" / "checkpoints" / "checkpoint_last.pt").touch()
+    assert release.choose(recipe, ledger.read(recipe.ledger), None)[0]["arm"] == "worse"

@@ -534,3 +534,9 @@ def test_medium_models_of_words_and_wikitext_have_settings_of_their_own():
     assert option("wikitext2.word_re", "--dropout") == "0.2"
     assert option("wikitext2.word_re.medium", "--dropout") == "0.4"
     assert "--dropout" not in recipe().arm("ptb.word_re").train
+
+
+def test_captions_of_another_limit_of_counts_have_a_folder_of_their_own():
+    usual, other = recipe(), recipe(MIN_COUNT="3")
+    assert other.folder_of("de5k") == f"{usual.folder_of('de5k')}.min3"
+    assert other.folder_of("ptb") == usual.folder_of("ptb")  # has an <unk> of its own

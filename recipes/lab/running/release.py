@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from recipes.lab import ledger
 from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.running import process
+from recipes.lab.running.run_arm import state_of
 from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
@@ -54,6 +55,12 @@ def checkpoint_of(entry: dict) -> Path:
     return ledger.ROOT / entry["run"] / "checkpoints" / "checkpoint_best.pt"
 
 
+def is_here(entry: dict) -> bool:
+    """Whether the checkpoint of a run is here, and not of a repeat that has not come to its end."""
+    folder = ledger.ROOT / entry["run"]
+    return checkpoint_of(entry).exists() and not state_of(folder).is_half_done
+
+
 def choose(
     recipe: "Recipe", entries: Sequence[dict], names: Sequence[str] | None
 ) -> tuple[dict, str]:
@@ -65,7 +72,7 @@ def choose(
     """
     wanted = list(names or recipe.arms())
     entries = [entry for entry in entries if kind_of(entry) == ARM]
-    here = {e["arm"]: e for e in entries if e["arm"] in wanted and checkpoint_of(e).exists()}
+    here = {e["arm"]: e for e in entries if e["arm"] in wanted and is_here(e)}
     if not here:
         raise UserError(
             f"no checkpoint of {' '.join(wanted[:5])}{' ...' if len(wanted) > 5 else ''} is on"

@@ -262,6 +262,13 @@ class Run:
             "figures": figures,
         }
 
+    def known(self) -> dict | None:
+        """Its line in the ledger, unless a model that it decodes was trained again."""
+        found = ledger.find(self.place.ledger, self.arm.name, self.setting, self.seed, self.kind)
+        if found and any(found["date"] < parent["date"] for parent in self.parents):
+            return None
+        return found
+
     def _files(self) -> dict[str, str]:
         """Hashes of files that training options name, such as tables of vectors."""
         named = [Path(word) for word in self.arm.train if Path(word).is_file()]
@@ -291,9 +298,7 @@ def execute(run: Run, force: bool = False) -> None:
         MissingRun: if another process is running it, or a finished run's line is not in the ledger.
     """
     path, name = run.place.ledger, run.arm.name
-    known = ledger.find(path, name, run.setting, run.seed, run.kind)
-    if known and any(known["date"] < parent["date"] for parent in run.parents):
-        known = None  # a model that it decodes was trained again
+    known = run.known()
     state = state_of(run.folder)
     if known and not (force or state.is_half_done):
         run.score.keep(path.parent, known, run.folder)
@@ -310,6 +315,8 @@ def execute(run: Run, force: bool = False) -> None:
     commit = ledger.commit()  # before training, during which the tree may change
     try:
         with ledger.locked(run.folder, wait=False):
+            if run.known() != known:
+                raise MissingRun(f"another process has just run it, in {run.folder}")
             run.set_aside()
             figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
             entry = run.entry(commit, figures)
