@@ -9,7 +9,7 @@ vector file, so that words unseen in training have their own vectors too. Writes
 
 A word that is not in the vector file gets the vector of a case variant, else that of the form with
 '#' for digits, else one from subwords (fastText's .bin, model2vec), else the mean of all vectors.
-</s> has the mean plus one standard deviation (Di Gangi & Federico 2017).
+</s> has the mean plus one standard deviation (the code of Di Gangi & Federico 2017).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Principal components of the input and output vectors of words.
 
-Reports how many components explain a share of the variance (Assylbekov & Takhanov 2018, Sec. 6).
+Reports how many components explain a share of the variance (Assylbekov & Takhanov 2018).
 """
 
 from typing import Any, Dict, Iterator, Tuple

@@ -1,7 +1,7 @@
 """What a checkpoint stores and what is regenerated from a seed."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 
 from torch import Tensor
 
@@ -33,6 +33,10 @@ def checkpoint_report(path: Path) -> str:
         rows.append((title, regenerated, regenerated * WEIGHT_BYTES))
     moments = sum(tensor.numel() for tensor in optimizer.values())
     rows.append(("optimizer state", moments, _bytes(optimizer)))
+    average = _floating(_averages(checkpoint))
+    if average:
+        numbers = sum(tensor.numel() for tensor in average.values())
+        rows.append(("moving average (--store-ema)", numbers, _bytes(average)))
     lines = [str(path)]
     lines += [f"  {title:46} {n:>13,} {size / 1e6:>10,.1f} MB" for title, n, size in rows]
     lines.append(f"  {'file':60} {path.stat().st_size / 1e6:>10,.1f} MB")
@@ -46,6 +50,12 @@ def _moments(checkpoint: Dict[str, Any]) -> Iterator[Any]:
     for part in (checkpoint.get("extra_state") or {}).values():
         if isinstance(part, dict) and "moments" in part:
             yield part["moments"]
+
+
+def _averages(checkpoint: Dict[str, Any]) -> List[Any]:
+    """The averaged weights, which fairseq may save in two precisions."""
+    extra = checkpoint.get("extra_state") or {}
+    return [value for name, value in extra.items() if name.startswith("ema")]
 
 
 def _floating(value: Any) -> Dict[int, Tensor]:

@@ -1,7 +1,7 @@
 """Statistics of the transform gates of the highway layers that compose word vectors.
 
 Taken over all words of the dictionary and all dimensions, for input and output layers (Assylbekov &
-Takhanov 2018, Sec. 5). A gate of 0 is the identity.
+Takhanov 2018). A gate of 0 is the identity.
 """
 
 from typing import Any, Dict, Iterator, Tuple

@@ -52,7 +52,7 @@ class CharCNN(Composition):
     """Convolutions over a word's characters (Kim et al. 2016).
 
     With ``masks_padding``, windows that reach beyond a word are left out, except its first;
-    without, as in the paper, padding takes part in the maximum.
+    without, as in the authors' code, padding takes part in the maximum.
     """
 
     @dataclass

@@ -23,7 +23,7 @@ class Steps(NamedTuple):
 class ConditionalGRU(nn.Module):
     """``s'_t = GRU_1(y_{t-1}, s_{t-1})``, ``c_t = ATT(s'_t)``, ``s_t = GRU_2(c_t, s'_t)``.
 
-    Sennrich et al. (2017), Sec. 3.1.
+    Sennrich et al. (2017), Sec. 2.
 
     Args:
         input_size: size of the embeddings ``y``.

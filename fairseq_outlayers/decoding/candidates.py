@@ -158,9 +158,10 @@ class BatchLists(CandidateLists):
 class CommonList(BatchLists):
     """One list of K words for successive batches, as in the authors' code.
 
-    The translations of the source words, filled up with the most frequent words. It is reset after
-    100 sentences, or when there are more than K translations. Hypotheses depend on the batch and on
-    the previous ones of a search; each search and each validation begins anew.
+    The translations of the source words, filled up with the most frequent words, ``</s>`` and
+    ``<unk>``. It is reset after 100 sentences, or when more translations do not fit. Hypotheses
+    depend on the batch and on the previous ones of a search; each search and each validation begins
+    anew.
     """
 
     def __init__(self, *args: Any):

@@ -18,8 +18,8 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
 
     Args:
         models: the members.
-        average: "probabilities" as in fairseq, or "log_probabilities" (Jean et al. 2015), which do
-            not sum to one.
+        average: "probabilities" as in fairseq, or "log_probabilities" as in the
+            code of Jean et al. (2015), which do not sum to one.
     """
 
     def __init__(self, models: List[Any], average: str = "probabilities"):

@@ -7,9 +7,12 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping
 
 import torch
 from fairseq.modules import LearnedPositionalEmbedding
+from fairseq.search import Sampling
 from omegaconf import open_dict
 from torch import Tensor
 
+from fairseq_outlayers.decoding.int8_projection import Int8Projections
+from fairseq_outlayers.decoding.sampling import RescaledSampling
 from fairseq_outlayers.decoding.search import CandidateGenerator
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, check_text
@@ -39,6 +42,7 @@ class TrainedModels:
         self.models, self.task, self.config, self.text = models, task, config, text
         # A search replaces parts of the models and adds words to the dictionaries.
         self.lock = threading.RLock()
+        self.int8_projections = Int8Projections()  # of all searches, because rounding takes time
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
@@ -87,6 +91,11 @@ class TrainedModels:
             raise UserError(f"the search cannot be built: {error}") from error
         if isinstance(generator, CandidateGenerator):
             generator.spelled = self._spelled
+            if generator.int8_projections is not None:
+                generator.int8_projections = self.int8_projections
+        elif type(getattr(generator, "search", None)) is Sampling:  # of other tasks
+            kept = generator.search.sampling_topk, generator.search.sampling_topp
+            generator.search = RescaledSampling(self.task.target_dictionary, *kept)
         return generator
 
     def _found(self, generator: Any, batch: Any) -> Any:

@@ -185,7 +185,7 @@ class LanguageModel(TrainedModels):
         added = best["tokens"].cpu()[len(prefix) :]
         scores = best["positional_scores"].cpu()[len(prefix) :]
         units = symbols(dictionary, added)
-        whole = [*symbols(dictionary, prefix), *units]
+        whole = [*self.text.encode(text).split(), *units]
         return Continuation(self.text.decode(" ".join(whole)), float(scores.mean()), units)
 
     def _prompt(self, text: str) -> Tensor:

@@ -132,6 +132,8 @@ def load(
         raise UserError(f"kind={kind!r}: must be Translator or LanguageModel")
     check_device(device)
     check_dtype(dtype)
+    if data is not None and not str(data):
+        raise UserError("data='': must be a folder; leave it out for that of the training")
     state = read_checkpoint(paths[0], data)
     if data is None:
         data = use_folder_beside(paths[0], state)

@@ -21,6 +21,19 @@ def check_reduction(reduction: str) -> None:
         )
 
 
+def check_flat(targets: Tensor) -> None:
+    """Refuse targets with a dimension for sentences.
+
+    Raises:
+        ValueError: with the shape.
+    """
+    if targets.dim() != 1:
+        raise ValueError(
+            f"targets {tuple(targets.shape)}: must be (N,); flatten batch and time, and remove the "
+            "positions of padding"
+        )
+
+
 def check_smoothing(smoothing: float) -> None:
     """Refuse an impossible probability of all wrong classes.
 

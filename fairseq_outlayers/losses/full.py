@@ -18,7 +18,11 @@ from fairseq_outlayers.losses.checks import (
     check_targets,
 )
 from fairseq_outlayers.losses.full_kernel import SummedFullNLL
-from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
+from fairseq_outlayers.losses.gradient_products import (
+    apply_uncompiled,
+    constant_without_grad,
+    differentiable_once,
+)
 from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
@@ -86,9 +90,11 @@ def _sum(
         or len(targets) == 0
     ):
         terms = constant_without_grad(context, class_embeddings, class_bias)
-        return apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
+        return differentiable_once(
+            apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
+        )
     context, class_embeddings, class_bias = in_product_type(context, class_embeddings, class_bias)
-    return F.linear_cross_entropy(
+    total = F.linear_cross_entropy(
         context,
         class_embeddings,
         targets,
@@ -100,6 +106,7 @@ def _sum(
             allow_retain_graph=torch.compiler.is_compiling(),  # else PyTorch warns, and breaks it
         ),
     )
+    return differentiable_once(total)
 
 
 def _nll_of_chunk(

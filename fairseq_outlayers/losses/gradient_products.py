@@ -19,6 +19,7 @@ from fairseq_outlayers.layers.autocast import type_of_sums
 
 LARGEST_IN_FLOAT16 = 15.0  # exponent of two
 WIDEST_FACTOR = 15.0
+ONLY_ONCE = "a summed softmax can be differentiated only once"
 
 
 def zeros_to_sum(like: Tensor) -> Tensor:
@@ -107,6 +108,29 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
     return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
 
 
+class _Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, total: Tensor) -> Tensor:
+        return total.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad_total: Tensor) -> Tensor:
+        if torch.is_grad_enabled():  # by create_graph=True
+            raise RuntimeError(f"{ONLY_ONCE}, without create_graph: use reduction='none'")
+        return grad_total
+
+
+def differentiable_once(total: Tensor) -> Tensor:
+    """A sum with gradients of its forward pass; a second derivative would lack a part of it.
+
+    Raises:
+        RuntimeError: in the backward pass, if its gradients are to have a graph.
+    """
+    if torch.compiler.is_compiling() or not total.requires_grad:
+        return total
+    return _Once.apply(total)
+
+
 def scaled_once(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
     """The gradients of a forward pass in ``ctx.types``, times ``scale``; consumes them.
 
@@ -115,7 +139,7 @@ def scaled_once(ctx: Any, scale: Tensor) -> Tuple[Optional[Tensor], ...]:
         scale: the gradient of the loss.
     """
     if ctx.gradients is None:
-        raise RuntimeError("a summed softmax can be differentiated only once")
+        raise RuntimeError(ONLY_ONCE)
     gradients, ctx.gradients = ctx.gradients, None
     return tuple(
         None if gradient is None else gradient.mul_(scale).to(dtype)

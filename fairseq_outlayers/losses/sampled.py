@@ -12,13 +12,18 @@ from torch import Tensor
 from fairseq_outlayers.layers.autocast import type_of_products
 from fairseq_outlayers.losses.checks import (
     check_ascending,
+    check_flat,
     check_included,
     check_reduction,
     check_sizes,
     check_smoothing,
     check_targets,
 )
-from fairseq_outlayers.losses.gradient_products import apply_uncompiled, constant_without_grad
+from fairseq_outlayers.losses.gradient_products import (
+    apply_uncompiled,
+    constant_without_grad,
+    differentiable_once,
+)
 from fairseq_outlayers.losses.precision import (
     BYTES_OF_SCORE,
     SAMPLED_POSITIONS_ON_CPU,
@@ -51,9 +56,11 @@ def scored_classes(
         targets: class ids, ``(N,)``.
         includes_targets: whether all targets are among the sampled classes.
     Raises:
-        ValueError: on a CPU, if sampled ids are not ascending and distinct, a target is negative,
-            or is not among them in spite of ``includes_targets``.
+        ValueError: if targets have several dimensions, or, on a CPU, if sampled ids are not
+            ascending and distinct, a target is negative, or is not among them in spite of
+            ``includes_targets``.
     """
+    check_flat(targets)
     check_ascending(sampled_ids)
     check_targets(targets, torch.iinfo(torch.int64).max)
     num_sampled = len(sampled_ids)
@@ -132,7 +139,8 @@ def sampled_nll(
     if reduction == "none":
         nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
     else:
-        nll = apply_uncompiled(SummedNLL, chunk_size, dtype, *constant_without_grad(*terms))
+        summed = apply_uncompiled(SummedNLL, chunk_size, dtype, *constant_without_grad(*terms))
+        nll = differentiable_once(summed)
     if smoothing == 0.0:
         return nll, nll.clone()
     term = _smoothing_term(terms, log_expected_count, smoothing)

@@ -175,7 +175,8 @@ def _add_gradients(
         )
     if grad_embeddings is not None:
         add_product(grad_embeddings[:num_sampled], probabilities, chunk.context, factors[1])
-        grad_embeddings.index_add_(0, chunk.target_rows, column * chunk.context)
+        of_targets = (column * chunk.context).to(grad_embeddings.dtype)
+        grad_embeddings.index_add_(0, chunk.target_rows, of_targets)
     if grad_sampled_offset is not None:
         grad_sampled_offset += probabilities.sum(0, dtype=grad_sampled_offset.dtype)
     if grad_target_offset is not None:

@@ -133,7 +133,7 @@ MEDIUM = {"hidden_size": 650, "dropout": 0.5}
 register_size("word_lm", SubwordLM, "An embedding per word, small.", composition="word")
 register_size("word_lm_medium", SubwordLM, "An embedding per word, medium.", composition="word",
               **MEDIUM)  # fmt: skip
-# Reuse harms models of characters (Sec. 5 of the paper).
+# Reuse harms models of characters (the paper's results).
 register_size("charcnn_lm", SubwordLM, "Convolutions over characters, small.",
               composition="charcnn", tie=ORIGINAL)  # fmt: skip
 register_size("charcnn_lm_medium", SubwordLM, "Convolutions over characters, medium.",

@@ -44,6 +44,17 @@ class RowAdam(torch.optim.AdamW):
         # even then. Row updates do not, so the scaler must skip the step.
         self._step_supports_amp_scaling = False
 
+    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+        """Add parameters with options of their own, as in PyTorch.
+
+        Raises:
+            ValueError: for an option of AdamW that updates of rows do not have.
+        """
+        for name in ("amsgrad", "maximize"):
+            if param_group.get(name):
+                raise ValueError(f"{name}: RowAdam does not support it: use torch.optim.AdamW")
+        super().add_param_group(param_group)
+
     @torch.no_grad()
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """One update, after calling ``closure`` if given; returns its result."""

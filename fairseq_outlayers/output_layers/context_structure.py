@@ -12,6 +12,7 @@ class ContextStructureOutputLayer(BilinearOutputLayer):
     """``z = E tanh(W h) + b`` with ``W: (d, H)`` (Pappas et al. 2018, eq. 7b)."""
 
     Config = StructureConfig
+    default_nonlinearity = "tanh"
 
     @classmethod
     def build(

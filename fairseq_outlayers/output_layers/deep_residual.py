@@ -16,7 +16,7 @@ from fairseq_outlayers.output_layers.structure import (
     make_projection,
     require_modules,
 )
-from fairseq_outlayers.ranges import depth, share
+from fairseq_outlayers.ranges import check_ranges, depth, share
 
 
 class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
@@ -65,6 +65,7 @@ class DeepResidualOutputLayer(ComputedOutputLayer, EmbeddingOutputLayer):
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "DeepResidualOutputLayer":
         cls.check_embedding(embedding)
+        check_ranges(config, cls.Config)
         number, size = config.deep_residual_layers, embedding.embedding_dim
         bias = inner_bias(config, in_paper=True)
         layer = cls(

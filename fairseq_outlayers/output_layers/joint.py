@@ -15,7 +15,7 @@ from fairseq_outlayers.output_layers.structure import (
     make_projection,
     require_modules,
 )
-from fairseq_outlayers.ranges import depth, width
+from fairseq_outlayers.ranges import check_ranges, depth, width
 
 
 class AdditiveEncoder(nn.Module):
@@ -61,7 +61,10 @@ def joint_encoders(config: Any, class_size: int, hidden_size: int) -> List[Addit
         config: has the fields of ``JointOutputLayer.Config``.
         class_size: of a class's input vector.
         hidden_size: of a decoder state.
+    Raises:
+        UserError: if a size or number of layers is out of its range.
     """
+    check_ranges(config, JointOutputLayer.Config)
     bias = inner_bias(config, in_paper=True)
     return [
         AdditiveEncoder(size, config.joint_dim, config.joint_layers, activation(config), bias)

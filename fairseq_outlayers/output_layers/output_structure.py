@@ -22,6 +22,7 @@ class OutputStructureOutputLayer(ComputedOutputLayer, StructureOutputLayer):
     """
 
     Config = StructureConfig
+    default_nonlinearity = "tanh"
 
     @classmethod
     def build(

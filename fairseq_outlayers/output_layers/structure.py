@@ -1,7 +1,7 @@
 """Shared code of the structure-aware output layers of Pappas et al. (2018)."""
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 import torch
 import torch.nn as nn
@@ -25,8 +25,9 @@ class ProjectionConfig(EmbeddingOutputLayer.Config):
         default="paper",
         metadata={
             "choices": ["paper", "all", "none"],
-            "help": "biases inside the projections of the structure-aware output layers: as in the "
-            "equations of Pappas et al. (2018), in every projection, or in none",
+            "help": "biases inside the projections of the structure-aware output layers: as in "
+            "eqs. 6, 7b and 12 to 14 of Pappas et al. (2018) (output_structure has that of eq. 12, "
+            "deep_residual one in each layer), in every projection, or in none",
         },
     )
 
@@ -44,7 +45,8 @@ class StructureConfig(ProjectionConfig):
 
 def inner_bias(config: Any, in_paper: bool) -> bool:
     """Whether a projection has a bias, by ``--joint-inner-bias``."""
-    return {"paper": in_paper, "all": True, "none": False}[config.joint_inner_bias]
+    choices = {"paper": in_paper, "all": True, "none": False}
+    return lookup(choices, config.joint_inner_bias, "--joint-inner-bias")
 
 
 def activation(config: Any) -> Callable[[Tensor], Tensor]:
@@ -82,20 +84,21 @@ class StructureOutputLayer(EmbeddingOutputLayer):
     Args:
         embedding: the decoder's input embeddings ``E``, ``(V, d)``.
         projection: between the space of ``E`` and that of the decoder states.
-        nonlinearity: after the projection.
+        nonlinearity: after the projection; by default that of the layer's equation.
         bias: whether classes have biases.
     """
 
     Config = ProjectionConfig
+    default_nonlinearity = "none"
 
     def __init__(
         self,
         embedding: nn.Embedding,
         projection: nn.Linear,
-        nonlinearity: Callable[[Tensor], Tensor] = ACTIVATIONS["none"],
+        nonlinearity: Optional[Callable[[Tensor], Tensor]] = None,
         bias: bool = True,
     ):
         super().__init__(embedding, bias)
         require_modules(type(self), projection)
         self.projection = projection
-        self.nonlinearity = nonlinearity
+        self.nonlinearity = nonlinearity or ACTIVATIONS[self.default_nonlinearity]

@@ -1,5 +1,6 @@
 """The interface of samplers: classes to score in training, and their correction."""
 
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ class Sampler(ABC):
         num_classes: ``V``.
         num_sampled: number of draws; the subclass defines whether targets are among them.
     Raises:
-        UserError: if one of them is negative, or there is no class.
+        UserError: if one of them is no whole number or negative, or there is no class.
     """
 
     @dataclass
@@ -46,11 +47,13 @@ class Sampler(ABC):
     """Whether every target of the batch is always in the sample."""
 
     def __init__(self, num_classes: int, num_sampled: int):
+        numbers = f"num_sampled={num_sampled} of num_classes={num_classes}"
+        try:
+            num_classes, num_sampled = operator.index(num_classes), operator.index(num_sampled)
+        except TypeError:
+            raise UserError(f"{numbers}: must be whole numbers") from None
         if num_classes < 1 or num_sampled < 0:
-            raise UserError(
-                f"num_sampled={num_sampled} of num_classes={num_classes}: must be at least 0 of at "
-                "least 1"
-            )
+            raise UserError(f"{numbers}: must be at least 0 of at least 1")
         self.num_classes = num_classes
         self.num_sampled = num_sampled
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.losses.checks import check_flat
 from fairseq_outlayers.samplers.base import ClassSample, Sampler
 from fairseq_outlayers.samplers.uniform import distinct, log_counts
 
@@ -39,6 +40,7 @@ class BatchNegativesSampler(Sampler):
         return cls(len(dictionary), num_sampled, dictionary.pad())
 
     def sample(self, targets: Tensor, generator: np.random.Generator) -> ClassSample:
+        check_flat(targets)
         positives = torch.cat([targets, targets.new_full((1,), self.padding_idx)]).unique()
         num_others = self.num_classes - len(positives)
         num_negatives = min(max(0, self.num_sampled - len(positives)), num_others)

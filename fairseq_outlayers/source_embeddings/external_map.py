@@ -50,7 +50,7 @@ class ExternalConfig(SourceEmbedding.Config):
         metadata={
             "choices": ["mean", "mask"],
             "help": "vector of words that are not in the table: the mean of all vectors (as in the "
-            "paper), or none",
+            "paper's code), or none",
         },
     )
     center_external: bool = field(

@@ -44,7 +44,7 @@ ON_CAPTIONS = names("""
 MEDIUM = ("word_original", "word_re", "morphsum_original", "morphsum_re_rw")
 PRESETS = ("original", "none", "re", "rw", "re_rw")
 TIED = {"E": "emb", "P": "proj", "C": "cnn", "1": "hw1", "2": "hw2"}
-# The authors' learning rate of small models, and the epoch after which it decays.
+# The authors' learning rate of small models, and the first epoch with a smaller one.
 SCHEDULES = {"word": ("1.0", 6), "charcnn": ("0.5", 13)}
 OTHERS = ("0.7", 11)
 # By the ending of the architecture; elsewhere the models' default.

@@ -212,7 +212,7 @@ class Garg2020(Recipe):
         return Arm(name, words, self.bin, self.test(), tuple(train.split()), tuning=True)
 
     def common(self) -> str:
-        """Options of RNMT+ (Chen et al. 2018), with a schedule for about an hour."""
+        """Options of RNMT+ (Chen et al. 2018) but its L2, with a schedule for about an hour."""
         s = self.settings
         return (
             f"--source-lang {s.SOURCE} --target-lang {s.TARGET} --optimizer adam "

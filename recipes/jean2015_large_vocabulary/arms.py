@@ -31,7 +31,7 @@ PAPER = {
 }  # fmt: skip
 SIZES = ("SHORTLIST", "SOURCE_SHORTLIST", "LARGE", "SOURCE_LARGE")
 # Length limits, up to which weak models repeat themselves. The authors' is 3 times the source.
-LONGEST = {"multi30k": LIMIT, "paper": "--max-len-a 3 --max-len-b 1"}
+LONGEST = {"multi30k": LIMIT, "paper": "--max-len-a 3 --max-len-b 0"}
 
 # Of 05_tune.sh: each learning rate for each of these models.
 GRID = ("0.001", "0.002", "0.004")
@@ -139,7 +139,7 @@ class Jean2015(Recipe):
         return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
 
     def bin_of(self, model: str) -> str:
-        """Folder of the binarized data, with its numbers of words if they are not the usual ones."""
+        """Folder of the binarized data, with numbers of words that are not the usual ones."""
         short = model.startswith("shortlist")
         of_both = SIZES[:2] if short else SIZES[2:]
         sizes = [self.settings[name] for name in of_both]

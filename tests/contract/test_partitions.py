@@ -386,3 +386,17 @@ def test_what_freezing_fixes_in_the_papers_model_are_its_four_tables(task):
         "decoder.output_projection.weight",
         "decoder.output_projection.bias",
     }
+
+
+def test_a_partition_of_all_words_is_the_full_softmax(task, batch):
+    whole = make_model("luong_lstm", task, output_layer="joint").train()
+    model = copy.deepcopy(whole)
+    working_set = WorkingSet(model, 44, 34)
+    working_set.activate({"target": np.arange(44), "source": np.arange(34)}, None)
+    found, _, _ = make_criterion(task)(model, batch)
+    expected, _, _ = FullSoftmax(task, 0.0, 0, False)(whole, batch)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    found.backward()
+    expected.backward()
+    for one, other in zip(model.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-10, atol=1e-12)

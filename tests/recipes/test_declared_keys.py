@@ -6,8 +6,8 @@ other settings a digest of the keys and the names. Since then: learning rates of
 and 5,000 pairs, of garg2020 (with the range of its trained model, and apart for the paper's input
 scale), of MorphSum on German captions and of four of pappas2018's layers into English; the halving
 of all pappas2018's rates from the eleventh epoch on; the whole Treebank as a data set of its own;
-and, none of which had been run, the decay of assylbekov2018's medium models of words, and the
-dropout of WikiText-2.
+and, none of which had been run, the decay of assylbekov2018's medium models of words, the dropout
+of WikiText-2, and the length limit of jean2015's paper setting.
 """
 
 import hashlib

@@ -375,3 +375,10 @@ def test_a_bias_for_classes_without_biases_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"--bias 1\.5: the classes of this model have no biases"):
         add_words(trained, ["yak"], vectors, 1.5)
     add_words(trained, ["yak"], vectors)
+
+
+def test_a_vector_beyond_the_models_precision_is_refused(task):
+    trained = make_trained(task)
+    trained.model.float()
+    with pytest.raises(UserError, match="vectors of the new words must be finite"):
+        add_words(trained, ["yak"], torch.full((1, 8), 1e300, dtype=torch.float64))

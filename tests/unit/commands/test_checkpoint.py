@@ -103,3 +103,10 @@ def test_what_is_no_checkpoint_is_said_in_one_line(tmp_path):
     assert result.returncode == 1
     assert result.stderr.startswith(f"error: {path} is damaged, or not a checkpoint: ")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_moving_average_is_listed(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    state = {"model": {"w": torch.ones(2)}, "extra_state": {"ema": {"w": torch.ones(2)}}}
+    torch.save(state, path)
+    assert figures(checkpoint_report(path), r"moving average \(--store-ema\)")[0] == 2

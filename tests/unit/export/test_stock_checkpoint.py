@@ -255,3 +255,13 @@ def test_a_norm_behind_the_last_layer_carries_the_biases(arch, tmp_path):
     options = {"output_layer": "tied", "decoder_normalize_before": True}
     path = with_biases(save_checkpoint(tmp_path, arch, **options))
     assert export_checkpoint(path, tmp_path / "out.pt").difference < 1e-4
+
+
+def test_an_export_with_scores_that_are_no_numbers_is_not_written(tmp_path):
+    path = save_checkpoint(tmp_path, "transformer_outlayers")
+    state = torch.load(path, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][3] = -torch.inf
+    torch.save(state, path)
+    with pytest.raises(UserError, match="differ by nan: not written"):
+        export_checkpoint(path, tmp_path / "out.pt")
+    assert not (tmp_path / "out.pt").exists()

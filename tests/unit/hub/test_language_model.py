@@ -194,3 +194,18 @@ def test_no_generator_of_another_device_is_seeded(language_checkpoint, monkeypat
     for owner, name in ((torch, "manual_seed"), (torch.cuda, "manual_seed_all")):
         monkeypatch.setattr(owner, name, lambda *_: pytest.fail("seeds all devices"))
     assert model.continue_("w1", **options)
+
+
+def test_samples_at_a_low_temperature_follow_any_prompt_and_end(tmp_path):
+    model = load(save_checkpoint(tmp_path, "transformer_lm_outlayers"))
+    dictionary = model.task.target_dictionary
+    with torch.no_grad():
+        bias = model.models[0].decoder.output_projection.bias
+        bias[[dictionary.eos(), dictionary.index("w1")]] = -50.0
+    found = model.continue_("w1", max_units=2, sampling=True, beam=1, temperature=0.02)
+    assert len(found.units) == 2
+
+
+def test_unknown_words_of_a_prompt_stay_in_the_text(language_checkpoint):
+    found = load(language_checkpoint).continue_("w1 unseen w2", max_units=2)
+    assert found.text.split()[:3] == ["w1", "unseen", "w2"]

@@ -43,6 +43,7 @@ def checkpoint(tmp_path):
         ({"bpe": "subword_nmt"}, "bpe=subword_nmt needs bpe_codes"),
         ({"dtype": torch.int8}, r"dtype=torch.int8: must be one of torch.float32"),
         ({"dtype": "float32"}, "dtype='float32': must be one of torch.float32"),
+        ({"data": ""}, "data='': must be a folder; leave it out"),
         ({"device": "meta"}, "device=meta: PyTorch has no such device here"),
         ({"device": 1.5}, "device=1.5: PyTorch has no such device here"),
     ],

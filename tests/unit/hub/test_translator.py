@@ -15,6 +15,7 @@ from fairseq.sequence_scorer import SequenceScorer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_outlayers import load
+from fairseq_outlayers.decoding import int8_projection
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub import PairScore, Translator
 from fairseq_outlayers.hub.batches import as_sample
@@ -457,3 +458,17 @@ def test_a_given_translation_is_encoded_as_a_target(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
     model.text.of_targets = SimpleNamespace(encode=str.lower)
     assert model.score([("w1", "W3 w0")])[0].target == ["w3", "w0"]
+
+
+def test_the_class_matrix_is_rounded_once(tmp_path, monkeypatch):
+    made, build = [], int8_projection.Int8Projection.__init__
+
+    def counted(self, layer):
+        made.append(layer)
+        build(self, layer)
+
+    monkeypatch.setattr(int8_projection.Int8Projection, "__init__", counted)
+    model = load(save_checkpoint(tmp_path, "luong_lstm"), int8_projection=True)
+    for text in ("w1", "w2 w3"):
+        model.translate(text)
+    assert len(made) == 1

@@ -425,3 +425,16 @@ def test_smoothing_makes_one_gradient_of_the_class_table(dtype, ignore_index):
     with Made() as made:
         term.backward()
     assert made.tables <= 1 + (dtype != torch.float32)
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("name", ["full", "sampled"])
+def test_a_second_derivative_of_a_sum_is_refused(scored, name):
+    context, targets, embeddings, bias = scored
+    states = context.tanh()
+    if name == "full":
+        loss = full_nll(states, targets, embeddings, bias)
+    else:
+        loss, _ = sampled_nll(states, targets, embeddings, bias, torch.zeros(V))
+    with pytest.raises(RuntimeError, match="only once"):
+        torch.autograd.grad(loss, context, create_graph=True)

@@ -27,7 +27,13 @@ def test_tensors_are_cast_to_autocasts_type_or_that_of_the_first(enabled):
 
 @pytest.mark.parametrize("reduction", ["sum", "none"])
 @pytest.mark.parametrize(
-    ("states", "head"), [(torch.bfloat16, torch.float32), (torch.float32, torch.bfloat16)]
+    ("states", "head"),
+    [
+        (torch.bfloat16, torch.float32),
+        (torch.float32, torch.bfloat16),
+        (torch.float64, torch.float32),
+        (torch.float32, torch.float64),
+    ],
 )
 def test_states_and_classes_may_differ_in_precision(states, head, reduction):
     """As after a norm in float32 in a model in bfloat16. Gradients have the inputs' dtypes."""

@@ -16,6 +16,7 @@ from fairseq_outlayers.losses import (
     smoothing_term,
     streamed_nll,
 )
+from fairseq_outlayers.samplers.batch_negatives import BatchNegativesSampler
 from fairseq_outlayers.samplers.unigram import UnigramSampler
 from tests.unit.losses.test_full import LargestTensor
 
@@ -473,3 +474,12 @@ def test_smoothing_refuses_a_target_that_is_no_class():
     context, classes = torch.randn(1, 4).bfloat16(), torch.randn(5, 4).bfloat16()
     with pytest.raises(ValueError, match="target -1: must be a class"):
         smoothing_term(context, torch.tensor([-1]), classes, None, 0.1)
+
+
+@pytest.mark.parametrize("includes", [False, True])
+def test_targets_of_several_sentences_must_be_flattened(includes):
+    targets = torch.tensor([[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match=r"targets \(2, 2\): must be \(N,\)"):
+        scored_classes(torch.arange(5), targets, includes)
+    with pytest.raises(ValueError, match=r"targets \(2, 2\): must be \(N,\)"):
+        BatchNegativesSampler(9, 5, 1).sample(targets, np.random.default_rng(1))

@@ -486,3 +486,15 @@ def test_frozen_parts_are_drawn_by_the_names_that_checkpoints_rely_on(task):
 def test_a_radius_fixed_at_zero_is_not_trained(task):
     names = dict(make_model("esnmt", task, spectral_radius="0").named_parameters())
     assert not [name for name in names if name.endswith("radius.value")]
+
+
+@pytest.mark.parametrize(("arch", "share"), [("esnmt_lstm", 0.45), ("esnmt", 0.17)])
+def test_the_frozen_share_is_that_of_the_papers_proportions(arch, share):
+    """6+6 layers and 62.5 words a unit, as 32,000 words at 512 units."""
+    task = make_task(num_source=996, num_target=996)
+    sizes = {"embed_dim": 16, "hidden_size": 16, "attention_heads": 4}
+    model = make_model(arch, task, encoder_layers=6, decoder_layers=6, **sizes)
+    ends = ("reservoir.recurrent", "reservoir.input")
+    frozen = sum(buffer.numel() for name, buffer in model.named_buffers() if name.endswith(ends))
+    trained = sum(parameter.numel() for parameter in model.parameters())
+    assert frozen / (frozen + trained) == pytest.approx(share, abs=0.01)

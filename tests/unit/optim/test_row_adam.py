@@ -250,3 +250,9 @@ def test_updates_of_a_row_are_counted_in_float32_whatever_the_default():
         assert optimizer.state[table]["step"].tolist() == [0, 300, 0]
     finally:
         torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("name", ["maximize", "amsgrad"])
+def test_options_that_updates_of_rows_do_not_have_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name}: RowAdam does not support it"):
+        RowAdam([{"params": [make_table(2, 2)], name: True}])

@@ -11,9 +11,11 @@ from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import (
     OUTPUT_LAYERS,
     BilinearOutputLayer,
+    ContextStructureOutputLayer,
     DeepResidualOutputLayer,
     EmbeddingOutputLayer,
     JointOutputLayer,
+    OutputStructureOutputLayer,
     build_output_layer,
 )
 from tests.conftest import Halve, make_dictionary, make_model, make_task
@@ -261,3 +263,24 @@ def test_sizes_in_place_of_projections_are_refused_with_the_way_to_use_them(laye
         layer(embedding, *sizes)
     built = layer.build(layer.Config(), embedding, 4, None)
     assert built.logits(torch.zeros(2, 4)).shape == (2, 5)
+
+
+@pytest.mark.parametrize("kind", [ContextStructureOutputLayer, OutputStructureOutputLayer])
+def test_a_layer_made_of_its_projection_has_the_nonlinearity_of_its_equation(kind):
+    layer = kind(nn.Embedding(V, D), nn.Linear(H, D, bias=False))
+    assert layer.nonlinearity is torch.tanh
+    assert kind(nn.Embedding(V, D), nn.Linear(H, D), torch.relu).nonlinearity is torch.relu
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (JointOutputLayer, {"joint_layers": 0}),
+        (JointOutputLayer, {"joint_dim": 0}),
+        (DeepResidualOutputLayer, {"deep_residual_layers": 0}),
+        (BilinearOutputLayer, {"joint_inner_bias": False}),
+    ],
+)
+def test_options_without_meaning_are_refused_without_fairseq_too(kind, options):
+    with pytest.raises(UserError, match=f"--{next(iter(options)).replace('_', '-')}"):
+        kind.build(kind.Config(**options), nn.Embedding(V, D), H, None)

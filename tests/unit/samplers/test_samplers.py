@@ -300,6 +300,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     ("build", "message"),
     [
         (lambda: UniformSampler(100, 500), "num_sampled=500: only 100 classes can be drawn"),
+        (lambda: UniformSampler(100, 10.0), "num_sampled=10.0 of num_classes=100: must be whole"),
+        (lambda: UnigramSampler(np.ones(9), 2.5), "num_sampled=2.5 of num_classes=9: must be whol"),
         (lambda: UniformSampler(100, -1), "num_sampled=-1 of num_classes=100: must be at least 0"),
         (lambda: LogUniformSampler(5, 50, ranks=[0, 1]), r"ranks \(2,\): must be \(5,\), one per"),
         (lambda: BatchNegativesSampler(10, 5, padding_idx=10), "padding_idx=10: must be a class"),
