@@ -4,20 +4,24 @@
 #   lab COMMAND ...                       python -m recipes.lab COMMAND RECIPE ... (see there)
 #   ask METHOD ...                        call a method of the recipe in arms.py
 #   lines_of ARRAY COMMAND ...            an array of the lines that a command prints
-#   all_steps                             run every numbered step of the recipe
+#   all_steps                             run the numbered steps of the recipe
 #   step MESSAGE                          announce a step
 #   made FILE...                          report the files of a step
 #   newer FILE THAN...                    whether FILE exists and is newer than all others
 #   made_with FILE OPTIONS...             whether FILE was made with these options
 #   note_options FILE OPTIONS...          store them for made_with
+#   checksums FILE...                     of their contents, as an option of what is made from them
 #   into FILE COMMAND ...                 write the output of a command that succeeds to FILE
 #   download / tokenize / segment_bpe     run data_prep if needed
 #   binarize / binarize_text              run fairseq-preprocess if needed
+#
+# A second 00_prepare.sh of the same WORK waits for the first.
 #
 # Settings are declared in arms.py and overridden in the environment;
 # `python -m recipes.lab settings RECIPE` lists them.
 set -euo pipefail
 
+unset CDPATH # with it, cd may go elsewhere, and prints where it went
 HERE=$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd)
 RECIPE=$(basename "$HERE")
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -72,14 +76,30 @@ lines_of() {
 if [[ -e $HERE/arms.py ]]; then
   declared=$(lab shell) # separate from eval, so that an invalid setting ends the step
   eval "$declared"
+  # Two at once would write the same files; the lock ends with this process.
+  if [[ ${BASH_SOURCE[-1]##*/} == 00_prepare.sh ]]; then
+    mkdir -p "$WORK"
+    exec 8>"$WORK/prepare.lock"
+    if ! flock -n 8; then
+      printf '  waiting for another 00_prepare.sh of %s\n' "$WORK"
+      flock 8
+    fi
+  fi
 fi
 
-# The report is written even if a step fails, but nothing runs without prepared data.
+# The report is written even if a step fails, but nothing runs without prepared data, or after a
+# step that was interrupted (130) or killed. Tuning runs do not follow ARMS and need other data.
 all_steps() {
   local file status=0
   "$HERE/00_prepare.sh"
   for file in "$HERE"/[0-9][0-9]_*.sh; do
-    [[ $file == */00_prepare.sh ]] || "$file" || status=$?
+    if [[ $file == */00_prepare.sh ]]; then continue; fi
+    if [[ $file == */05_tune.sh && -n ${ARMS:-} && -z ${TUNE:-} ]]; then
+      step "no 05_tune.sh: ARMS is set, and TUNE is not"
+      continue
+    fi
+    "$file" || status=$?
+    ((status < 128)) || return "$status"
   done
   return "$status"
 }
@@ -96,6 +116,13 @@ newer() {
 made_with() { [[ -e $1.options && $(<"$1.options") == "${*:2}" ]]; }
 
 note_options() { printf '%s\n' "${*:2}" >"$1.options"; }
+
+# By the time alone, an input that was replaced by an older file would not be noticed. A missing
+# file is reported by the program that reads it.
+checksums() {
+  local file
+  for file; do cksum <"$file" || true; done 2>/dev/null
+}
 
 # A file of results is replaced only by the whole output.
 into() {
@@ -115,18 +142,20 @@ download() {
 
 # tokenize INPUT-PREFIX OUTPUT-PREFIX SOURCE TARGET [OPTIONS...]
 tokenize() {
-  local input=$1 output=$2 languages=("$3" "$4")
+  local input=$1 output=$2 languages=("$3" "$4") options
   shift 4
-  # Texts of before this file of options are taken as made with the same.
+  # A filter drops lines of both languages, so one side depends on the other.
+  options=("${languages[@]}" "$@" "$(checksums "$input.${languages[0]}" "$input.${languages[1]}")")
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
     newer "$output.${languages[1]}" "$input.${languages[1]}" &&
-    { [[ ! -e $output.options ]] || made_with "$output" "$@"; }; then
+    made_with "$output" "${options[@]}"; then
     made "$output.${languages[0]} (exists)"
     return
   fi
+  rm -f "$output.options"
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
     --languages "${languages[@]}" "$@"
-  note_options "$output" "$@"
+  note_options "$output" "${options[@]}"
 }
 
 # multi30k_lowercase: download Multi30k to RAW; tokenize and lower-case it to TOKENIZED.
@@ -142,17 +171,26 @@ multi30k_lowercase() {
 
 # segment_bpe INPUT-FOLDER OUTPUT-FOLDER MERGES SOURCE TARGET: joint BPE of train, valid and test.
 segment_bpe() {
-  local input=$1 output=$2 merges=$3 languages=("$4" "$5") split
+  local input=$1 output=$2 merges=$3 languages=("$4" "$5") split files options
   step "BPE with $merges merges"
   mkdir -p "$output"
-  if ! newer "$output/codes" "$input/train.$4" "$input/train.$5"; then
+  files=("$input/train.$4" "$input/train.$5")
+  options=("${languages[@]}" "$merges" "$(checksums "${files[@]}")")
+  if ! newer "$output/codes" "${files[@]}" || ! made_with "$output/codes" "${options[@]}"; then
+    rm -f "$output/codes.options"
     "$PYTHON" data_prep/segment.py learn --merges "$merges" --output "$output/codes" \
-      --inputs "$input/train.$4" "$input/train.$5"
+      --inputs "${files[@]}"
+    note_options "$output/codes" "${options[@]}"
   fi
   for split in train valid test; do
-    if ! newer "$output/$split.$5" "$output/codes" "$input/$split.$4" "$input/$split.$5"; then
+    files=("$output/codes" "$input/$split.$4" "$input/$split.$5")
+    options=("${languages[@]}" "$(checksums "${files[@]}")")
+    if ! newer "$output/$split.$4" "${files[@]}" || ! newer "$output/$split.$5" "${files[@]}" ||
+      ! made_with "$output/$split" "${options[@]}"; then
+      rm -f "$output/$split.options"
       "$PYTHON" data_prep/segment.py apply --codes "$output/codes" --input "$input/$split" \
         --output "$output/$split" --languages "${languages[@]}"
+      note_options "$output/$split" "${options[@]}"
     fi
   done
   made "$output"
@@ -181,7 +219,7 @@ binarize_text() {
 #
 # --padding-factor 1: otherwise fairseq pads the dictionary with symbols that are softmax classes.
 preprocess() {
-  local destination=$1 files=()
+  local destination=$1 files=() sums
   shift
   while [[ $1 != -- ]]; do
     files+=("$1")
@@ -194,9 +232,11 @@ preprocess() {
   exec 9>"$destination.lock"
   flock 9
   # Data are also made again with other options (such as the size of a dictionary). Old data have no
-  # file of options.
+  # file of options, or none of checksums.
+  sums=$(checksums "${files[@]}")
   if newer "$destination/preprocess.log" "${files[@]}" &&
-    [[ ! -e $destination/options || $(<"$destination/options") == "$*" ]]; then
+    [[ ! -e $destination/options || $(<"$destination/options") == "$*" ]] &&
+    [[ ! -e $destination/checksums || $(<"$destination/checksums") == "$sums" ]]; then
     made "$destination (exists)"
     return
   fi
@@ -210,6 +250,7 @@ preprocess() {
     die "fairseq-preprocess failed; see $log"
   fi
   printf '%s\n' "$*" >"$destination.partial/options"
+  printf '%s\n' "$sums" >"$destination.partial/checksums"
   touch "$destination.partial/preprocess.log"
   mv "$destination.partial" "$destination"
   made "$destination" "$log"

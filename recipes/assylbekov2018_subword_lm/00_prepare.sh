@@ -58,7 +58,7 @@ texts_of() {
       COUNT=$MIN_COUNT
       if ! newer "$TRAIN" "$WORK/captions/$language"/mono.?.txt; then
         mkdir -p "$WORK/text"
-        cat "$WORK/captions/$language"/mono.?.txt >"$TRAIN"
+        into "$TRAIN" cat "$WORK/captions/$language"/mono.?.txt
       fi
       VALID=$WORK/captions/$language/valid.txt TEST=$WORK/captions/$language/test.txt
       ;;

@@ -41,11 +41,16 @@ vectors_of() {
   esac
 }
 
+# The files of vectors with size and time; checksums of gigabytes would take too long.
+state_of() { find -L "$1" -type f -printf '%p %s %T@\n' 2>/dev/null | sort || true; }
+
 # make_text SIZE: the first pairs of the training text; segments the target side if required.
 make_text() {
-  local size=$1 text split pairs
+  local size=$1 text split pairs files options
   text=$(ask text_of "$size")
-  if newer "$text/done" "$TOKENIZED/train.$SOURCE" "$TOKENIZED/train.$TARGET"; then return; fi
+  files=("$TOKENIZED"/{train,valid,test}.{"$SOURCE","$TARGET"})
+  options=("$SOURCE" "$TARGET" "$(checksums "${files[@]}")")
+  if newer "$text/done" "${files[@]}" && made_with "$text/done" "${options[@]}"; then return; fi
   rm -rf "$text"
   mkdir -p "$text"
   for split in train valid test; do
@@ -67,6 +72,7 @@ make_text() {
         --output "$text/$split" --languages "$TARGET"
     done
   fi
+  note_options "$text/done" "${options[@]}"
   touch "$text/done"
 }
 
@@ -78,15 +84,19 @@ target_options=(--thresholdtgt "$([[ $TARGET_SEGMENTATION == bpe ]] && echo 0 ||
 if [[ -n $TARGET_VOCABULARY ]]; then target_options=(--nwordstgt "$TARGET_VOCABULARY"); fi
 for vectors in $VECTORS; do
   vectors_of "$vectors"
+  # A table has the name of the file of vectors, but not its folder.
+  state=$(state_of "$VECTORS_PATH")
   for size in $SIZES; do
     text=$(ask text_of "$size") table=$(ask table_of "$size" "$vectors")
     bin=$(ask bin_of "$size" "$vectors")
     step "table of $vectors vectors for $size pairs"
-    if ! newer "$table.npy" "$VECTORS_PATH" "$text/done"; then
-      rm -rf "$bin"
+    if ! newer "$table.npy" "$VECTORS_PATH" "$text/done" ||
+      ! made_with "$table.npy" "$state"; then
+      rm -rf "$bin" "$table.npy.options"
       "$PYTHON" data_prep/extract_embeddings.py --vectors "$VECTORS_PATH" \
         --train "$text/train.$SOURCE" --text "$text/valid.$SOURCE" "$text/test.$SOURCE" \
         --output "$table" | tee "$table.coverage.txt"
+      note_options "$table.npy" "$state"
     fi
     made "$table.coverage.txt"
     binarize "$SOURCE" "$TARGET" "$text/train" "$text/valid" "$text/test" "$bin" \

@@ -21,13 +21,24 @@ else
       die "$PARALLEL/$split.$SOURCE has ${numbers[0]} lines, $split.$TARGET ${numbers[1]}: sentence pairs are needed"
     fi
   done
-  if ! newer "$TOKENIZED/train.$TARGET" "$PARALLEL"/{train,valid,test}.{"$SOURCE","$TARGET"}; then
+  files=("$PARALLEL"/{train,valid,test}.{"$SOURCE","$TARGET"})
+  options=("$SOURCE" "$TARGET" "$(checksums "${files[@]}")")
+  if ! newer "$TOKENIZED/train.$TARGET" "${files[@]}" ||
+    ! made_with "$TOKENIZED/train" "${options[@]}"; then
+    for file in "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET"; do
+      if tab=$(grep -a -n -m 1 $'\t' "$file"); then
+        die "$file:${tab%%:*} has a tab: replace tabs by spaces"
+      fi
+    done
+    rm -f "$TOKENIZED/train.options"
     cp "$PARALLEL"/{valid,test}."$SOURCE" "$PARALLEL"/{valid,test}."$TARGET" "$TOKENIZED"
     paste "$PARALLEL/train.$SOURCE" "$PARALLEL/train.$TARGET" | awk -F '\t' \
       -v source="$TOKENIZED/train.$SOURCE" -v target="$TOKENIZED/train.$TARGET.partial" '
       { words = split($1, a, " "); others = split($2, b, " ") }
-      NF == 2 && words && others && words <= 50 && others <= 50 { print $1 > source; print $2 > target }'
+      words && others && words <= 50 && others <= 50 { print $1 > source; print $2 > target; n++ }
+      END { printf "  kept %d of %d pairs (both sides of 1 to 50 words)\n", n, NR }'
     mv "$TOKENIZED/train.$TARGET.partial" "$TOKENIZED/train.$TARGET"
+    note_options "$TOKENIZED/train" "${options[@]}"
   fi
   made "$TOKENIZED"
 fi
@@ -46,21 +57,27 @@ binarize "$SOURCE" "$TARGET" "${text[@]}" "$ALL_WORDS" "${LIMITS[@]}"
 
 step "dictionary of translations"
 from=(--source "$TOKENIZED/train.$SOURCE" --target "$TOKENIZED/train.$TARGET")
-if [[ -n $LEXICON_TABLE ]]; then from=(--table "$LEXICON_TABLE"); fi
+options=("${from[@]}")
+if [[ -n $LEXICON_TABLE ]]; then
+  from=(--table "$LEXICON_TABLE")
+  options=("${from[@]}" "$(checksums "$LEXICON_TABLE")")
+fi
 if ! newer "$LEXICON" "${LEXICON_TABLE:-$TOKENIZED/train.$TARGET}" ||
-  ! made_with "$LEXICON" "${from[@]}"; then
+  ! made_with "$LEXICON" "${options[@]}"; then
   "$PYTHON" data_prep/build_lexicon.py "${from[@]}" --output "$LEXICON"
-  note_options "$LEXICON" "${from[@]}"
+  note_options "$LEXICON" "${options[@]}"
 fi
 made "$LEXICON"
 
 step "candidate lists"
-most=$(tr ' ' '\n' <<<"$PER_WORD" | sort -n | tail -n 1)
+most=$(tr ' ' '\n' <<<"$PER_WORD 1" | sort -n | tail -n 1)
+# LARGE chooses among folders of dictionaries, so others may be older.
+options=("$most" "$(checksums "$ALL_WORDS"/dict.{"$SOURCE","$TARGET"}.txt)")
 if ! newer "$CANDIDATES" "$LEXICON" "$ALL_WORDS/dict.$TARGET.txt" ||
-  ! made_with "$CANDIDATES" "$most"; then
+  ! made_with "$CANDIDATES" "${options[@]}"; then
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$CANDIDATES" \
     --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
     --per-word "$most"
-  note_options "$CANDIDATES" "$most"
+  note_options "$CANDIDATES" "${options[@]}"
 fi
 made "$CANDIDATES"

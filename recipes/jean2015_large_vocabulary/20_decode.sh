@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 status=0
 lines_of curves ask curve_decodings
 lab run --these "${curves[@]}" || status=$?
+((status < 128)) || exit "$status" # interrupted (130) or killed
 step "K and K' from here on: $(ask choice)"
 lines_of all ask all_decodings
 lab run --these "${all[@]}" || status=$?

@@ -18,6 +18,7 @@ covered() {
   "$PYTHON" data_prep/build_candidates.py --lexicon "$LEXICON" --output "$WORK/unused.npz" \
     --source-dictionary "$ALL_WORDS/dict.$SOURCE.txt" \
     --target-dictionary "$ALL_WORDS/dict.$TARGET.txt" \
+    --per-word "$(sorted "$PER_WORD 1" | tail -n 1)" \
     --dev-source "$1" --dev-target "$2" --report-frequent $(sorted "$FREQUENT") \
     --report-per-word $(sorted "$PER_WORD") | sed -n '/target tokens/,/^wrote/ { /^wrote/!p }'
 }

@@ -12,12 +12,17 @@ step "reshuffling"
 
 # The large data with a multiple of the target words; the added words do not occur in any text.
 words=$(wc -l <"$ALL_WORDS/dict.$TARGET.txt")
+sums=$(checksums "$ALL_WORDS/dict.$TARGET.txt")
+padded_dictionary() {
+  cat "$ALL_WORDS/dict.$TARGET.txt" && seq -f 'unused%.0f 0' "$((words * ($1 - 1)))"
+}
 for times in 2 4; do
   folder=$(ask padded "$times")
-  if ! newer "$folder.dict" "$ALL_WORDS/dict.$TARGET.txt"; then
-    rm -rf "$folder"
-    { cat "$ALL_WORDS/dict.$TARGET.txt" && seq -f 'unused%.0f 0' "$((words * (times - 1)))"; } \
-      >"$folder.dict"
+  if ! newer "$folder.dict" "$ALL_WORDS/dict.$TARGET.txt" ||
+    ! made_with "$folder.dict" "$sums"; then
+    rm -rf "$folder" "$folder.dict.options"
+    into "$folder.dict" padded_dictionary "$times"
+    note_options "$folder.dict" "$sums"
   fi
   binarize "$SOURCE" "$TARGET" "$TOKENIZED/train" "$TOKENIZED/valid" "$TOKENIZED/test" "$folder" \
     --srcdict "$ALL_WORDS/dict.$SOURCE.txt" --tgtdict "$folder.dict"

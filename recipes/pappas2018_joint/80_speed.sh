@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Training speed by share of the classes, in alternating short runs with large batches.
-# Needs the data of the set sampling: run 00_prepare.sh with it in SETS.
+# With the vocabulary of the set sampling, or of the first of ARMS.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

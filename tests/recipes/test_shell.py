@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,304 @@ def test_a_wrong_setting_ends_a_step_before_it_does_anything(tmp_path):
     assert result.returncode == 1
     assert "SEGMENTATION=letters: known are words and bpe" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+LINES = {"en": "a dog and a dog\na cat\n", "de": "ein hund\neine katze\n", "fr": "un chien\n\n"}
+
+
+def write_texts(folder, languages=("en", "de"), age=0):
+    """Texts of all splits, written so many seconds before most others."""
+    folder.mkdir(exist_ok=True)
+    for split in ("train", "valid", "test"):
+        for language in languages:
+            path = folder / f"{split}.{language}"
+            path.write_text(LINES[language])
+            os.utime(path, (1e9 - age, 1e9 - age))
+
+
+def replace_by_an_older_file(path, text):
+    path.write_text(text)
+    os.utime(path, (1e8, 1e8))
+
+
+def test_text_of_another_pair_of_languages_is_made_again(tmp_path):
+    write_texts(tmp_path / "raw", LINES)
+    kept = []
+    for target in ("de", "fr", "de"):
+        done = bash(f"tokenize {tmp_path}/raw/train {tmp_path}/train en {target} --drop-empty")
+        assert done.returncode == 0, done.stderr
+        kept.append((tmp_path / "train.en").read_text())
+    assert kept == [LINES["en"], "a dog and a dog\n", LINES["en"]]
+
+
+def test_bpe_of_another_pair_of_languages_is_learned_again(tmp_path):
+    write_texts(tmp_path / "words", LINES)
+    codes = []
+    for target in ("de", "fr", "de"):
+        done = bash(f"segment_bpe {tmp_path}/words {tmp_path}/bpe 9 en {target}")
+        assert done.returncode == 0, done.stderr
+        codes.append((tmp_path / "bpe" / "codes").read_bytes())
+    assert codes[0] == codes[2] != codes[1]
+
+
+def test_both_sides_of_segmented_text_must_be_there(tmp_path):
+    write_texts(tmp_path / "words")
+    segment = f"segment_bpe {tmp_path}/words {tmp_path}/bpe 9 en de"
+    assert bash(segment).returncode == 0
+    (tmp_path / "bpe" / "valid.en").unlink()
+    assert bash(segment).returncode == 0
+    assert (tmp_path / "bpe" / "valid.en").exists()
+
+
+def test_text_replaced_by_an_older_file_is_tokenized_and_segmented_again(tmp_path):
+    raw, words, bpe = (tmp_path / name for name in ("raw", "words", "bpe"))
+    write_texts(raw)
+    tokenize = "; ".join(
+        f"tokenize {raw}/{s} {words}/{s} en de" for s in ("train", "valid", "test")
+    )
+    script = f"mkdir -p {words}; {tokenize}; segment_bpe {words} {bpe} 9 en de"
+    assert bash(script).returncode == 0
+    replace_by_an_older_file(raw / "valid.de", "zwei hunde\neine katze\n")
+    assert bash(script).returncode == 0
+    assert (words / "valid.de").read_text() == "zwei hunde\neine katze\n"
+    replace_by_an_older_file(words / "valid.de", "drei hunde\neine katze\n")
+    assert bash(f"segment_bpe {words} {bpe} 9 en de").returncode == 0
+    assert (bpe / "valid.de").read_text().replace("@@ ", "") == "drei hunde\neine katze\n"
+
+
+def test_data_of_text_replaced_by_an_older_file_are_binarized_again(preprocess, tmp_path):
+    assert bash(BINARIZE, **preprocess).returncode == 0
+    replace_by_an_older_file(tmp_path / "with space" / "valid.tgt", "other\n")
+    assert "(exists" not in bash(BINARIZE, **preprocess).stdout
+    assert "(exists" in bash(BINARIZE, **preprocess).stdout
+    # Data made before the checksums were noted are taken as they are.
+    (tmp_path / "with space" / "bin" / "checksums").unlink()
+    assert "(exists" in bash(BINARIZE, **preprocess).stdout
+
+
+# In place of data_prep and programs of recipes; every call is a line of `calls`.
+STAND_IN = """#!/usr/bin/env bash
+case "$1 $2 $3" in
+  data_prep/* | "-m recipes."*.* | "-m recipes.lab speed") ;;
+  *) exec "{python}" "$@" ;;
+esac
+echo "$CALLER$*" >>"{calls}"
+if [[ -n ${{HOLD:-}} && -p $HOLD ]]; then read -r _ <"$HOLD"; rm "$HOLD"; fi
+while (($#)); do
+  if [[ $1 == --output ]]; then touch "$2" "$2.npy" "$2.dict.txt"; fi
+  shift
+done
+"""
+
+
+@pytest.fixture
+def step(tmp_path):
+    """Starts a step with stand-ins; further files of their folder come first in its PATH."""
+    folder, calls = tmp_path / "programs", tmp_path / "calls"
+    folder.mkdir()
+    calls.touch()
+    (folder / "python").write_text(STAND_IN.format(python=sys.executable, calls=calls))
+    (folder / "fairseq-preprocess").write_text(
+        '#!/usr/bin/env bash\nwhile [[ $1 != --destdir ]]; do shift; done; mkdir -p "$2"\n'
+    )
+
+    def start(name, **environment):
+        for path in folder.iterdir():
+            path.chmod(0o755)
+        return subprocess.Popen(
+            [ROOT / "recipes" / name], cwd=ROOT, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={
+                **os.environ, "OUTLAYERS_PYTHON": str(folder / "python"), "CALLER": "",
+                "OUTLAYERS_WORK": str(tmp_path / "work"),
+                "OUTLAYERS_RESULTS": str(tmp_path / "results"), **environment,
+            },
+        )  # fmt: skip
+
+    def run(name, **environment):
+        started = start(name, **environment)
+        output, errors = started.communicate()
+        return subprocess.CompletedProcess(name, started.returncode, output, errors)
+
+    run.start, run.programs, run.calls = start, folder, lambda: calls.read_text().splitlines()
+    return run
+
+
+@pytest.fixture
+def jean2015(step, tmp_path):
+    """Runs a step of jean2015 with SETTING=paper on text in `text`."""
+    write_texts(tmp_path / "text")
+    given = {"SETTING": "paper", "PARALLEL": str(tmp_path / "text")}
+    return lambda name, **more: step(f"jean2015_large_vocabulary/{name}", **given, **more)
+
+
+def test_the_papers_text_replaced_by_an_older_file_is_read_again(jean2015, tmp_path):
+    assert jean2015("00_prepare.sh").returncode == 0
+    replace_by_an_older_file(tmp_path / "text" / "valid.en", "two dogs\na cat\n")
+    assert jean2015("00_prepare.sh").returncode == 0
+    copied = tmp_path / "work" / "paper.en-de" / "tokenized" / "valid.en"
+    assert copied.read_text() == "two dogs\na cat\n"
+
+
+def test_text_with_a_tab_is_refused_with_its_place(jean2015, tmp_path):
+    (tmp_path / "text" / "train.de").write_text("ein hund\neine\tkatze\n")
+    done = jean2015("00_prepare.sh")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert f"{tmp_path}/text/train.de:2 has a tab" in line
+
+
+def test_the_number_of_pairs_that_are_kept_is_said(jean2015, tmp_path):
+    (tmp_path / "text" / "train.de").write_text("ein hund\n\n")
+    assert "kept 1 of 2 pairs" in jean2015("00_prepare.sh").stdout
+
+
+@pytest.mark.parametrize(("given", "largest"), [("10 30", 30), ("0", 1), ("0 8 10", 10)])
+def test_candidates_have_as_many_translations_as_are_asked_for(given, largest, jean2015, step):
+    assert jean2015("00_prepare.sh", PER_WORD=given).returncode == 0
+    assert jean2015("40_candidates.sh", PER_WORD=given).returncode == 0
+    calls = [call for call in step.calls() if "build_candidates" in call]
+    assert len(calls) == 3  # the lists; coverage of the validation and the test set
+    assert all(f"--per-word {largest} " in f"{call} " for call in calls)
+
+
+def test_a_dictionary_that_was_not_written_to_its_end_is_written_again(jean2015, step, tmp_path):
+    large = tmp_path / "work" / "paper.en-de" / "bin.large"
+    large.mkdir(parents=True)
+    (large / "dict.de.txt").write_text("hund 2\nkatze 1\n")
+    (step.programs / "seq").write_text("#!/bin/sh\necho unused1 0\nexit 1\n")
+    assert jean2015("80_timing.sh").returncode == 1
+    (step.programs / "seq").unlink()
+    jean2015("80_timing.sh")
+    lines = (large.parent / "bin.large.times2.dict").read_text().splitlines()
+    assert lines == ["hund 2", "katze 1", "unused1 0", "unused2 0"]
+
+
+def test_what_is_made_of_a_dictionary_is_made_again_of_an_older_one(jean2015, step, tmp_path):
+    work = tmp_path / "work" / "paper.en-de"
+    assert jean2015("00_prepare.sh").returncode == 0
+    for word in ("hund", "katze"):
+        replace_by_an_older_file(work / "bin.large" / "dict.de.txt", f"{word} 1\n")
+        assert jean2015("00_prepare.sh").returncode == 0
+        jean2015("80_timing.sh")
+        assert (work / "bin.large.times2.dict").read_text() == f"{word} 1\nunused1 0\n"
+    assert len([call for call in step.calls() if "build_candidates" in call]) == 3
+
+
+def test_a_text_that_was_not_written_to_its_end_is_written_again(step, tmp_path):
+    captions = tmp_path / "work" / "captions" / "en"
+    captions.mkdir(parents=True)
+    for name in ("train", "valid", "test", *(f"mono.{number}" for number in range(1, 6))):
+        (captions / f"{name}.txt").write_text(f"{name}\n")
+    prepare = "assylbekov2018_subword_lm/00_prepare.sh"
+    (step.programs / "cat").write_text("#!/bin/sh\necho mono.1\nexit 1\n")
+    assert step(prepare, ARMS="mono_en.word_re").returncode == 1
+    (step.programs / "cat").unlink()
+    step(prepare, ARMS="mono_en.word_re")
+    text = tmp_path / "work" / "text" / "mono_en.txt"
+    assert text.read_text() == "mono.1\nmono.2\nmono.3\nmono.4\nmono.5\n"
+
+
+@pytest.fixture
+def digangi2017(step, tmp_path):
+    """Runs 00_prepare.sh of digangi2017 on text in `text` and vectors in a file."""
+    write_texts(tmp_path / "text")
+    given = {"SETTING": "iwslt", "PARALLEL": str(tmp_path / "text"), "TARGET": "de"}
+    name = "digangi2017_external/00_prepare.sh"
+
+    def run(vectors):
+        done = step(name, **given, VECTORS_FILE=str(vectors))
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("age", [1e8, None])
+def test_a_corrected_validation_set_is_copied(age, digangi2017, tmp_path):
+    (tmp_path / "a.vec").touch()
+    digangi2017(tmp_path / "a.vec")
+    given = tmp_path / "text" / "valid.de"
+    given.write_text("zwei hunde\neine katze\n")
+    os.utime(given, age and (age, age))  # None: now
+    digangi2017(tmp_path / "a.vec")
+    copied = tmp_path / "work" / "text.words.all" / "valid.de"
+    assert copied.read_text() == "zwei hunde\neine katze\n"
+
+
+def test_vectors_of_another_folder_are_not_taken_for_those_of_the_same_name(
+    digangi2017, step, tmp_path
+):
+    files = [tmp_path / name / "a.vec" for name in ("one", "other")]
+    for path in files:
+        path.parent.mkdir()
+        path.touch()
+        os.utime(path, (1e9, 1e9))
+    read = [files[0], files[0], files[1]]
+    for path in read:
+        digangi2017(path)
+    replace_by_an_older_file(files[1], "a 1\n")
+    digangi2017(files[1])
+    tables = [call.split()[2] for call in step.calls() if "extract_embeddings" in call]
+    assert tables == [str(files[0]), str(files[1]), str(files[1])]
+
+
+def steps_in(folder, **scripts):
+    """Steps that print their name and then run a line; returns `all_steps` in their folder."""
+    for name, line in scripts.items():
+        path = folder / f"{name.removeprefix('_')}.sh"
+        path.write_text(f"#!/bin/sh\necho {path.stem}\n{line}\n")
+        path.chmod(0o755)
+    return f"HERE={folder}; all_steps"
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_no_step_follows_one_that_was_interrupted(code, tmp_path):
+    steps = steps_in(tmp_path, _00_prepare="", _10_arms=f"exit {code}", _90_report="")
+    done = bash(steps)
+    assert (done.stdout.split(), done.returncode) == (["00_prepare", "10_arms"], code)
+
+
+def test_the_second_half_of_a_step_does_not_follow_an_interrupted_first(step, tmp_path):
+    (step.programs / "python").write_text(
+        f'#!/bin/sh\n[ "$3" != run ] || {{ echo ran; exit 130; }}\nexec {sys.executable} "$@"\n'
+    )
+    done = step("jean2015_large_vocabulary/20_decode.sh")
+    assert (done.stdout, done.returncode) == ("ran\n", 130)
+
+
+@pytest.mark.parametrize(("given", "tuned"), [
+    ({}, True), ({"ARMS": "a"}, False), ({"ARMS": "a", "TUNE": "tune-a-1"}, True),
+])  # fmt: skip
+def test_chosen_arms_are_not_tuned_unless_tuning_runs_are_named(given, tuned, tmp_path):
+    steps = steps_in(tmp_path, _00_prepare="", _05_tune="", _10_arms="")
+    done = bash(steps, **{"ARMS": "", "TUNE": "", **given})
+    assert ("05_tune" in done.stdout.splitlines()) == tuned
+    assert ("no 05_tune.sh: ARMS is set, and TUNE is not" in done.stdout) != tuned
+    assert done.stdout.splitlines()[-1] == "10_arms"
+
+
+def test_the_checkout_is_found_with_a_search_path_of_cd():
+    done = bash('printf "%s|%s" "$ROOT" "$HERE"; env', CDPATH=str(ROOT))
+    assert done.stdout.splitlines()[0].startswith(f"{ROOT}|/")
+    assert "CDPATH" not in done.stdout
+
+
+def test_two_preparations_of_one_folder_take_turns(step, tmp_path):
+    hold = tmp_path / "hold"
+    os.mkfifo(hold)
+    prepare, started = "baseline_multi30k/00_prepare.sh", []
+    try:
+        started.append(step.start(prepare, CALLER="first ", HOLD=str(hold), SEGMENTATION="words"))
+        assert "data set multi30k" in started[0].stdout.readline() + started[0].stdout.readline()
+        started.append(step.start(prepare, CALLER="second ", SEGMENTATION="words"))
+        waits = f"  waiting for another 00_prepare.sh of {tmp_path}/work\n"
+        assert started[1].stdout.readline() == waits
+        hold.write_text("go on\n")
+        assert [process.communicate() and process.returncode for process in started] == [0, 0]
+    finally:
+        for process in started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+    callers = [call.split()[0] for call in step.calls()]
+    assert callers == ["first"] * 4 + ["second"] * 4
