@@ -19,7 +19,7 @@ from lib.common import CommandParser, positive_int, refuse_idle, run
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
-from fairseq_outlayers.formats.lexicon import Lexicon, read_table
+from fairseq_outlayers.formats.lexicon import Lexicon, read_lexicon
 from fairseq_outlayers.formats.output_file import write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
 from fairseq_outlayers.formats.units import segmentation_of
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         count_parallel_lines([options.dev_source, options.dev_target])
     source = DictionaryFile.read(options.source_dictionary)
     target = DictionaryFile.read(options.target_dictionary)
-    lexicon = read_table(options.lexicon, "fast_align")
+    lexicon = read_lexicon(options.lexicon, "fast_align")
     refuse_exchanged(options, lexicon, source, target)
     blocked = read_blocked(options.block, target)
     translations = RankedTranslations.select(lexicon, source, target, options.per_word, blocked)

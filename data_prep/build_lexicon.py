@@ -17,7 +17,7 @@ from lib.common import CommandParser, positive_int, refuse_idle, run
 from lib.ibm_model1 import Corpus, ibm_model1
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_table
+from fairseq_outlayers.formats.lexicon import TABLE_FORMATS, Lexicon, count_links, read_lexicon
 from fairseq_outlayers.formats.output_file import report_written, write_together
 from fairseq_outlayers.formats.text import count_parallel_lines, read_lines, read_parallel
 from fairseq_outlayers.suggestions import between
@@ -76,7 +76,7 @@ def from_alignments(options: argparse.Namespace, links: Path) -> Lexicon:
 def build(options: argparse.Namespace) -> Lexicon:
     """Build the table according to the options."""
     if options.table is not None:
-        return read_table(options.table, options.table_format or TABLE_FORMAT)
+        return read_lexicon(options.table, options.table_format or TABLE_FORMAT)
     if options.source is None or options.target is None:
         raise UserError("--source and --target are needed unless --table is given")
     if options.alignments is not None:

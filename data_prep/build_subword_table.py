@@ -18,7 +18,7 @@ from lib.word_units import UNITS, Cutter
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import SPECIALS, DictionaryFile, is_padding_word
 from fairseq_outlayers.formats.output_file import write_together
-from fairseq_outlayers.formats.subword_table import SubwordTable, table_path, write_table
+from fairseq_outlayers.formats.subword_table import SubwordTable, table_path, write_subword_table
 from fairseq_outlayers.formats.text import read_lines
 
 EXAMPLE = """example:
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     segmentations = [] if options.segmentations is None else [options.segmentations]
     inputs = [options.dictionary, *segmentations, *options.also_words_of]
     with write_together([path], inputs) as outputs:
-        write_table(outputs[0], {**table, **rest})
+        write_subword_table(outputs[0], {**table, **rest})
     print("\n".join(describe(table, options.units)))
     print(f"in most words: {frequent(table)}")
     print(f"wrote {path} ({len(table) + len(rest):,} lines)")

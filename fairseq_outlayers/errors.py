@@ -28,7 +28,7 @@ def require_new_file(output: Path) -> None:
         raise UserError(f"--output {output}: no folder {output.parent}; create it first")
 
 
-def require_absent(output: Path) -> None:
+def require_new_path(output: Path) -> None:
     """Raise a :class:`UserError` if there is such a file or folder."""
     if output.exists():
         raise UserError(f"{output} exists: name another --output, or remove it")

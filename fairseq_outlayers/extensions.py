@@ -15,9 +15,9 @@ from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.registry import Selection
 from fairseq_outlayers.suggestions import did_you_mean
 
-GROUPS = "fairseq_outlayers."
-OF_PARTS = ("output_layers", "samplers", "compositions", "source_embeddings")
-OF_MODULES = ("models", "criterions")
+GROUP_PREFIX = "fairseq_outlayers."
+PART_GROUPS = ("output_layers", "samplers", "compositions", "source_embeddings")
+MODULE_GROUPS = ("models", "criterions")
 
 
 def add_installed_parts(selection: Selection, interface: type) -> None:
@@ -30,7 +30,7 @@ def add_installed_parts(selection: Selection, interface: type) -> None:
         UserError: if an entry point cannot be loaded, is no complete subclass of ``interface``, or
             its name is taken.
     """
-    for point in _of_group(f"{selection.option}s"):
+    for point in _entry_points(f"{selection.option}s"):
         if point.name in selection.registry:
             raise UserError(
                 f"{_described(point)}: there is a part of this name already: rename the entry point"
@@ -49,19 +49,19 @@ def import_installed_modules() -> None:
     Raises:
         UserError: if one cannot be imported, or a package has an entry point of an unknown group.
     """
-    for group in OF_MODULES:
-        for point in _of_group(group):
+    for group in MODULE_GROUPS:
+        for point in _entry_points(group):
             _loaded(point)
 
 
 def installed_packages() -> Set[str]:
     """Names of the packages whose parts, models or criterions are found here."""
-    points = [point for group in (*OF_PARTS, *OF_MODULES) for point in _of_group(group)]
+    points = [point for group in (*PART_GROUPS, *MODULE_GROUPS) for point in _entry_points(group)]
     return {point.module.partition(".")[0] for point in points}
 
 
-def _of_group(group: str) -> Any:
-    return _installed().select(group=GROUPS + group)
+def _entry_points(group: str) -> Any:
+    return _installed().select(group=GROUP_PREFIX + group)
 
 
 def _flaw(part: type, interface: Any) -> str:
@@ -86,9 +86,9 @@ def _flaw(part: type, interface: Any) -> str:
 @functools.cache
 def _installed() -> Any:
     found = entry_points()
-    known = [GROUPS + group for group in (*OF_PARTS, *OF_MODULES)]
+    known = [GROUP_PREFIX + group for group in (*PART_GROUPS, *MODULE_GROUPS)]
     for group in sorted(found.groups):
-        if group.startswith(GROUPS) and group not in known:
+        if group.startswith(GROUP_PREFIX) and group not in known:
             point = next(iter(found.select(group=group)))
             groups = ", ".join(known)
             hint = did_you_mean(group, known)
@@ -108,10 +108,10 @@ def _loaded(point: EntryPoint) -> Any:
 
 def _remedy(point: EntryPoint, error: Exception) -> str:
     package = point.module.partition(".")[0]
-    if f"partially initialized module '{GROUPS}" in str(error):
+    if f"partially initialized module '{GROUP_PREFIX}" in str(error):
         return (
             f"if {package}/__init__.py imports a model, name the model's module by an entry point "
-            f"of the group {GROUPS}models instead"
+            f"of the group {GROUP_PREFIX}models instead"
         )
     # The module lacks the class: misspelt, or imported within itself and not complete yet.
     if isinstance(error, AttributeError) and point.attr and f"'{point.attr}'" in str(error):

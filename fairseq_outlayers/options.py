@@ -41,7 +41,9 @@ def selection_config(class_name: str, selection: Selection) -> Any:
     """
     plain = selection.config(class_name)
     options = {option.name: option for option in fields(plain) if option.name != "_name"}
-    _refuse_taken(selection, selection.options())
+    every = selection.options()
+    _refuse_taken(selection, every)
+    _selected[selection.option] = every
     made = make_dataclass(
         class_name,
         [_converted(option, selection.option) for option in options.values()],
@@ -70,7 +72,6 @@ def _refuse_taken(selection: Selection, options: Dict[str, Any]) -> None:
                     f"({as_flag(selection.option)}), is also an option of {taken_by}: "
                     "rename it"
                 )
-    _selected[selection.option] = options
 
 
 def _taken() -> Iterator[Tuple[str, Dict[str, Any]]]:

@@ -119,7 +119,7 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
     if BIAS in done.filled:
         done.new_biases = ~done.filled[BIAS]
     elif BIAS in done.new:
-        done.new_biases = ~_scored_before(done, model)
+        done.new_biases = ~_scored_by_checkpoint(done, model)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
     used = {*done.loaded, *done.filled}
@@ -154,17 +154,17 @@ def _load(
             done.state[name] = torch.zeros_like(start)
 
 
-def _scored_before(done: Adapted, model: Any) -> Tensor:
+def _scored_by_checkpoint(done: Adapted, model: Any) -> Tensor:
     """Which classes have their score from the checkpoint, if it has no biases, ``(V,)``."""
-    everything = torch.ones_like(done.state[BIAS], dtype=torch.bool)
+    scored = torch.ones_like(done.state[BIAS], dtype=torch.bool)
     own = [f"{OUTPUT}{name}" for name in declared_tables(model.decoder.output_projection)]
     vectors = [name for name in own if name != BIAS] or [TIED_TO]
     is_new = any(name.startswith(OUTPUT) and name != BIAS for name in done.new)
     if is_new or any(name in done.new for name in vectors):
-        return ~everything
+        return torch.zeros_like(scored)
     for name in vectors:
-        everything &= done.filled.get(name, everything)
-    return everything
+        scored &= done.filled.get(name, scored)
+    return scored
 
 
 def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:

@@ -81,7 +81,7 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
 
     Args:
         path: the checkpoint.
-        data: folder with the dictionaries, which alone is then looked into.
+        data: folder with the dictionaries; if given, no other is searched.
     Raises:
         UserError: if either is missing.
     """

@@ -11,7 +11,7 @@ from fairseq_outlayers.checkpoints.stored_options import first_folder
 TABLES = ("external_embeddings", "external_classes")
 
 
-def find_moved_tables(state: Dict[str, Any], folder: Path) -> None:
+def update_table_paths(state: Dict[str, Any], folder: Path) -> None:
     """Change the paths of tables that are not there, but in one of two folders.
 
     Args:

@@ -1,4 +1,4 @@
-"""Options of the task in a checkpoint: its data folder and its languages."""
+"""A checkpoint's options: reading them, and finding its data folder and languages."""
 
 import os
 from collections.abc import MutableMapping
@@ -18,14 +18,14 @@ LANGUAGES = ("source_lang", "target_lang")
 FINGERPRINTS = ("encoder.source_dictionary_version", "decoder.target_dictionary_version")
 
 # Options of language modeling that change what precedes a position, or what is predicted there.
-OF_TEXTS = ("add_bos_token", "self_target", "future_target", "past_target")
+TEXT_OPTIONS = ("add_bos_token", "self_target", "future_target", "past_target")
 
 
 def read_checkpoint(path: str, data: Any = None) -> Dict[str, Any]:
-    """Load a checkpoint onto the CPU, with its options in ``cfg`` alone, an OmegaConf.
+    """Load a checkpoint onto the CPU, with its options in ``cfg`` (OmegaConf) alone.
 
-    Old checkpoints have theirs in ``args``, which fairseq converts to ``cfg`` here, but reads
-    again, without our changes, when it builds the model.
+    fairseq converts an old checkpoint's ``args`` to ``cfg``, but would build the model from
+    ``args``, without our changes to ``cfg``.
 
     Args:
         path: of the checkpoint.
@@ -65,7 +65,7 @@ def check_texts(path: str, trained: Any, given: Any) -> None:
     Raises:
         UserError: if texts start otherwise, or other words are predicted.
     """
-    for name in OF_TEXTS:
+    for name in TEXT_OPTIONS:
         before, now = bool(trained.get(name, False)), bool(getattr(given, name, False))
         if before != now:
             how, remedy = ("with", "add it") if before else ("without", "leave it out")

@@ -23,7 +23,7 @@ from fairseq_outlayers.checkpoints.stored_options import task_options
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.output_file import write_together
-from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.text import read_words
 from fairseq_outlayers.models.dictionary_check import update_dictionary
 from fairseq_outlayers.output_layers import EmbeddingOutputLayer
 from fairseq_outlayers.tables.table import declared_tables, table_of
@@ -151,7 +151,7 @@ def read_descriptions(path: str) -> Dict[str, List[str]]:
         UserError: if a line has another format.
     """
     descriptions: Dict[str, List[str]] = {}
-    for number, (first, *description) in enumerate(lines(path, separator="\t"), start=1):
+    for number, (first, *description) in enumerate(read_words(path, separator="\t"), start=1):
         word = first.strip()
         if len(description) != 1 or len(word.split()) != 1 or word in descriptions:
             raise UserError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.text import lines, parallel_lines
+from fairseq_outlayers.formats.text import read_parallel_words, read_words
 from fairseq_outlayers.ranges import WIDEST
 from fairseq_outlayers.suggestions import between
 
@@ -92,8 +92,8 @@ def run(options: argparse.Namespace) -> None:
     paths = _paths_by_name(options.translations)
     dictionary = Dictionary.load(options.dictionary)
     table = ExternalTable(options.external_embeddings, dictionary)
-    source = list(lines(options.source))
-    translations = {name: parallel_lines(options.source, path) for name, path in paths.items()}
+    source = list(read_words(options.source))
+    translations = {name: read_parallel_words(options.source, path) for name, path in paths.items()}
     if not any(source):
         raise UserError(f"{options.source}: has no words; give the tokenized source text")
     size = internal_vocabulary_size(options, dictionary)

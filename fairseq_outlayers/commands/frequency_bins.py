@@ -15,7 +15,7 @@ from fairseq_outlayers.analysis.meteor import (
 from fairseq_outlayers.commands.base import Command
 from fairseq_outlayers.commands.tables import short_names, table
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.text import lines, parallel_lines
+from fairseq_outlayers.formats.text import read_parallel_words, read_words
 from fairseq_outlayers.ranges import Range
 
 SHARE, EXPONENT = Range(at_least=0, at_most=1), Range(at_least=0, at_most=100)
@@ -68,12 +68,12 @@ def _meteor_parameters(options: argparse.Namespace) -> MeteorParameters:
 def run(options: argparse.Namespace) -> None:
     """Print the scores of every system in every bin."""
     parameters = _meteor_parameters(options)
-    counts = Counter(word for line in lines(options.training_text) for word in line)
+    counts = Counter(word for line in read_words(options.training_text) for word in line)
     if not counts:
         raise UserError(f"--training-text {options.training_text}: has no words")
     bins = BIN_DEFINITIONS[options.bins](counts)
-    references = list(lines(options.reference))
-    systems = [(path, parallel_lines(options.reference, path)) for path in options.hypothesis]
+    references = list(read_words(options.reference))
+    systems = [(path, read_parallel_words(options.reference, path)) for path in options.hypothesis]
     statistics = [MatchStatistics(system, references, bins.bin_of) for _, system in systems]
     scores = [scores_by_bin(sums, bins, parameters) for sums in statistics]
     if options.json:

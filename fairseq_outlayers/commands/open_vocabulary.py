@@ -6,7 +6,7 @@ from typing import List, Sequence
 from fairseq_outlayers.commands.base import Command, add_checkpoint, add_data_argument
 from fairseq_outlayers.commands.tables import markdown_table
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.text import read_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
         )
     decoder, after_bos = model.decoder, bool(getattr(task.args, "add_bos_token", False))
     end = decoder.dictionary.eos_word
-    text = [word for line in lines(options.text) for word in [*line, end]]
+    text = [word for line in read_words(options.text) for word in [*line, end]]
     if not text:
         raise UserError(f"{options.text}: an empty text has no perplexity")
     rows: List[Sequence[object]] = [("words", "types", "tokens", "perplexity")]

@@ -1,4 +1,4 @@
-"""Input embeddings composed from subword units."""
+"""Word vectors composed from subword units, and input embeddings made of them."""
 
 from functools import partial
 from typing import Any, Optional, Tuple
@@ -81,7 +81,7 @@ class ComposedEmbedding(CachedAtInference):
     words are cached.
 
     Args:
-        words: the units of every word.
+        words: composes the vectors of the dictionary's words.
     """
 
     words: ComposedWords

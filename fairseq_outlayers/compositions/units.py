@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import file_of
-from fairseq_outlayers.formats.subword_table import read_table, table_path
+from fairseq_outlayers.formats.subword_table import read_subword_table, table_path
 
 MADE_HERE = ("syllables", "morphs")  # by data_prep/build_subword_table.py
 MOST_UNITS = 1_000  # of a word; all rows are padded to the longest
@@ -99,7 +99,7 @@ def find_table(dictionary: Any, kind: str) -> Tuple[Optional[Path], Dict[str, Li
     path = table_path(read_from, kind) if read_from else None
     if path is None or not path.exists():
         return None, {}
-    return path, read_table(path)
+    return path, read_subword_table(path)
 
 
 def mark_ends(characters: List[str]) -> List[str]:

@@ -6,9 +6,9 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.decoders.conditional_gru import Steps
+from fairseq_outlayers.decoders.steps import Steps
+from fairseq_outlayers.layers.attention import AttentionStep
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
-from fairseq_outlayers.layers.attention.general import AttentionStep
 from fairseq_outlayers.layers.recurrent.gated_unit import GatedUnit, gated_step
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 

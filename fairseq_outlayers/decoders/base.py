@@ -1,4 +1,4 @@
-"""Base class of recurrent decoders with attention."""
+"""Base classes of recurrent decoders, with and without attention."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Dict, Optional, Tuple

@@ -17,7 +17,7 @@ class CarriedState:
 
     Attributes:
         state: the last one carried, ``(layers, 2, B, H)``, detached; None before the first window.
-        of_all_ranks: the states of all data-parallel workers, rows in the order of their ranks.
+        of_all_ranks: the states of all data-parallel processes, rows in the order of their ranks.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class CarriedState:
         return dict(self._by_model)
 
     def gather(self) -> None:
-        """Gather the states of all workers, for the one that saves the checkpoint."""
+        """Gather the states of all processes, for the one that saves the checkpoint."""
         if self.state is None or not dist.is_initialized():
             return
         # Not the default group: two groups of NCCL may wait for each other.

@@ -1,23 +1,17 @@
 """The recurrence of Nematus: two GRU transitions with attention between them."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_outlayers.decoders.steps import Steps
+from fairseq_outlayers.layers.attention import AttentionStep
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
-from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.recurrent.cells import gru_cell
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
-
-
-class Steps(NamedTuple):
-    """Outputs of the recurrence for consecutive target positions."""
-
-    states: Tensor  # s_t, (B, T, H)
-    contexts: Tensor  # c_t, (B, T, C)
-    attention: Tensor  # (B, T, S)
 
 
 class ConditionalGRU(nn.Module):
@@ -65,12 +59,3 @@ class ConditionalGRU(nn.Module):
             )
             made.append((state, context, weights))
         return Steps(*(torch.stack(tensors, dim=1) for tensors in zip(*made, strict=True)))
-
-
-def gru_cell(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
-    """The next state ``(B, H)`` from pre-activations ``(B, 3H)`` in the order r, z, n."""
-    input_reset, input_update, input_candidate = from_input.chunk(3, dim=1)
-    reset, update, candidate = from_state.chunk(3, dim=1)
-    reset, update = torch.sigmoid(input_reset + reset), torch.sigmoid(input_update + update)
-    candidate = torch.tanh(input_candidate + reset * candidate)
-    return candidate + update * (state - candidate)

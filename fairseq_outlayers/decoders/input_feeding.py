@@ -7,13 +7,14 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.layers.attention.general import AttentionStep, GeneralAttention
+from fairseq_outlayers.layers.attention import AttentionStep
+from fairseq_outlayers.layers.attention.general import GeneralAttention
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 
-class DecoderState(NamedTuple):
+class InputFeedingState(NamedTuple):
     """The state between two decoder steps."""
 
     hiddens: List[Tensor]  # one per layer, (B, H)
@@ -28,7 +29,7 @@ class DecoderState(NamedTuple):
         return tensors
 
     @classmethod
-    def from_tensors(cls, tensors: Dict[str, Tensor]) -> "DecoderState":
+    def from_tensors(cls, tensors: Dict[str, Tensor]) -> "InputFeedingState":
         """The inverse of ``as_tensors``; ignores other names."""
         layers = range(sum(name.startswith("hidden.") for name in tensors))
         return cls(
@@ -56,8 +57,8 @@ class InputFeedingDecoder(nn.Module):
         self.dropout = Dropout(dropout, self)
 
     def forward(
-        self, inputs: Tensor, state: DecoderState, attend: AttentionStep
-    ) -> Tuple[Tensor, Tensor, DecoderState]:
+        self, inputs: Tensor, state: InputFeedingState, attend: AttentionStep
+    ) -> Tuple[Tensor, Tensor, InputFeedingState]:
         """Run over consecutive target positions.
 
         Args:
@@ -89,7 +90,7 @@ class InputFeedingDecoder(nn.Module):
             feed = self.dropout(attended)
             outputs.append(feed)
             attentions.append(attention)
-        after = DecoderState(hiddens, cells, feed)
+        after = InputFeedingState(hiddens, cells, feed)
         return torch.stack(outputs, dim=1), torch.stack(attentions, dim=1), after
 
 

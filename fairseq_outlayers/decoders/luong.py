@@ -6,7 +6,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.decoders.base import AttentionalDecoder
-from fairseq_outlayers.decoders.input_feeding import DecoderState, InputFeedingDecoder
+from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder, InputFeedingState
 from fairseq_outlayers.encoders.lstm import EncoderOut
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.output_layers import OutputLayer
@@ -44,9 +44,9 @@ class LuongDecoder(AttentionalDecoder):
         if cached is None:
             keys = attention.keys(encoder_out.states)
             feed = encoder_out.states.new_zeros(encoder_out.hiddens[-1].shape)
-            state = DecoderState(encoder_out.hiddens, encoder_out.cells, feed)
+            state = InputFeedingState(encoder_out.hiddens, encoder_out.cells, feed)
         else:
-            keys, state = cached["keys"], DecoderState.from_tensors(cached)
+            keys, state = cached["keys"], InputFeedingState.from_tensors(cached)
         attend = attention.over(keys, encoder_out.states, encoder_out.padding_mask)
         embedded = self.dropout(self.embed_tokens(words))
         features, weights, state = self.recurrence(embedded, state, attend)

@@ -4,8 +4,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.decoders.conditional_gru import Steps
 from fairseq_outlayers.decoders.readout import ReadoutDecoder
+from fairseq_outlayers.decoders.steps import Steps
 
 
 class DeepReadout(nn.Module):

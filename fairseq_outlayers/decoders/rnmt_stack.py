@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.attention import AttentionStep
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer, State
@@ -14,7 +14,7 @@ from fairseq_outlayers.layers.recurrent.residual import add_residual
 from fairseq_outlayers.reservoirs.statistics import Dynamics
 
 
-class DecoderState(NamedTuple):
+class StackState(NamedTuple):
     """The state between two decoder steps."""
 
     layers: List[State]
@@ -51,23 +51,23 @@ class DecoderStack(nn.Module):
         self.dropout = Dropout(dropout, self)
         self.dynamics = Dynamics()
 
-    def start(self, source: Tensor) -> DecoderState:
+    def start(self, source: Tensor) -> StackState:
         """The zero state for encoder states ``(B, S, H)``."""
         layers: List[Any] = list(self.layers)
         like = source.transpose(0, 1)
         context = source.new_zeros(source.size(0), source.size(2))
-        return DecoderState([layer.start(like) for layer in layers], context)
+        return StackState([layer.start(like) for layer in layers], context)
 
-    def from_tensors(self, tensors: Dict[str, Tensor]) -> DecoderState:
-        """The inverse of ``DecoderState.as_tensors``; ignores other names."""
+    def from_tensors(self, tensors: Dict[str, Tensor]) -> StackState:
+        """The inverse of ``StackState.as_tensors``; ignores other names."""
         layers: List[Any] = list(self.layers)
         sizes = enumerate(layer.state_size for layer in layers)
         states = [tuple(tensors[f"{depth}.{n}"] for n in range(size)) for depth, size in sizes]
-        return DecoderState(states, tensors["context"])
+        return StackState(states, tensors["context"])
 
     def forward(
-        self, inputs: Tensor, state: DecoderState, attend: AttentionStep, real: Tensor
-    ) -> Tuple[Tensor, Tensor, DecoderState]:
+        self, inputs: Tensor, state: StackState, attend: AttentionStep, real: Tensor
+    ) -> Tuple[Tensor, Tensor, StackState]:
         """Run over consecutive target positions.
 
         Args:
@@ -100,4 +100,4 @@ class DecoderStack(nn.Module):
         if self.training:
             self.dynamics.log("decoder", seen, real.t())
         features = torch.cat([below, found], dim=-1).transpose(0, 1)
-        return features, torch.stack(attentions, dim=1), DecoderState(after, context)
+        return features, torch.stack(attentions, dim=1), StackState(after, context)

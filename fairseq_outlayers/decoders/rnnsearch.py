@@ -5,8 +5,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.decoders.conditional_gru import Steps
 from fairseq_outlayers.decoders.readout import ReadoutDecoder
+from fairseq_outlayers.decoders.steps import Steps
 
 
 class MaxoutReadout(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoders.base import StatefulDecoder
 from fairseq_outlayers.decoding.candidates import BatchCandidates
-from fairseq_outlayers.decoding.lean_step import can_step_leanly, log_probabilities
+from fairseq_outlayers.decoding.in_place_search import can_search_in_place, log_probabilities
 from fairseq_outlayers.decoding.restriction import restricted
 
 
@@ -25,7 +25,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
     def __init__(self, models: List[Any], average: str = "probabilities"):
         super().__init__(models)
         self.averages_logarithms = average == "log_probabilities" and len(models) > 1
-        self.is_lean = len(models) == 1 and can_step_leanly(models[0])
+        self.searches_in_place = len(models) == 1 and can_search_in_place(models[0])
         self.alone = (  # a tuple of lists keeps nn.Module from registering the models twice
             tuple([EnsembleModel([model])] for model in models) if self.averages_logarithms else ()
         )
@@ -93,7 +93,7 @@ class CandidateEnsemble(EnsembleModelWithAlignment):
         """Log-probabilities of the next token, ``(R, C)``, and attention, ``(R, S)``."""
         if self.candidates is not None:
             tokens = self.candidates.ids[tokens]
-        if self.is_lean:
+        if self.searches_in_place:
             return self._of_one_model(tokens, encoder_outs[0], incremental_states[0], temperature)
         if not self.averages_logarithms:
             return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)

@@ -12,19 +12,19 @@ from fairseq_outlayers.errors import UserError
 class LengthLimits(Search):
     """Wraps a search strategy of fairseq and limits the length of hypotheses.
 
-    No ``</s>`` before ``floor(min_share * source length)`` words, and ``</s>`` after at most
-    ``floor(max_share * source length) + max_more`` words; the ``</s>`` of the source counts. An end
+    No ``</s>`` before ``floor(min_len_a * source length)`` words, and ``</s>`` after at most
+    ``floor(max_len_a * source length) + max_len_b`` words; the source's ``</s>`` counts. An end
     forced by a prefix or by fairseq's own limit stays. A sentence whose lower limit is above its
     upper one is refused. fairseq applies ``--max-len-a`` to the longest source of the batch, which
     makes hypotheses depend on the batch. The authors of Jean et al. (2015) decode with a
-    ``min_share`` of one half.
+    ``min_len_a`` of one half.
 
     Args:
         strategy: the wrapped strategy.
         dictionary: the target dictionary.
-        min_share: of the source length.
-        max_share: of the source length; 0 for no limit here.
-        max_more: words added to that share.
+        min_len_a: of the source length.
+        max_len_a: of the source length; 0 for no limit here.
+        max_len_b: words added to that share.
         min_len: the upper limit is at least this.
     """
 
@@ -32,18 +32,18 @@ class LengthLimits(Search):
         self,
         strategy: Any,
         dictionary: Any,
-        min_share: float,
-        max_share: float,
-        max_more: int,
+        min_len_a: float,
+        max_len_a: float,
+        max_len_b: int,
         min_len: int = 1,
     ):
         super().__init__(dictionary)
-        self.strategy, self.min_share = strategy, min_share
-        self.max_share, self.max_more, self.min_len = max_share, max_more, min_len
+        self.strategy, self.min_len_a = strategy, min_len_a
+        self.max_len_a, self.max_len_b, self.min_len = max_len_a, max_len_b, min_len
         self.needs_src_lengths = True
         self.supports_constraints = strategy.supports_constraints
         # A sentence that ends before the batch may have fewer hypotheses than the beam.
-        self.stop_on_max_len = strategy.stop_on_max_len or max_share > 0
+        self.stop_on_max_len = strategy.stop_on_max_len or max_len_a > 0
         for name in ("init_constraints", "prune_sentences", "update_constraints"):
             setattr(self, name, getattr(strategy, name))
 
@@ -55,22 +55,22 @@ class LengthLimits(Search):
     def step(self, step: int, lprobs: Tensor, *arguments: Any, **options: Any) -> Any:
         """The strategy's step under the limits; ``lprobs`` is ``(B, beam, V)``."""
         # On an accelerator, checking whether a limit applies would synchronize at every step.
-        if step == 0 and self.min_share > self.max_share > 0:
+        if step == 0 and self.min_len_a > self.max_len_a > 0:
             self._check()
-        if self.min_share > 0:
+        if self.min_len_a > 0:
             self._keep_open(lprobs, step < self._least())
-        if self.max_share > 0 and step >= self.max_more:
+        if self.max_len_a > 0 and step >= self.max_len_b:
             self._close(lprobs, step >= self._most())
         return self.strategy.step(step, lprobs, *arguments, **options)
 
     def _least(self) -> Tensor:
         """The lower limit of each sentence, ``(B,)``."""
-        return (self.min_share * self.src_lengths.double()).floor()
+        return (self.min_len_a * self.src_lengths.double()).floor()
 
     def _most(self) -> Tensor:
         """The upper limit of each sentence, ``(B,)``."""
         # As fairseq's own limit: in float32, 1.16 * 25 is 29, not 28.999999999999996.
-        most = (self.max_share * self.src_lengths.double() + self.max_more).floor()
+        most = (self.max_len_a * self.src_lengths.double() + self.max_len_b).floor()
         return most.clamp(min=self.min_len)
 
     def _check(self) -> None:
@@ -79,9 +79,9 @@ class LengthLimits(Search):
         worst = int((least - most).argmax())
         if least[worst] > most[worst]:
             raise limits_cross(
-                self.min_share,
-                self.max_share,
-                self.max_more,
+                self.min_len_a,
+                self.max_len_a,
+                self.max_len_b,
                 f"a source of {int(self.src_lengths[worst])} words, with </s>, needs at least "
                 f"{int(least[worst])} words and may have {int(most[worst])}",
             )
@@ -102,9 +102,9 @@ class LengthLimits(Search):
             lprobs[:, :, self.eos] = ends
 
 
-def limits_cross(min_share: float, max_share: float, max_more: int, where: str) -> UserError:
+def limits_cross(min_len_a: float, max_len_a: float, max_len_b: int, where: str) -> UserError:
     """The error for a lower limit above the upper one."""
     return UserError(
-        f"--min-len-a {min_share:g} contradicts --max-len-a {max_share:g} --max-len-b {max_more}: "
+        f"--min-len-a {min_len_a:g} contradicts --max-len-a {max_len_a:g} --max-len-b {max_len_b}: "
         f"{where}: lower --min-len-a, or raise one of the others"
     )

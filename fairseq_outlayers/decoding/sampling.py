@@ -1,4 +1,4 @@
-"""Sampling where only improbable words are allowed."""
+"""Sampling where all allowed words are improbable."""
 
 from typing import Any, Tuple
 
@@ -10,13 +10,18 @@ LEAST = -60.0  # nats; in float32 probabilities lose digits below -87, and are 0
 
 
 class RescaledSampling(Sampling):
-    """fairseq's sampling, also where float32 holds no allowed word's probability.
+    """fairseq's sampling, renormalized where all allowed probabilities underflow in float32.
 
     At the length limit only ``</s>`` is allowed, which at a low temperature may have the
     probability 0; fairseq's sampling then fails. Here a distribution whose most probable word has
     less than ``exp(LEAST)`` is normalized over the allowed words before a word is drawn. Scores are
     as before.
     """
+
+    @classmethod
+    def like(cls, search: Sampling, dictionary: Any) -> "RescaledSampling":
+        """The same search, rescaled."""
+        return cls(dictionary, search.sampling_topk, search.sampling_topp)
 
     def step(
         self, step: int, lprobs: Tensor, scores: Any, *args: Any, **kwargs: Any

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.candidates import CandidateLists
 from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
+from fairseq_outlayers.decoding.in_place_search import InPlaceBeamSearch
 from fairseq_outlayers.decoding.int8_projection import Int8Projections
-from fairseq_outlayers.decoding.lean_step import LeanBeamSearch
 from fairseq_outlayers.decoding.length_limits import LengthLimits
 from fairseq_outlayers.decoding.sampling import RescaledSampling
 from fairseq_outlayers.errors import UserError, as_flag
@@ -41,8 +41,8 @@ class CandidateGenerator(SequenceGenerator):
         models, dictionary, options: as in fairseq.
         candidates: the lists, or None for the whole vocabulary.
         average: of ensembles, see ``ensemble.py``.
-        min_share: minimum length of hypotheses as a share of the source length.
-        in_int8: score the whole vocabulary with 8-bit integers.
+        min_len_a: minimum length of hypotheses as a share of the source length.
+        int8_projection: score the whole vocabulary with 8-bit integers.
     """
 
     search: Any
@@ -56,8 +56,8 @@ class CandidateGenerator(SequenceGenerator):
         dictionary: Any,
         candidates: Optional[CandidateLists] = None,
         average: str = "probabilities",
-        min_share: float = 0.0,
-        in_int8: bool = False,
+        min_len_a: float = 0.0,
+        int8_projection: bool = False,
         **options: Any,
     ):
         members = models.models if isinstance(models, EnsembleModel) else models
@@ -66,26 +66,25 @@ class CandidateGenerator(SequenceGenerator):
         self.given_beam = options.get("beam_size", 1)  # fairseq's own is below the number of words
         self.spelled: Callable[..., str] = as_flag  # options in errors; Python has another spelling
         if type(self.search) is Sampling:
-            kept = self.search.sampling_topk, self.search.sampling_topp
-            self.search = RescaledSampling(dictionary, *kept)
+            self.search = RescaledSampling.like(self.search, dictionary)
         self.sampling_topk = getattr(self.search, "sampling_topk", -1)
         # Diverse siblings take twice the beam from the continuations of a hypothesis.
         siblings = isinstance(self.search, DiverseSiblingsSearch)
         self.candidates_needed = 2 * self.beam_size if siblings else self.beam_size + 1
-        self.int8_projections = Int8Projections() if in_int8 else None
-        if self.model.is_lean and type(self.search) is BeamSearch:
-            self.search = LeanBeamSearch(dictionary)
+        self.int8_projections = Int8Projections() if int8_projection else None
+        if self.model.searches_in_place and type(self.search) is BeamSearch:
+            self.search = InPlaceBeamSearch(dictionary)
         else:
-            self.model.is_lean = False
-        max_share = 0.0 if self.match_source_len else self.max_len_a
-        if min_share > 0 or max_share > 0:
+            self.model.searches_in_place = False
+        max_len_a = 0.0 if self.match_source_len else self.max_len_a
+        if min_len_a > 0 or max_len_a > 0:
             self.search = LengthLimits(
-                self.search, dictionary, min_share, max_share, self.max_len_b, self.min_len
+                self.search, dictionary, min_len_a, max_len_a, self.max_len_b, self.min_len
             )
             self.should_set_src_lengths = True
         # Return no hypotheses for an unfinished sentence, instead of a failed assertion.
         self.search.stop_on_max_len = True
-        self.max_more = self.max_len_b
+        self.given_max_len_b = self.max_len_b
 
     def _generate(
         self,
@@ -98,7 +97,7 @@ class CandidateGenerator(SequenceGenerator):
             # A prefix beyond its sentence's limit is decoded whole. fairseq's limit, by the longest
             # source of the batch, would cut it.
             longest = 0 if prefix_tokens is None else prefix_tokens.size(1)
-            self.max_len_b = max(self.max_more, longest)
+            self.max_len_b = max(self.given_max_len_b, longest)
         if self.candidates is None:
             with ExitStack() as stack:
                 if self.int8_projections is not None:

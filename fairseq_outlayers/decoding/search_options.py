@@ -37,23 +37,23 @@ def refuse_with_references(config: Any, defaults: Any, prefix: Any) -> None:
     where, remedy = "with --score-reference", "it scores given translations; leave one of them out"
     if prefix is not None:
         raise changes_nothing("prefix_size", prefix.size(1), where, remedy)
-    for name in of_the_search():
+    for name in search_option_names():
         if str(getattr(config, name)) != str(getattr(defaults, name)):
             raise changes_nothing(name, getattr(config, name), where, remedy)
 
 
-def of_the_search() -> List[str]:
+def search_option_names() -> List[str]:
     """Names of the task's options that only a search uses."""
     fields = [*CandidateConfig.__dataclass_fields__, *UnkReplacementConfig.__dataclass_fields__]
     named = [name for name in fields if not name.startswith("_")]
     return [*named, "ensemble_average", "min_len_a", "int8_projection"]
 
 
-def _check_lengths(args: Any, min_share: float) -> None:
-    max_share, max_more = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
+def _check_lengths(args: Any, min_len_a: float) -> None:
+    max_len_a, max_len_b = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
     min_len = getattr(args, "min_len", 1)
     if getattr(args, "match_source_len", False):
-        for name, value, default in (("min_len", min_len, 1), ("min_len_a", min_share, 0)):
+        for name, value, default in (("min_len", min_len, 1), ("min_len_a", min_len_a, 0)):
             if value > default:
                 raise changes_nothing(
                     name,
@@ -61,8 +61,8 @@ def _check_lengths(args: Any, min_share: float) -> None:
                     "with --match-source-len",
                     "translations are as long as their source with its </s>; leave one of them out",
                 )
-    elif max_share > 0:
+    elif max_len_a > 0:
         # Limits that cross for a source of one word do so for all.
-        least = math.floor(min_share)
-        if least > max(math.floor(max_share + max_more), min_len):
-            raise limits_cross(min_share, max_share, max_more, "no length is allowed")
+        least = math.floor(min_len_a)
+        if least > max(math.floor(max_len_a + max_len_b), min_len):
+            raise limits_cross(min_len_a, max_len_a, max_len_b, "no length is allowed")

@@ -10,7 +10,7 @@ import torch
 from fairseq import utils
 from torch import Tensor
 
-from fairseq_outlayers.decoding.lean_step import normalizes_plainly
+from fairseq_outlayers.decoding.in_place_search import has_plain_softmax
 from fairseq_outlayers.losses import full_nll
 from fairseq_outlayers.output_layers import OutputLayer
 
@@ -32,7 +32,7 @@ def target_log_probabilities(model: Any, targets: Tensor, net_input: Mapping[str
     return _log_probabilities(layer, model(**net_input, features_only=True)[0][:, -count:], targets)
 
 
-def mean_of_probabilities(scores: Sequence[Tensor]) -> Tensor:
+def log_mean_probability(scores: Sequence[Tensor]) -> Tensor:
     """The logarithm of the models' mean probability, from log-probabilities of one shape each."""
     return torch.stack(list(scores)).double().logsumexp(0) - math.log(len(scores))
 
@@ -81,4 +81,4 @@ def _log_probabilities(layer: OutputLayer, hidden: Tensor, targets: Tensor) -> T
 def _layer(model: Any) -> Optional[OutputLayer]:
     """A model's output layer, if it is ours and followed by a plain softmax."""
     layer = getattr(getattr(model, "decoder", None), "output_projection", None)
-    return layer if isinstance(layer, OutputLayer) and normalizes_plainly(model) else None
+    return layer if isinstance(layer, OutputLayer) and has_plain_softmax(model) else None

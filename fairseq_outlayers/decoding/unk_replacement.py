@@ -16,8 +16,8 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, refuse_idle
-from fairseq_outlayers.formats.lexicon import read_table
-from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.lexicon import read_lexicon
+from fairseq_outlayers.formats.text import read_words
 from fairseq_outlayers.formats.units import segmentation_of
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class UnkReplacement:
         self.num_target_words = len(target_dictionary)
         self.path = config.source_text
         self.truncates = getattr(config, "truncate_source", False)
-        self.text = None if self.path is None else list(lines(self.path))
+        self.text = None if self.path is None else list(read_words(self.path))
         self.warned = False
 
     def known(self, sample: Dict[str, Any]) -> Dict[str, Any]:
@@ -263,7 +263,7 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
     if not path:
         return {}
     try:
-        best = read_table(Path(path), "fast_align").best(1)
+        best = read_lexicon(Path(path), "fast_align").best(1)
     except UserError as error:
         raise UserError(f"--unk-dictionary {error} (made by data_prep/build_lexicon.py)") from None
     pairs = zip(best.sources.tolist(), best.targets.tolist(), strict=True)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.loading import load_with_dictionaries
 from fairseq_outlayers.checkpoints.names import EXPORT
-from fairseq_outlayers.checkpoints.stored_options import OF_TEXTS, arch_of
-from fairseq_outlayers.errors import UserError, as_flag, require_absent, require_checkpoint
+from fairseq_outlayers.checkpoints.stored_options import TEXT_OPTIONS, arch_of
+from fairseq_outlayers.errors import UserError, as_flag, require_checkpoint, require_new_path
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
 from fairseq_outlayers.output_layers import OutputLayer
@@ -63,7 +63,7 @@ def export_checkpoint(
         UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
     require_checkpoint(path)
-    require_absent(output)
+    require_new_path(output)
     model, config, task, state = load_with_dictionaries(path, data)
     if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
         raise UserError(
@@ -98,7 +98,7 @@ def _of_language_modeling(task: Any) -> Tuple[str, ...]:
     """Options of ``fairseq-eval-lm`` that make it read a text as in training."""
     defaults = LanguageModelingConfig()
     named = [as_flag("task", task._name)] if task._name != "language_modeling" else []
-    for name in ("sample_break_mode", "tokens_per_sample", *OF_TEXTS):
+    for name in ("sample_break_mode", "tokens_per_sample", *TEXT_OPTIONS):
         value = task.get(name, getattr(defaults, name))
         if str(value) != str(getattr(defaults, name)):
             named.append(as_flag(name, value))

@@ -48,7 +48,7 @@ def open_table(
     return rows, facts["crc32"]
 
 
-def override(option: str) -> str:
+def override_hint(option: str) -> str:
     """The options of fairseq's commands that set the path of a model's table."""
     in_training = as_flag(option, "FILE.npy")
     return f"{in_training} (fairseq-train) or --model-overrides \"{{'{option}': 'FILE.npy'}}\""
@@ -70,8 +70,8 @@ def _read_facts(path: Path, option: str) -> Dict[str, Any]:
         if not os.path.isfile(needed):
             raise UserError(
                 f"{needed}: no such file; {MAKER} writes PREFIX.npy and PREFIX.npy.json. If "
-                f"it has moved, pass {override(option)}; for a trained model it is also looked for "
-                "beside the checkpoint and in its data folder"
+                f"it has moved, pass {override_hint(option)}; for a trained model it is also "
+                "looked for beside the checkpoint and in its data folder"
             )
     try:
         facts = json.loads(sidecar.read_text(encoding="utf-8"))

@@ -50,7 +50,7 @@ class Lexicon(NamedTuple):
                 output.write_line(f"{words}\t{math.log(probability):.6g}")
 
 
-def read_table(path: Path, table_format: str) -> Lexicon:
+def read_lexicon(path: Path, table_format: str) -> Lexicon:
     """Read a table in one of ``TABLE_FORMATS``, without entries of the empty word.
 
     Raises:

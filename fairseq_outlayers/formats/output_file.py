@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairseq_outlayers.errors import UserError, require_absent
+from fairseq_outlayers.errors import UserError, require_new_path
 
 
 class OutputFile:
@@ -108,7 +108,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         UserError: if ``path`` exists.
     """
-    require_absent(path)
+    require_new_path(path)
     missing = _make_parents(path)
     temporary = _temporary(path)
     try:

@@ -21,14 +21,14 @@ def table_path(dictionary_file: Union[str, Path], kind: str) -> Path:
     return path.with_name(f"{kind}.{path.name.removeprefix('dict.')}")
 
 
-def write_table(output: OutputFile, table: SubwordTable) -> None:
+def write_subword_table(output: OutputFile, table: SubwordTable) -> None:
     """Write a table, in its order."""
     for word, units in table.items():
         output.write_line(f"{word}\t{' '.join(units)}")
 
 
-def read_table(path: Path) -> SubwordTable:
-    """Read a table of :func:`write_table`.
+def read_subword_table(path: Path) -> SubwordTable:
+    """Read a table of :func:`write_subword_table`.
 
     Raises:
         UserError: if a word has no units or is repeated, or the file is not UTF-8.

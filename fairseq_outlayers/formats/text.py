@@ -55,7 +55,7 @@ def _decode(raw: bytes, path: Path, number: int) -> str:
         ) from None
 
 
-def lines(path: Union[str, Path], separator: Optional[str] = None) -> Iterator[List[str]]:
+def read_words(path: Union[str, Path], separator: Optional[str] = None) -> Iterator[List[str]]:
     """The words of each line.
 
     Args:
@@ -67,14 +67,14 @@ def lines(path: Union[str, Path], separator: Optional[str] = None) -> Iterator[L
     return (line.split(separator) for line in read_lines(path))
 
 
-def parallel_lines(reference: str, other: str) -> List[List[str]]:
+def read_parallel_words(reference: str, other: str) -> List[List[str]]:
     """The words of each line of ``other``, which must have as many lines as ``reference``.
 
     Raises:
         UserError: if the numbers of lines differ or are 0.
     """
-    sentences = list(lines(other))
-    require_parallel(other, len(sentences), reference, sum(1 for _ in lines(reference)))
+    sentences = list(read_words(other))
+    require_parallel(other, len(sentences), reference, sum(1 for _ in read_words(reference)))
     return sentences
 
 

@@ -94,8 +94,8 @@ class TrainedModels:
             if generator.int8_projections is not None:
                 generator.int8_projections = self.int8_projections
         elif type(getattr(generator, "search", None)) is Sampling:  # of other tasks
-            kept = generator.search.sampling_topk, generator.search.sampling_topp
-            generator.search = RescaledSampling(self.task.target_dictionary, *kept)
+            dictionary = self.task.target_dictionary
+            generator.search = RescaledSampling.like(generator.search, dictionary)
         return generator
 
     def _found(self, generator: Any, batch: Any) -> Any:

@@ -21,7 +21,7 @@ from fairseq import utils
 from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
-from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
+from fairseq_outlayers.decoding.target_scores import log_mean_probability, target_log_probabilities
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import check_iterable, check_whole
 from fairseq_outlayers.hub.base import TrainedModels, learned_positions, perplexity, symbols
@@ -231,7 +231,7 @@ class LanguageModel(TrainedModels):
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1) + len(self.first) - 1
         inputs = {"src_tokens": before, "src_lengths": lengths}
         scores = [target_log_probabilities(model, targets, inputs) for model in self.models]
-        return mean_of_probabilities(scores)
+        return log_mean_probability(scores)
 
 
 def _reading(symbol: int, forward: Any) -> Any:

@@ -23,7 +23,7 @@ import torch
 from fairseq import checkpoint_utils
 from omegaconf import open_dict
 
-from fairseq_outlayers.checkpoints.moved_tables import find_moved_tables
+from fairseq_outlayers.checkpoints.moved_tables import update_table_paths
 from fairseq_outlayers.checkpoints.stored_options import (
     TRANSLATION,
     check_dictionaries,
@@ -56,7 +56,7 @@ LOADING = threading.RLock()
 
 
 def _one_at_a_time(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Threads that load take turns: while fairseq loads, our patches note for what."""
+    """Serialize loading: patches keep the checkpoint being loaded in module-level state."""
 
     @functools.wraps(function)
     def in_turn(*args: Any, **kwargs: Any) -> Any:
@@ -242,7 +242,7 @@ def _load_models(paths: List[str], state: Dict[str, Any], data: Union[str, Path,
         check_equal_dictionaries(path, other, task)  # in its own data folder
         if data:
             other.task.data = str(data)
-            find_moved_tables(state, Path(path).parent)
+            update_table_paths(state, Path(path).parent)
         more, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
         models += more
     return models, task

@@ -21,7 +21,7 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
-from fairseq_outlayers.decoding.target_scores import mean_of_probabilities, target_log_probabilities
+from fairseq_outlayers.decoding.target_scores import log_mean_probability, target_log_probabilities
 from fairseq_outlayers.decoding.unk_replacement import attended_words, without_new_words
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import (
@@ -163,7 +163,7 @@ class Translator(TrainedModels):
         if str(getattr(self.task.cfg, "ensemble_average", None)) == "log_probabilities":
             found = torch.stack(scores).double().mean(0)
         else:
-            found = mean_of_probabilities(scores)
+            found = log_mean_probability(scores)
         lengths = targets.ne(self.task.target_dictionary.pad()).sum(1).tolist()
         return [row[:length] for row, length in zip(found, lengths, strict=True)]
 

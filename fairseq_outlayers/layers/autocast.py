@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-def type_of_products(tensor: Tensor) -> torch.dtype:
+def compute_dtype(tensor: Tensor) -> torch.dtype:
     """The dtype of matrix products of a tensor: autocast's, or its own, as float64 always has."""
     device = tensor.device.type
     if tensor.dtype != torch.float64 and torch.is_autocast_enabled(device):
@@ -12,6 +12,6 @@ def type_of_products(tensor: Tensor) -> torch.dtype:
     return tensor.dtype
 
 
-def type_of_sums(dtype: torch.dtype) -> torch.dtype:
+def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
     """At least float32, for sums over many positions, which half precision cannot hold."""
     return torch.promote_types(dtype, torch.float32)

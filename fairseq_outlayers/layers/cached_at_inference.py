@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import compute_dtype
 
 Versions = List[Tuple[int, int, int]]
 
@@ -35,7 +35,7 @@ class CachedAtInference(nn.Module):
             return compute()
         given = list(parameters)
         # The dtype of products, and so of the table, is another one under autocast.
-        state = type_of_products(given[0]), parameter_versions(given)
+        state = compute_dtype(given[0]), parameter_versions(given)
         if self._cached is None or self._state != state:
             self._cached, self._state = compute(), state
         return self._cached

@@ -1,10 +1,10 @@
-"""Random numbers that change no later draw."""
+"""Run code without advancing the RNG."""
 
 from typing import Any
 
 import torch
 
 
-def random_state_kept(device: torch.device) -> Any:
-    """A context after which the generators of the CPU and of a device are as before it."""
+def forked_rng(device: torch.device) -> Any:
+    """A context that restores the RNG of the CPU and of a device at its end."""
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])

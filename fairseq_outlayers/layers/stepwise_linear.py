@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import compute_dtype
 
-Notes = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
+Records = List[Tuple[Tensor, Tensor]]  # inputs and output gradients of each step
 
 
 class StepwiseLinear:
@@ -27,16 +27,16 @@ class StepwiseLinear:
     """
 
     def __init__(self, weight: Tensor):
-        self._notes: Notes = []
-        weight = weight.to(type_of_products(weight))
+        self._records: Records = []
+        weight = weight.to(compute_dtype(weight))
         self._weight = weight.detach()
         # An input of every step, so its backward runs after all of theirs.
-        self._gate = _Gather.apply(weight, self._notes)
+        self._weight_node = _Gather.apply(weight, self._records)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """``(B, in) -> (B, out)``; for ``K`` maps ``(K, in)`` or ``(K, B, in)`` likewise."""
         inputs = inputs.to(self._weight.dtype)
-        return _Step.apply(inputs, self._weight, self._gate, self._notes)
+        return _Step.apply(inputs, self._weight, self._weight_node, self._records)
 
 
 def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
@@ -49,25 +49,29 @@ def _times(vectors: Tensor, matrix: Tensor) -> Tensor:
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, notes: Notes) -> Tensor:
-        ctx.notes, ctx.dim = notes, weight.dim()
+    def forward(ctx: Any, weight: Tensor, records: Records) -> Tensor:
+        ctx.records, ctx.dim = records, weight.dim()
         ctx.set_materialize_grads(False)
         return weight.new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, _: None) -> Tuple[Tensor, None]:
-        join = torch.cat if ctx.notes[0][0].dim() == ctx.dim else torch.stack
-        inputs, gradients = (join(parts, dim=ctx.dim - 2) for parts in zip(*ctx.notes, strict=True))
-        ctx.notes.clear()
+        join = torch.cat if ctx.records[0][0].dim() == ctx.dim else torch.stack
+        inputs, gradients = (
+            join(parts, dim=ctx.dim - 2) for parts in zip(*ctx.records, strict=True)
+        )
+        ctx.records.clear()
         return gradients.transpose(-2, -1) @ inputs, None
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, gate: Tensor, notes: Notes) -> Tensor:
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, weight_node: Tensor, records: Records
+    ) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.notes, ctx.gather = notes, gate.grad_fn
+        ctx.records, ctx.gather = records, weight_node.grad_fn
         return _times(inputs, weight.transpose(-2, -1))
 
     @staticmethod
@@ -76,5 +80,5 @@ class _Step(torch.autograd.Function):
         inputs, weight = ctx.saved_tensors
         # Not if the weight is frozen, or only gradients of inputs are needed.
         if ctx.gather is not None and torch._C._will_engine_execute_node(ctx.gather):
-            ctx.notes.append((inputs, gradient))
+            ctx.records.append((inputs, gradient))
         return _times(gradient, weight), None, None, None

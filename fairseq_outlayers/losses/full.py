@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import compute_dtype
 from fairseq_outlayers.losses.checks import (
     NO_IGNORE_INDEX,
     check_reduction,
@@ -27,7 +27,7 @@ from fairseq_outlayers.losses.precision import (
     LOW_PRECISION,
     at_least_float32,
     choose_chunk_size,
-    in_product_type,
+    to_compute_dtype,
 )
 from fairseq_outlayers.losses.softmax_rows import bytes_of_score, is_fused
 
@@ -67,7 +67,7 @@ def full_nll(
     if reduction == "sum":
         return _sum(context, targets, class_embeddings, class_bias, chunk_size)
     chunk_size = choose_chunk_size(chunk_size, context.device, len(class_embeddings))
-    context, class_embeddings, class_bias = in_product_type(context, class_embeddings, class_bias)
+    context, class_embeddings, class_bias = to_compute_dtype(context, class_embeddings, class_bias)
     chunks = zip(context.split(chunk_size), targets.split(chunk_size), strict=True)
     return torch.cat([_nll_of_chunk(c, t, class_embeddings, class_bias) for c, t in chunks])
 
@@ -79,7 +79,7 @@ def _sum(
     class_bias: Optional[Tensor],
     chunk_size: int,
 ) -> Tensor:
-    dtype, device, num_classes = type_of_products(context), context.device, len(class_embeddings)
+    dtype, device, num_classes = compute_dtype(context), context.device, len(class_embeddings)
     size = bytes_of_score(device, dtype, num_classes)
     chunk_size = choose_chunk_size(chunk_size, device, num_classes, bytes_of_score=size)
     # PyTorch's kernel accumulates in the dtype of its inputs: float16 overflows at 65,504 nats.
@@ -93,7 +93,7 @@ def _sum(
         return differentiable_once(
             apply_uncompiled(SummedFullNLL, chunk_size, dtype, targets, *terms)
         )
-    context, class_embeddings, class_bias = in_product_type(context, class_embeddings, class_bias)
+    context, class_embeddings, class_bias = to_compute_dtype(context, class_embeddings, class_bias)
     total = F.linear_cross_entropy(
         context,
         class_embeddings,

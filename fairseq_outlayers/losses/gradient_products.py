@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import Function, once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype
 
 LARGEST_IN_FLOAT16 = 15.0  # exponent of two
 WIDEST_FACTOR = 15.0
@@ -24,7 +24,7 @@ ONLY_ONCE = "a summed softmax can be differentiated only once"
 
 def zeros_to_sum(like: Tensor) -> Tensor:
     """An accumulator for gradients of ``like``, in at least float32."""
-    return torch.zeros_like(like, dtype=type_of_sums(like.dtype))
+    return torch.zeros_like(like, dtype=accumulation_dtype(like.dtype))
 
 
 def constant_without_grad(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
@@ -62,7 +62,7 @@ def gathered(table: Tensor, rows: Tensor) -> Tensor:
         table: ``(R, D)``.
         rows: ``(N,)``.
     """
-    if table.dtype == type_of_sums(table.dtype):
+    if table.dtype == accumulation_dtype(table.dtype):
         return F.embedding(rows, table)
     return _Gathered.apply(table, rows)
 
@@ -72,7 +72,7 @@ class _Gathered(torch.autograd.Function):
     def forward(ctx: Any, table: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
         ctx.shape, ctx.dtype = table.shape, table.dtype
-        return table[rows].to(type_of_sums(table.dtype))
+        return table[rows].to(accumulation_dtype(table.dtype))
 
     @staticmethod
     @once_differentiable
@@ -104,7 +104,7 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
         factor: of :func:`float16_factor`.
     """
     if factor is None:
-        return (shares.to(other.dtype) @ other).to(type_of_sums(shares.dtype))
+        return (shares.to(other.dtype) @ other).to(accumulation_dtype(shares.dtype))
     return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype, compute_dtype
 
 # Measured for all classes, and for some thousands of sampled ones: smaller chunks read the class
 # matrix too often, larger ones are no faster.
@@ -49,13 +49,13 @@ def choose_chunk_size(
     return max(MULTIPLE_OF, min(MOST_POSITIONS, fitting // MULTIPLE_OF * MULTIPLE_OF))
 
 
-def in_product_type(*tensors: Optional[Tensor]) -> Any:
+def to_compute_dtype(*tensors: Optional[Tensor]) -> Any:
     """Cast tensors to the dtype of matrix products with the first: autocast's, or its own."""
     given = next(tensor for tensor in tensors if tensor is not None)
-    dtype = type_of_products(given)
+    dtype = compute_dtype(given)
     return tuple(None if tensor is None else tensor.to(dtype) for tensor in tensors)
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
     """The tensor in at least float32; itself if it is."""
-    return tensor.to(type_of_sums(tensor.dtype))
+    return tensor.to(accumulation_dtype(tensor.dtype))

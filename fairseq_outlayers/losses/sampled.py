@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.autocast import compute_dtype
 from fairseq_outlayers.losses.checks import (
     check_ascending,
     check_flat,
@@ -131,13 +131,13 @@ def sampled_nll(
         )
     sampled_offset, target_offset = _offsets(context, target_rows, class_bias, log_expected_count)
     terms = Terms(target_rows, context, class_embeddings, sampled_offset, target_offset)
-    dtype = type_of_products(context)
+    dtype = compute_dtype(context)
     device = context.device
     num_sampled = len(log_expected_count)
     size = BYTES_OF_SCORE if reduction == "none" else bytes_of_score(device, dtype, num_sampled)
     chunk_size = choose_chunk_size(chunk_size, device, num_sampled, SAMPLED_POSITIONS_ON_CPU, size)
     if reduction == "none":
-        nll = nll_by_chunks(terms.in_type(dtype), chunk_size)
+        nll = nll_by_chunks(terms.to_dtype(dtype), chunk_size)
     else:
         summed = apply_uncompiled(SummedNLL, chunk_size, dtype, *constant_without_grad(*terms))
         nll = differentiable_once(summed)

@@ -19,7 +19,7 @@ from fairseq_outlayers.losses.gradient_products import (
     zeros_to_sum,
 )
 from fairseq_outlayers.losses.precision import at_least_float32
-from fairseq_outlayers.losses.softmax_rows import scores_without, softmax_
+from fairseq_outlayers.losses.softmax_rows import exclusion_scatter, softmax_
 
 
 class Terms(NamedTuple):
@@ -46,7 +46,7 @@ class Terms(NamedTuple):
             self.target_offset[part],
         )
 
-    def in_type(self, dtype: torch.dtype) -> "Terms":
+    def to_dtype(self, dtype: torch.dtype) -> "Terms":
         """Cast the factors of the products."""
         return self._replace(context=self.context.to(dtype), embeddings=self.embeddings.to(dtype))
 
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
         sampled, target = self.products()
         sampled = at_least_float32(sampled) + self.sampled_offset
         if sampled.size(1) > 0:
-            sampled = sampled.scatter(1, *scores_without(sampled, self.target_rows))
+            sampled = sampled.scatter(1, *exclusion_scatter(sampled, self.target_rows))
         return sampled, target
 
     def products(self) -> Tuple[Tensor, Tensor]:
@@ -110,7 +110,7 @@ class SummedNLL(torch.autograd.Function):
         any_wanted = any(gradient is not None for gradient in sums)
         total = given.target_offset.new_zeros(())
         with torch.autocast(given.context.device.type, enabled=False):
-            terms = given.in_type(dtype)
+            terms = given.to_dtype(dtype)
             factors = _float16_factors(terms, chunk_size, sums)
             for part in parts(len(terms.target_rows), chunk_size):
                 chunk = terms.positions(part)

@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype
 from fairseq_outlayers.losses.checks import (
     check_ignore_index,
     check_sizes,
@@ -78,7 +78,7 @@ class _SumAndRows(torch.autograd.Function):
     ) -> Tuple[Tensor, Tensor]:
         ctx.save_for_backward(rows)
         ctx.shape, ctx.dtype, ctx.left_out = table.shape, table.dtype, left_out
-        dtype = type_of_sums(table.dtype)
+        dtype = accumulation_dtype(table.dtype)
         total = table.sum(0, dtype=dtype)
         if left_out is not None:
             total = total - table[left_out]

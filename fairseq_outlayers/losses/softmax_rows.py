@@ -45,7 +45,7 @@ def softmax_(
     if offset is not None:
         wide = wide.add_(offset) if offset.dtype == wide.dtype else wide + offset
     if excluded is not None and wide.size(1) > 0:
-        wide.scatter_(1, *scores_without(wide, excluded))
+        wide.scatter_(1, *exclusion_scatter(wide, excluded))
     normalizer = wide.logsumexp(1)
     if extra is not None:
         normalizer = torch.logaddexp(normalizer, extra)
@@ -54,7 +54,7 @@ def softmax_(
     return normalizer, wide.sub_(normalizer.unsqueeze(1)).exp_()
 
 
-def scores_without(scores: Tensor, columns: Tensor) -> Tuple[Tensor, Tensor]:
+def exclusion_scatter(scores: Tensor, columns: Tensor) -> Tuple[Tensor, Tensor]:
     """Index and values for ``scatter_`` that exclude a class from each row.
 
     Has no mask of rows, which a device would have to count.

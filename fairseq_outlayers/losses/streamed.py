@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype
 from fairseq_outlayers.losses.checks import (
     check_ignore_index,
     check_sizes,
@@ -19,7 +19,7 @@ from fairseq_outlayers.losses.checks import (
 from fairseq_outlayers.losses.precision import (
     at_least_float32,
     choose_chunk_size,
-    in_product_type,
+    to_compute_dtype,
 )
 from fairseq_outlayers.losses.smoothing import share_of_a_class
 
@@ -73,7 +73,7 @@ def streamed_nll(
         RuntimeError: if a target is no class, on an accelerator.
     """
     check_smoothing(smoothing)
-    dtype = type_of_sums(context.dtype)
+    dtype = accumulation_dtype(context.dtype)
     zeros = torch.zeros(len(context), dtype=dtype, device=context.device)
     totals = _Totals(zeros - torch.inf, zeros - torch.inf, zeros)
     spans: List[range] = []
@@ -82,7 +82,7 @@ def streamed_nll(
         if len(block.embeddings) == 0:
             continue
         size = choose_chunk_size(chunk_size, context.device, len(block.embeddings))
-        states, embeddings, bias = in_product_type(context, block.embeddings, block.bias)
+        states, embeddings, bias = to_compute_dtype(context, block.embeddings, block.bias)
         cast = block._replace(embeddings=embeddings, bias=bias)
         for start in range(0, len(context), size):
             part = slice(start, start + size)

@@ -14,9 +14,9 @@ from fairseq_outlayers.decoders.input_feeding import InputFeedingDecoder
 from fairseq_outlayers.decoders.luong import LuongDecoder
 from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from fairseq_outlayers.layers.initialization import Uniform
 from fairseq_outlayers.layers.recurrent.left_padded_lstm import LeftPaddedLSTM
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.models.stock_lstm import stock_lstm
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
@@ -26,7 +26,7 @@ from fairseq_outlayers.source_embeddings import SourceEmbedding
 
 # The authors' initialization, for their width. With it, an LSTM of 128 units needs six epochs of
 # Multi30k for what takes one epoch with 0.2.
-PUBLISHED_START = PublishedStart(0.1, 512)
+PUBLISHED_INIT = PublishedInit(0.1, 512)
 
 
 @dataclass
@@ -107,7 +107,7 @@ class LuongLSTM(AttentionalModel):
 
     @classmethod
     def initializer(cls, cfg: Any) -> Uniform:
-        return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
+        return Uniform(init_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_INIT))
 
 
 # The main models of Pappas et al. (2018) at the paper's sizes: 2+2 layers, 512 dimensions.

@@ -16,16 +16,16 @@ from fairseq_outlayers.decoders.conditional_gru import ConditionalGRU
 from fairseq_outlayers.decoders.nematus import DeepReadout, NematusDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from fairseq_outlayers.layers.initialization import Initializer, reset_parameters
 from fairseq_outlayers.layers.recurrent.left_padded_gru import LeftPaddedGRU
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
 from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
-PUBLISHED_START = PublishedStart(0.01, 500)
+PUBLISHED_INIT = PublishedInit(0.01, 500)
 
 
 @dataclass
@@ -85,7 +85,7 @@ class NematusGRU(AttentionalModel):
 
     @classmethod
     def initializer(cls, cfg: Any) -> "NematusInitializer":
-        std = start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START)
+        std = init_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_INIT)
         return NematusInitializer(std, cfg.init_square == "orthogonal")
 
     def reset_parameters(self, cfg: Any) -> None:

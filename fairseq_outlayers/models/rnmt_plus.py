@@ -16,10 +16,10 @@ from fairseq_outlayers.encoders.lstm import LSTMEncoder
 from fairseq_outlayers.encoders.rnmt_stack import EncoderStack
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.attention.multi_head_additive import MultiHeadAdditiveAttention
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.layer_norm_lstm import LayerNormLSTM
 from fairseq_outlayers.layers.recurrent.recurrent_layer import RecurrentLayer
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, register_size
 from fairseq_outlayers.output_layers import build_output_layer
@@ -29,7 +29,7 @@ from fairseq_outlayers.source_embeddings import SourceEmbedding
 # (layer's name within the model, input size) -> layer.
 MakeLayer = Callable[[str, int], RecurrentLayer]
 
-PUBLISHED_START = PublishedStart(0.04, 512)  # of RNMT+, at the width of Garg et al. (2020)
+PUBLISHED_INIT = PublishedInit(0.04, 512)  # of RNMT+, at the width of Garg et al. (2020)
 
 
 @dataclass
@@ -94,7 +94,7 @@ class RNMTSkeleton(AttentionalModel):
 
     @classmethod
     def initializer(cls, cfg: Any) -> Uniform:
-        return Uniform(start_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_START))
+        return Uniform(init_spread(cfg.init_range, cfg.hidden_size, PUBLISHED_INIT))
 
     def reset_parameters(self, cfg: Any) -> None:
         initializer = self.initializer(cfg)

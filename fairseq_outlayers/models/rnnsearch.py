@@ -14,9 +14,9 @@ from fairseq_outlayers.decoders.attentional_gru import AttentionalGRU
 from fairseq_outlayers.decoders.rnnsearch import MaxoutReadout, RNNsearchDecoder
 from fairseq_outlayers.encoders.gru import GRUEncoder
 from fairseq_outlayers.layers.attention.additive import AdditiveAttention
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from fairseq_outlayers.layers.initialization import Initializer
 from fairseq_outlayers.layers.recurrent.gated_unit import BidirectionalGatedUnits, GatedUnit
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.base import AttentionalModel
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig
 from fairseq_outlayers.output_layers import build_output_layer
@@ -24,7 +24,7 @@ from fairseq_outlayers.output_layers.linear import LinearOutputLayer
 from fairseq_outlayers.ranges import optional_width, ranged, share, width
 from fairseq_outlayers.source_embeddings import SourceEmbedding
 
-PUBLISHED_START = PublishedStart(0.01, 1000)
+PUBLISHED_INIT = PublishedInit(0.01, 1000)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class RNNsearch(AttentionalModel):
 
     @classmethod
     def initializer(cls, cfg: Any) -> "RNNsearchInitializer":
-        return RNNsearchInitializer(start_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_START))
+        return RNNsearchInitializer(init_spread(cfg.init_std, cfg.hidden_size, PUBLISHED_INIT))
 
     def reset_parameters(self, cfg: Any) -> None:
         """The paper's initialization (Bahdanau et al. 2015, App. B.1)."""

@@ -11,9 +11,9 @@ from fairseq.tasks.translation import TranslationTask
 from fairseq_outlayers.compositions import COMPOSITION, WORD, ComposedEmbedding, compose_words
 from fairseq_outlayers.decoders.language_model import RecurrentDecoder
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from fairseq_outlayers.layers.initialization import Uniform, reset_parameters
 from fairseq_outlayers.layers.recurrent.variational_dropout import VariationalLSTM
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
 from fairseq_outlayers.models.checks import check_model
 from fairseq_outlayers.models.dictionary_check import register_dictionaries
 from fairseq_outlayers.options import OutputLayerConfig, changed_defaults, register_size
@@ -24,7 +24,7 @@ from fairseq_outlayers.ranges import depth, ranged, share, width
 from fairseq_outlayers.registry import class_of
 
 # The authors' small and medium models.
-PUBLISHED_STARTS = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
+PUBLISHED_INITS = PublishedInit(0.1, 200), PublishedInit(0.05, 650)
 
 DEFAULT_TIE = "re_rw"
 Defaults: Any = changed_defaults(
@@ -90,7 +90,7 @@ class SubwordLM(NotCompiled, FairseqLanguageModel):
             build_output_layer(cfg, embedding, size, dictionary),
         )
         model = cls(decoder)
-        bound = start_spread(cfg.init_range, size, *PUBLISHED_STARTS)
+        bound = init_spread(cfg.init_range, size, *PUBLISHED_INITS)
         reset_parameters(model, Uniform(bound))
         register_dictionaries(model, task)
         return model

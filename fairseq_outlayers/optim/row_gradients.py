@@ -16,7 +16,7 @@ from torch import Tensor
 Merged = Tuple[Tensor, Tensor, Tensor]
 
 
-def merge_rows(parameters: Iterable[Tensor]) -> List[Tensor]:
+def coalesced_values(parameters: Iterable[Tensor]) -> List[Tensor]:
     """Coalesce sparse gradients; returns the values of all gradients.
 
     They may be changed in place. Those of a sparse gradient are the listed rows, ``(n, ...)``.
@@ -121,7 +121,7 @@ def _not_zero(values: Tensor) -> Tensor:
 
 def multiply(parameters: Iterable[Tensor], factor: Any) -> None:
     """Multiply all gradients by a number or a tensor of one number."""
-    numbers = merge_rows(parameters)
+    numbers = coalesced_values(parameters)
     if not numbers:
         return
     if torch.is_tensor(factor):
@@ -145,7 +145,7 @@ def clip_norm(
     Returns:
         The norm before clipping.
     """
-    numbers = merge_rows(parameters)
+    numbers = coalesced_values(parameters)
     if not numbers:
         return torch.zeros(())
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(numbers)).float())

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import AsBuilt, Initializer, SelfInitialized
-from fairseq_outlayers.layers.random_state import random_state_kept
+from fairseq_outlayers.layers.random_state import forked_rng
 from fairseq_outlayers.tables.table import (
     Table,
     TableOwner,
@@ -172,7 +172,7 @@ class OutputLayer(TableOwner, SelfInitialized, ABC):
             return
         dtype, device = kinds.pop() if kinds else (torch.float32, torch.device("cpu"))
         ids = torch.tensor([[self.num_classes - 1, 0]], device=device)
-        with random_state_kept(device):  # layers may have dropout
+        with forked_rng(device):  # layers may have dropout
             rows, bias = self.class_embeddings(ids), self.class_bias(ids)
             context = self.project(torch.zeros(1, 2, hidden_size, dtype=dtype, device=device))
         kind = type(self).__name__

@@ -54,7 +54,7 @@ class SubwordOutputLayer(ComputedOutputLayer):
     Any of its layers may be shared with the model's input embeddings (``--tie``).
 
     Args:
-        words: the units of every word.
+        words: composes the vectors of the dictionary's words.
         shared: the input embeddings with the shared layers, or None.
         tied: names of the shared layers; the others are new.
         hidden_size: ``H``; a projection ``P: (H, D)`` is added only if word vectors have another

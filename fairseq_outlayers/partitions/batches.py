@@ -93,7 +93,7 @@ class PartitionedBatches(EpochBatchIterator):
             **options,
         )
 
-    def _deal(self, epoch: int, shuffle: bool) -> List[Batch]:
+    def _batches_of_epoch(self, epoch: int, shuffle: bool) -> List[Batch]:
         """All batches of an epoch, partition by partition; the last result is cached."""
         if self._planned == (epoch, shuffle):
             return self._batches
@@ -131,11 +131,11 @@ class PartitionedBatches(EpochBatchIterator):
     @property
     def frozen_batches(self) -> List[Batch]:
         """All batches of the epoch, before sharding."""
-        return self._deal(self.epoch, self.shuffle)
+        return self._batches_of_epoch(self.epoch, self.shuffle)
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> List[Batch]:
         """This process's batches of an epoch."""
-        batches = self._deal(epoch, shuffle)
+        batches = self._batches_of_epoch(epoch, shuffle)
         return list(ShardedIterator(batches, self.num_shards, self.shard_id, fill_value=[]))
 
     def state_dict(self) -> Dict[str, Any]:

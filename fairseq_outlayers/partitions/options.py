@@ -66,7 +66,12 @@ def is_corrected(criterion: Any, task: Any) -> bool:
     return chosen == "log_share"
 
 
-OF_PARTITIONS = ("source_partition_size", "reshuffle_partitions", "partition_mode", "table_device")
+PARTITION_OPTIONS = (
+    "source_partition_size",
+    "reshuffle_partitions",
+    "partition_mode",
+    "table_device",
+)
 
 
 def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str, int]:
@@ -81,7 +86,7 @@ def partition_limits(cfg: Any, source_words: int, target_words: int) -> Dict[str
     """
     check_ranges(cfg, PartitionConfig)
     if cfg.partition_size == 0:
-        refuse_idle(cfg, PartitionConfig(), "--partition-size", *OF_PARTITIONS)
+        refuse_idle(cfg, PartitionConfig(), "--partition-size", *PARTITION_OPTIONS)
         return {}
     limits = {"target": min(cfg.partition_size, target_words)}
     authors = str(cfg.partition_mode) == "authors"

@@ -48,7 +48,7 @@ class PartitionedText(FairseqTask):
             partitions,
             lambda epoch: self.update_freq[min(epoch, len(self.update_freq)) - 1],
             self._fingerprint(options),
-            **{name: options[name] for name in _OF_ITERATOR if name in options},
+            **{name: options[name] for name in _ITERATOR_OPTIONS if name in options},
             buffer_size=options.get("data_buffer_size", 0),
         )
         self.batches = batches
@@ -136,4 +136,4 @@ _POSITIONAL = (
     "data_buffer_size", "disable_iterator_cache", "skip_remainder_batch", "grouped_shuffling",
     "update_epoch_batch_itr",
 )  # fmt: skip
-_OF_ITERATOR = ("seed", "num_shards", "shard_id", "num_workers", "epoch")
+_ITERATOR_OPTIONS = ("seed", "num_shards", "shard_id", "num_workers", "epoch")

@@ -110,7 +110,7 @@ class PartitionedTraining(PartitionedText):
         """fairseq's step, after loading the rows of the batch's partition into the model."""
         if self._working_set is not None:
             self._activate(sample, optimizer)
-            self._working_set.show_rows()
+            self._working_set.end_evaluation()
             targets = self._working_set.to_local_ids("target", sample["target"])
             sample = {**self._inputs_by_local_ids(sample), "target": targets}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
@@ -148,7 +148,7 @@ class PartitionedTraining(PartitionedText):
         if self._working_set is not None:
             # Only a table of which the model has some rows at a time needs to know them.
             some = self._working_set.has_tables_elsewhere
-            self._working_set.show_all(self._words_read(sample) if some else {})
+            self._working_set.begin_evaluation(self._words_read(sample) if some else {})
             sample = self._inputs_by_local_ids(sample)  # targets keep their ids
         return super().valid_step(sample, model, criterion)
 

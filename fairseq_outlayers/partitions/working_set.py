@@ -136,19 +136,19 @@ class WorkingSet:
         self._active = key
 
     def is_active(self, key: Key) -> bool:
-        """Whether the words of this key are in use after :meth:`show_rows`."""
+        """Whether the words of this key are in use after :meth:`end_evaluation`."""
         if self._active is None:
             return False
         (partitions, number), (active, number_in_use) = key, self._active
         return partitions is active and number == number_in_use
 
-    def show_rows(self) -> None:
-        """Undo :meth:`show_all`."""
+    def end_evaluation(self) -> None:
+        """Undo :meth:`begin_evaluation`."""
         for side, tables in self.tables.items():
             for table in tables.values():
-                if not table.evaluates:
+                if not table.is_evaluating:
                     continue
-                table.show_rows()
+                table.end_evaluation()
                 if table.ids is not None:
                     self._put_in_use(side, table.ids)
 
@@ -157,7 +157,7 @@ class WorkingSet:
         """Whether a table is on another device than the model (``--table-device cpu``)."""
         return any(t.device is not None for side in self.tables.values() for t in side.values())
 
-    def show_all(self, read: Dict[str, Tensor]) -> None:
+    def begin_evaluation(self, read: Dict[str, Tensor]) -> None:
         """Let the model read some words and score all classes, for validation.
 
         Args:
@@ -166,7 +166,7 @@ class WorkingSet:
         """
         for side, tables in self.tables.items():
             words = read.get(side, NO_WORDS)
-            whole = [t.show_all(words, self._optimizer) for t in tables.values()]
+            whole = [t.begin_evaluation(words, self._optimizer) for t in tables.values()]
             if all(whole):
                 self._ids.pop(side, None)
             else:
@@ -198,7 +198,7 @@ class WorkingSet:
     def moments(self) -> Dict[str, Moments]:
         """Optimizer state of the tables, by name of the table."""
         for table in self._all():
-            table.put_back(self._optimizer)
+            table.write_back(self._optimizer)
         return {name: t.moments for tables in self.tables.values() for name, t in tables.items()}
 
     def load_moments(self, moments: Dict[str, Moments]) -> None:
@@ -210,7 +210,7 @@ class WorkingSet:
 
     def _save(self, module: nn.Module, state: Dict[str, Any], prefix: str, _: Any) -> None:
         for name, table in self._names.items():
-            table.put_back(self._optimizer)
+            table.write_back(self._optimizer)
             state[prefix + name] = table.table
 
     def _load(self, module: nn.Module, state: Dict[str, Any], prefix: str, *_: Any) -> None:

@@ -3,7 +3,7 @@
 A patch is a function. It gets the function that it replaces, and then that one's arguments::
 
     @replaces(FairseqTask, "get_batch_iterator")
-    def _of_splits_only(stock, self, dataset, *args, **kwargs):
+    def _cache_splits_only(stock, self, dataset, *args, **kwargs):
         ...
         return stock(self, dataset, *args, **kwargs)
 """

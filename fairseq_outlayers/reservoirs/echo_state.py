@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype, compute_dtype
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step, positions_in_order
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.reservoir import Reservoir
@@ -48,7 +48,7 @@ class EchoStateLayer(FrozenLayer):
         padding: Optional[Tensor] = None,
         reverse: bool = False,
     ) -> Tuple[Tensor, State]:
-        inputs = inputs.to(type_of_products(inputs))
+        inputs = inputs.to(compute_dtype(inputs))
         start = self.start(inputs)[0] if state is None else state[0].to(inputs.dtype)
         reservoir, scales = self.reservoir, (self.radius.value, self.gamma.value)
         matrices = (each.to(inputs.dtype) for each in (reservoir.recurrent, reservoir.input))
@@ -99,7 +99,7 @@ class _EchoStates(torch.autograd.Function):
             grad_drive = torch.empty_like(states)
         else:  # the drive by the inputs, overwritten by gradients
             grad_drive, to_drive = _driven(inputs, from_input, gamma), (recurrent * radius).t()
-        wide = type_of_sums(states.dtype)
+        wide = accumulation_dtype(states.dtype)
         grad_hidden, grad_radius = torch.zeros_like(start), torch.zeros_like(radius, dtype=wide)
         # From the state read last to the one read first.
         for position in positions_in_order(len(inputs), not ctx.reverse):

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairseq_outlayers.layers.autocast import type_of_products, type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype, compute_dtype
 from fairseq_outlayers.layers.recurrent.cells import lstm_cell
-from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
+from fairseq_outlayers.layers.recurrent.kernel_dtype import call_kernel
 from fairseq_outlayers.layers.recurrent.recurrent_layer import State, Step, positions_in_order
 from fairseq_outlayers.layers.recurrent.tf32 import without_tf32
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
@@ -55,7 +55,7 @@ class FrozenLSTM(FrozenLayer):
     ) -> Tuple[Tensor, State]:
         if len(inputs) == 1:  # scaling the weights costs more than the step
             return super().forward(inputs, state, padding, reverse)
-        inputs = inputs.to(type_of_products(inputs))
+        inputs = inputs.to(compute_dtype(inputs))
         start = self.start(inputs) if state is None else state
         reservoir, scales = self.reservoir, (self.radius.value, self.gamma.value)
         matrices = (each.to(inputs.dtype) for each in (reservoir.recurrent, reservoir.input))
@@ -115,7 +115,7 @@ class _LSTMStates(torch.autograd.Function):
         before = torch.cat([states[1:], start] if ctx.reverse else [start, states[:-1]])
         parts = F.linear(before, recurrent), F.linear(inputs, from_input)  # (T, B, 4 H) each
         steps = _gates_and_cells(parts, (radius, gamma), cell, ctx.reverse)
-        wide = type_of_sums(states.dtype)
+        wide = accumulation_dtype(states.dtype)
         grad_radius, grad_gamma = (torch.zeros_like(scale, dtype=wide) for scale in (radius, gamma))
         grad_hidden = torch.zeros_like(hidden)
         # From the state read last to the one read first.
@@ -181,5 +181,5 @@ def _through_cell(
 
 def _by_gate(products: Tensor, scale: Tensor) -> Tensor:
     """Sum ``(B, 4 H)`` over the features of each factor in ``scale``."""
-    wide = type_of_sums(products.dtype)
+    wide = accumulation_dtype(products.dtype)
     return products.unflatten(1, (len(scale), -1)).sum((0, 2), dtype=wide)

@@ -34,7 +34,7 @@ FORMER_RADIUS_INIT = 1.0  # an old default; checkpoints with a fixed radius have
 
 
 # Options of frozen parts: without effect where all parts are trained.
-OF_FROZEN_PARTS = (
+FROZEN_PART_OPTIONS = (
     "spectral_radius",
     "echo_start",
     "gamma_init",
@@ -141,7 +141,7 @@ def idle_echo_options(cfg: Any, kind: Optional[type] = None) -> Iterator[Tuple[s
         The name and the default.
     """
     declared = getattr(kind or class_of(cfg), "__dataclass_fields__", {})
-    for name in OF_FROZEN_PARTS if all(RELEASES[cfg.release]) else ():
+    for name in FROZEN_PART_OPTIONS if all(RELEASES[cfg.release]) else ():
         if name not in declared:  # one kind of cell has it
             continue
         default = declared[name].default

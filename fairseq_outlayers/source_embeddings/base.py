@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
-from fairseq_outlayers.layers.random_state import random_state_kept
+from fairseq_outlayers.layers.random_state import forked_rng
 from fairseq_outlayers.tables.table import TableOwner
 
 
@@ -85,7 +85,7 @@ class SourceEmbedding(TableOwner, SelfInitialized, ABC):
         device = next((each.device for each in self.parameters()), torch.device("cpu"))
         ids = torch.tensor([[0, 1, 2]], device=device)
         expected = (*ids.shape, embed_dim)
-        with random_state_kept(device):  # layers may have dropout
+        with forked_rng(device):  # layers may have dropout
             found = self.both_directions(ids) if self.directions_differ else [self(ids)]
             for vectors in found:
                 if vectors.shape != expected:

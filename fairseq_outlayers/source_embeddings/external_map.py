@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.layers.activations import identity
-from fairseq_outlayers.layers.autocast import type_of_sums
+from fairseq_outlayers.layers.autocast import accumulation_dtype
 from fairseq_outlayers.layers.dropout import Dropout
 from fairseq_outlayers.ranges import share
 from fairseq_outlayers.source_embeddings.base import SourceEmbedding
@@ -149,7 +149,7 @@ class ExternalMap(nn.Module):
             ignored = ignored | self.table.is_unknown(external)
         weight: Any = self.maps[0].weight
         # Centered first: the mean of all vectors may be large, and would cost digits.
-        exact = torch.promote_types(type_of_sums(external.dtype), weight.dtype)
+        exact = torch.promote_types(accumulation_dtype(external.dtype), weight.dtype)
         external = external.to(exact)
         if self.centers:
             external = external - self.table.unknown_on(external.device).to(external)

@@ -41,7 +41,7 @@ class ActiveRows:
         return self.view.parameter
 
     @property
-    def evaluates(self) -> bool:
+    def is_evaluating(self) -> bool:
         """Whether the parameter has rows for evaluation, and those in training are set aside."""
         return self._set_aside is not None
 
@@ -55,8 +55,8 @@ class ActiveRows:
         """
         # In place: the optimizer and data parallelism hold references to the parameter.
         assert self.parameter.grad is None, "rows change within an update"
-        self.put_back(optimizer)
-        self.show_rows()
+        self.write_back(optimizer)
+        self.end_evaluation()
         self._follow_parameter()
         self.ids = ids.to(self.table.device)
         _fill(self.parameter.data, self.table, self.ids)
@@ -70,15 +70,15 @@ class ActiveRows:
             _fill(state, self.moments[name], self.ids)
 
     def deactivate(self) -> None:
-        """Use no rows, as initially; discards updates since :meth:`put_back`."""
+        """Use no rows, as initially; discards updates since :meth:`write_back`."""
         self.ids = None
         self.parameter.data.zero_()
         self.view.use_all()
 
     @torch.no_grad()
-    def put_back(self, optimizer: Any) -> None:
+    def write_back(self, optimizer: Any) -> None:
         """Write the rows in use back to the table and the moments."""
-        if self.ids is None or self.evaluates:
+        if self.ids is None or self.is_evaluating:
             return
         number = len(self.ids)
         self.table.index_copy_(0, self.ids, self.parameter.data[:number].to(self.table.device))
@@ -88,7 +88,7 @@ class ActiveRows:
             rows = state[:number].to(self.table.device)
             self.moments[name].index_copy_(0, self.ids, rows)
 
-    def show_all(self, read: Tensor, optimizer: Any) -> bool:
+    def begin_evaluation(self, read: Tensor, optimizer: Any) -> bool:
         """Allow lookups of all rows, for evaluation only.
 
         A table on another device than the parameter returns only some rows at a time, and the input
@@ -109,7 +109,7 @@ class ActiveRows:
 
     def show_whole(self, optimizer: Any) -> None:
         """Make the parameter the full table, for evaluation only."""
-        if not self.evaluates:
+        if not self.is_evaluating:
             self._set_rows_aside(optimizer)
             self.parameter.data = self.table
             self.view.use_all()
@@ -128,12 +128,12 @@ class ActiveRows:
         self.view.use_elsewhere(self._rows_of, self.most_rows)
 
     def _set_rows_aside(self, optimizer: Any) -> None:
-        self.put_back(optimizer)
-        self.show_rows()
+        self.write_back(optimizer)
+        self.end_evaluation()
         self._follow_parameter()
         self._set_aside = self.parameter.data
 
-    def show_rows(self) -> None:
+    def end_evaluation(self) -> None:
         """Put the rows in training into the parameter again."""
         if self._set_aside is None:
             return
@@ -152,7 +152,7 @@ class ActiveRows:
         """Load a table from a checkpoint, ``(V, ...)``."""
         with torch.no_grad():
             self.table.copy_(table)
-        self.show_rows()
+        self.end_evaluation()
         self.ids = None
 
     def _follow_parameter(self) -> None:

@@ -10,7 +10,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.external_table import open_table, override
+from fairseq_outlayers.formats.external_table import open_table, override_hint
 from fairseq_outlayers.tables.stored_version import accept, register_version
 
 VERSION = "external_table_version"
@@ -95,7 +95,8 @@ class ExternalTable:
         raise UserError(
             f"{self.path}: is not the table of the training ({trained >> 32:,} rows with CRC-32 "
             f"{trained & 0xFFFFFFFF:08x} in training; {self.version >> 32:,} rows with "
-            f"{self.version & 0xFFFFFFFF:08x} now): pass the other one by {override(self.option)}"
+            f"{self.version & 0xFFFFFFFF:08x} now): pass the other one by "
+            f"{override_hint(self.option)}"
         )
 
 

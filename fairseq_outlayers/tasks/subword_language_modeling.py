@@ -46,7 +46,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
     """Truncated backpropagation through time, as in Assylbekov & Takhanov (2018).
 
     A split is one stream of words, divided into `--batch-size` columns (times the number of
-    workers). A batch is the next `--tokens-per-sample` words of every column, and starts from the
+    processes). A batch is the next `--tokens-per-sample` words of every column, and starts from the
     final hidden state of the previous batch. An epoch starts from zeros. Nothing is shuffled or
     left out.
 
@@ -211,7 +211,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
         return super().inference_step(generator, models, sample, *args, **kwargs)
 
     def train_step(self, sample: Any, *args: Any, **kwargs: Any) -> Tuple[Tensor, int, Any]:
-        """fairseq's step; then gather the states of all workers for the checkpoint."""
+        """fairseq's step; then gather the states of all processes for the checkpoint."""
         result = super().train_step(sample, *args, **kwargs)
         sample["net_input"]["carried"].gather()
         return result

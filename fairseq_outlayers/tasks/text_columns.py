@@ -42,12 +42,13 @@ class TokenStream(FairseqDataset):
 class ColumnWindows(FairseqDataset):
     """Windows of a stream that is divided into columns of equal length, give or take a word.
 
-    Item ``i`` is window ``i // B`` of this worker's column ``i % B``. Worker ``r`` of ``R`` reads
-    ``B`` columns from ``r B`` on, of ``R B`` in total; all workers have the same number of windows.
+    Item ``i`` is window ``i // B`` of this process's column ``i % B``. Process ``r`` of ``R`` reads
+    ``B`` columns from ``r B`` on, of ``R B`` in total; all processes have the same number of
+    windows.
 
     Args:
         stream: ``N`` words.
-        rows: ``B``, the columns of this worker, which are the rows of its batches.
+        rows: ``B``, the columns of this process, which are the rows of its batches.
         window: words per column and batch.
         num_shards: ``R``.
         shard_id: ``r``.
@@ -68,7 +69,7 @@ class ColumnWindows(FairseqDataset):
         columns = rows * num_shards
         if columns > len(stream):
             raise UserError(
-                f"--batch-size {rows} on {num_shards} worker(s) divides the {name} into "
+                f"--batch-size {rows} on {num_shards} process(es) divides the {name} into "
                 f"{columns:,} columns, but it has only {len(stream):,} words: choose a smaller "
                 "--batch-size (--batch-size-valid for validation)"
             )
@@ -85,7 +86,7 @@ class ColumnWindows(FairseqDataset):
         return self.num_windows * self.rows
 
     def rows_of(self, carried: Tensor) -> Tensor:
-        """This worker's part, ``(layers, 2, B, H)``, of the states of all columns.
+        """This process's part, ``(layers, 2, B, H)``, of the states of all columns.
 
         Raises:
             UserError: if they have another number of columns.
@@ -93,7 +94,7 @@ class ColumnWindows(FairseqDataset):
         if carried.size(2) != self.columns:
             raise UserError(
                 f"the checkpoint was saved within an epoch with {carried.size(2)} columns of text, "
-                f"but --batch-size {self.rows} on all workers makes {self.columns}: use the same "
+                f"but --batch-size {self.rows} on all processes makes {self.columns}: use the same "
                 "number, or pass --reset-dataloader"
             )
         return carried[:, :, self.first_column : self.first_column + self.rows]
@@ -159,11 +160,11 @@ class ColumnIterator(iterators.EpochBatchIterator):
     The iterator saves the state, so that training can resume within an epoch.
 
     Args:
-        windows: of one worker.
+        windows: of one process.
         options: of fairseq's ``EpochBatchIterator``.
     """
 
-    has_all_batches = False  # but those of one worker
+    has_all_batches = False  # but those of one process
 
     def __init__(self, windows: ColumnWindows, **options: Any):
         self.carried = CarriedState()

@@ -15,8 +15,8 @@ from fairseq_outlayers.decoding.candidate_options import CandidateConfig, build_
 from fairseq_outlayers.decoding.search import CandidateGenerator, CandidateGeneratorWithAlignment
 from fairseq_outlayers.decoding.search_options import (
     check_search,
-    of_the_search,
     refuse_with_references,
+    search_option_names,
 )
 from fairseq_outlayers.decoding.unk_replacement import (
     UnkReplacementConfig,
@@ -131,8 +131,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         extra.update(
             candidates=lists,
             average=str(self.cfg.ensemble_average),
-            min_share=self.cfg.min_len_a,
-            in_int8=self.cfg.int8_projection,
+            min_len_a=self.cfg.min_len_a,
+            int8_projection=self.cfg.int8_projection,
         )
         generator = CandidateGenerator
         if getattr(args, "print_alignment", None):
@@ -225,7 +225,7 @@ def reset_search(options: Any) -> None:
     """
     defaults = TranslationOutlayersConfig()
     # Validation by BLEU would need a generator of its own.
-    for name in (*of_the_search(), "eval_bleu"):
+    for name in (*search_option_names(), "eval_bleu"):
         if name in options:
             options[name] = getattr(defaults, name)
 

@@ -38,7 +38,7 @@ def losses(device, table_device, counted=None):
     criterion, found = make_criterion(task, label_smoothing=0.1), []
     for words_in_use in (words[0], words[1], words[0], words[0]):
         working_set.activate(words_in_use, optimizer)
-        working_set.show_rows()
+        working_set.end_evaluation()
         if counted is not None:
             counted.forget()
         loss, _, _ = criterion(model, by_local_ids(working_set, batch))
@@ -52,7 +52,7 @@ def losses(device, table_device, counted=None):
         inputs = batch["net_input"]
         specials = torch.arange(4, device=device)
         read = {side: inputs[name].flatten() for side, name in READ.items()}
-        working_set.show_all(
+        working_set.begin_evaluation(
             {side: torch.cat([specials, ids]).unique() for side, ids in read.items()}
         )
         local = {name: working_set.to_local_ids(s, inputs[name]) for s, name in READ.items()}

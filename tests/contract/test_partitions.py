@@ -174,8 +174,8 @@ def test_a_checkpoint_holds_whole_tables_that_any_model_can_load(arch, layer, ta
     theirs = WorkingSet(again, len(words["target"]), len(words["source"]))
     again.load_state_dict(saved)
     theirs.activate(words_of(batch, extra=[]), None)
-    theirs.show_all(everything_read(batch))
-    model.eval(), again.eval(), other.eval(), working_set.show_all(everything_read(batch))
+    theirs.begin_evaluation(everything_read(batch))
+    model.eval(), again.eval(), other.eval(), working_set.begin_evaluation(everything_read(batch))
     for one in (again, other):
         torch.testing.assert_close(one(**batch["net_input"])[0], model(**batch["net_input"])[0])
 
@@ -186,7 +186,7 @@ def test_validation_scores_all_classes(task, batch):
     words = words_of(batch)
     working_set = WorkingSet(model, len(words["target"]), len(words["source"]))
     working_set.activate(words, None)
-    working_set.show_all(everything_read(batch))
+    working_set.begin_evaluation(everything_read(batch))
     criterion = make_criterion(task, torch.full((len(words["target"]),), -1.0)).eval()
     loss, _, log = criterion(model, batch)
     everything = np.arange(len(task.target_dictionary))
@@ -205,7 +205,7 @@ def test_validation_with_tables_elsewhere_scores_all_classes_a_block_at_a_time(
     words = words_of(batch)
     working_set = WorkingSet(model, most, most, torch.device("cpu"))
     working_set.activate({side: ids[:4] for side, ids in words.items()}, None)
-    working_set.show_all(everything_read(batch))  # more than four
+    working_set.begin_evaluation(everything_read(batch))  # more than four
     assert len(model.decoder.output_projection.class_bias(torch.arange(44))) == 44
     mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     criterion = make_criterion(task, label_smoothing=smoothing).eval()
@@ -227,7 +227,7 @@ def test_loss_chunk_size_also_bounds_the_scores_of_tables_elsewhere(task, batch,
     )
     model = make_model("luong_lstm", task, output_layer="joint").eval()
     working_set = WorkingSet(model, 40, 30, torch.device("cpu"))
-    working_set.show_all(everything_read(batch))
+    working_set.begin_evaluation(everything_read(batch))
     mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     with torch.no_grad():
         make_criterion(task, loss_chunk_size=3).eval()(model, mapped)
@@ -290,7 +290,7 @@ def what_the_device_holds(layer, num_words):
         make_criterion(task)(model, mapped)[0].backward()
         optimizer.step()
     optimizer.zero_grad()
-    working_set.show_all(everything_read(batch))
+    working_set.begin_evaluation(everything_read(batch))
     mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     with LargestTensor() as in_validation, torch.no_grad():
         make_criterion(task).eval()(model.eval(), mapped)
@@ -357,7 +357,7 @@ def test_tables_elsewhere_leave_padding_out_of_the_smoothing_when_asked(task, ba
     whole = make_model("luong_lstm", task, output_layer="linear").eval()
     model = copy.deepcopy(whole)
     working_set = WorkingSet(model, 40, 30, torch.device("cpu"))
-    working_set.show_all(everything_read(batch))
+    working_set.begin_evaluation(everything_read(batch))
     mapped = {**by_local_ids(working_set, batch), "target": batch["target"]}
     criterion = FullSoftmax(task, 0.1, 0, False, smooth_real_classes=True).eval()
     with torch.no_grad():

@@ -10,7 +10,7 @@ from lib.candidate_files import RankedTranslations
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
-from fairseq_outlayers.formats.lexicon import read_table
+from fairseq_outlayers.formats.lexicon import read_lexicon
 
 LEXICON = "a\tx\t-0.1\na\ty\t-0.5\na\tz\t-0.3\nb\tz\t-0.2\nb\tw\t-0.1\nunseen\tx\t0\nc\tunseen\t0\n"
 FILES = {
@@ -55,7 +55,7 @@ def rows(translations, source, target):
 def test_the_best_translations_that_the_dictionaries_know(per_word, blocked, expected, files):
     source, target = words_of(files)
     ids = np.array([target.symbols.index(word) for word in blocked], dtype=int)
-    lexicon = read_table(files / "lexicon", "fast_align")
+    lexicon = read_lexicon(files / "lexicon", "fast_align")
     selected = RankedTranslations.select(lexicon, source, target, per_word, ids)
     assert rows(selected, source, target) == expected
 
@@ -103,7 +103,7 @@ def test_coverage_equals_counting_with_sets(tmp_path):
     source, target = words_of(tmp_path)
     blocked = [targets[1], targets[4]]
     ids = np.array([target.symbols.index(word) for word in blocked])
-    lexicon = read_table(tmp_path / "lexicon", "fast_align")
+    lexicon = read_lexicon(tmp_path / "lexicon", "fast_align")
     choices = [(2, 0), (6, 0), (6, 1), (9, 3), (99, 6)]
     report = CoverageReport(
         RankedTranslations.select(lexicon, source, target, 6, ids), source, target, choices
@@ -127,7 +127,7 @@ def test_coverage_with_copies_equals_counting_with_sets(tmp_path):
     pairs = [(random.choices(both, k=3), random.choices(both, k=4)) for _ in range(40)]
     source, target = words_of(tmp_path)
     blocked = [both[5]]
-    lexicon = read_table(tmp_path / "lexicon", "fast_align")
+    lexicon = read_lexicon(tmp_path / "lexicon", "fast_align")
     ids = np.array([target.symbols.index(word) for word in blocked])
     choices = [(2, 0), (5, 0), (5, 2), (99, 3)]
     report = CoverageReport(
@@ -284,6 +284,6 @@ def test_the_file_says_how_many_translations_a_word_has_at_most(files, command):
 def test_of_equally_probable_translations_the_first_in_the_dictionary_is_kept(files):
     (files / "lexicon").write_text("a\ty\t-0.5\na\tx\t-0.5\n")
     source, target = words_of(files)
-    lexicon, none = read_table(files / "lexicon", "fast_align"), np.array([], dtype=int)
+    lexicon, none = read_lexicon(files / "lexicon", "fast_align"), np.array([], dtype=int)
     selected = RankedTranslations.select(lexicon, source, target, 1, none)
     assert rows(selected, source, target) == {"a": ["x"]}

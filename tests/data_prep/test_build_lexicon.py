@@ -11,7 +11,7 @@ from lib.ibm_model1 import Corpus, ibm_model1
 
 import build_lexicon
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.lexicon import Lexicon, count_links, read_table
+from fairseq_outlayers.formats.lexicon import Lexicon, count_links, read_lexicon
 
 SOURCE = ["the house", "the book", "", "a book the the book", "house", "a"]
 TARGET = ["das haus", "das buch", "ja", "ein buch das", "", "ein ein haus"]
@@ -134,7 +134,7 @@ def test_tables_of_fast_align_and_moses_hold_the_same_without_the_empty_word(tmp
     )
     (tmp_path / "lex").write_text("x NULL 0.3\nx a 0.75\ny a 0.25\n")
     fast, lex = (
-        entries(read_table(tmp_path / name, table_format))
+        entries(read_lexicon(tmp_path / name, table_format))
         for name, table_format in (("fast", "fast_align"), ("lex", "lex"))
     )
     assert fast == pytest.approx(lex)
@@ -144,14 +144,14 @@ def test_tables_of_fast_align_and_moses_hold_the_same_without_the_empty_word(tmp
 def test_what_one_program_calls_the_empty_word_is_a_word_of_the_other(tmp_path):
     (tmp_path / "fast").write_text("NULL\tnix\t-0.5\n")
     (tmp_path / "lex").write_text("nix <eps> 0.5\n")
-    assert set(entries(read_table(tmp_path / "fast", "fast_align"))) == {("NULL", "nix")}
-    assert set(entries(read_table(tmp_path / "lex", "lex"))) == {("<eps>", "nix")}
+    assert set(entries(read_lexicon(tmp_path / "fast", "fast_align"))) == {("NULL", "nix")}
+    assert set(entries(read_lexicon(tmp_path / "lex", "lex"))) == {("<eps>", "nix")}
 
 
 def test_a_pair_may_not_come_twice(tmp_path):
     (tmp_path / "table").write_text("a\tx\t-1\na\ty\t-1\na\tx\t-2\n")
     with pytest.raises(UserError, match="table:3: 'a' and 'x' a second time; keep one line"):
-        read_table(tmp_path / "table", "fast_align")
+        read_lexicon(tmp_path / "table", "fast_align")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_pair_may_not_come_twice(tmp_path):
 def test_a_line_that_is_no_entry_is_refused(line, tmp_path):
     (tmp_path / "table").write_text(f"a\ty\t-1\n{line}\n")
     with pytest.raises(UserError, match=r"table:2: .* not a line of a fast_align table"):
-        read_table(tmp_path / "table", "fast_align")
+        read_lexicon(tmp_path / "table", "fast_align")
 
 
 def write_corpus(folder):
@@ -173,7 +173,7 @@ def test_the_command_writes_a_table_that_it_can_read_again(tmp_path, command):
     corpus = ["--source", "s", "--target", "t"]
     done = command("build_lexicon", *corpus, "--output", "lexicon")
     assert done.returncode == 0, done.stderr
-    assert entries(read_table(tmp_path / "lexicon", "fast_align")) == pytest.approx(
+    assert entries(read_lexicon(tmp_path / "lexicon", "fast_align")) == pytest.approx(
         {pair: p for pair, p in naive_model1(5).items() if p > 0}, rel=1e-4
     )
     again = command("build_lexicon", "--table", "lexicon", "--output", "again")
@@ -187,7 +187,7 @@ def test_alignments_are_imported(tmp_path, command):
     done = command("build_lexicon", "--source", "s", "--target", "t", "--alignments", "links",
                    "--output", "lexicon", "--per-word", 1)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    best = dict(entries(read_table(tmp_path / "lexicon", "fast_align")).keys())
+    best = dict(entries(read_lexicon(tmp_path / "lexicon", "fast_align")).keys())
     assert best == {"the": "das", "house": "haus", "book": "buch", "a": "ein"}
 
 
@@ -245,7 +245,7 @@ def test_as_many_iterations_are_run_as_asked_for(tmp_path):
     corpus = ["--source", str(tmp_path / "s"), "--target", str(tmp_path / "t")]
     build_lexicon.main([*corpus, "--output", str(output), "--iterations", "1"])
     expected = {pair: p for pair, p in naive_model1(1).items() if p > 0}
-    assert entries(read_table(output, "fast_align")) == pytest.approx(expected, rel=1e-4)
+    assert entries(read_lexicon(output, "fast_align")) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_table_is_read_in_the_format_it_is_said_to_have(tmp_path):
@@ -253,7 +253,7 @@ def test_a_table_is_read_in_the_format_it_is_said_to_have(tmp_path):
     output = tmp_path / "out"
     build_lexicon.main(["--table", str(tmp_path / "lex"), "--table-format", "lex", "--output",
                         str(output)])  # fmt: skip
-    assert entries(read_table(output, "fast_align")) == pytest.approx(
+    assert entries(read_lexicon(output, "fast_align")) == pytest.approx(
         {("house", "haus"): 0.25}, rel=1e-4
     )
 
@@ -262,7 +262,7 @@ def test_an_entry_of_probability_zero_is_not_written(tmp_path):
     (tmp_path / "lex").write_text("haus house 0.25\nheim house 0.0000000\n")
     given = ["--table", str(tmp_path / "lex"), "--table-format", "lex"]
     build_lexicon.main([*given, "--output", str(tmp_path / "out")])
-    assert set(entries(read_table(tmp_path / "out", "fast_align"))) == {("house", "haus")}
+    assert set(entries(read_lexicon(tmp_path / "out", "fast_align"))) == {("house", "haus")}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def readers(good: Path) -> Iterator[Reader]:
     from fairseq_outlayers.decoding.unk_replacement import read_translations
     from fairseq_outlayers.formats import lexicon, text
     from fairseq_outlayers.formats.dictionary import DictionaryFile
-    from fairseq_outlayers.formats.subword_table import read_table as read_units
+    from fairseq_outlayers.formats.subword_table import read_subword_table
     from fairseq_outlayers.samplers.proposal import read_weights
     from fairseq_outlayers.tables.external_table import ExternalTable
 
@@ -67,18 +67,18 @@ def readers(good: Path) -> Iterator[Reader]:
     yield Reader("candidates", "candidates.npz", candidates)
     yield Reader("external table", "table.npy", table)
     yield Reader("sidecar", "table.npy.json", table)
-    yield Reader("table of units", "units", read_units)
+    yield Reader("table of units", "units", read_subword_table)
     yield Reader("proposal", "proposal", lambda path: read_weights(str(path)))
     yield Reader("unk dictionary", "lexicon", lambda path: read_translations(str(path)))
-    yield Reader("text", "train.xx", lambda path: list(text.lines(str(path))))
+    yield Reader("text", "train.xx", lambda path: list(text.read_words(str(path))))
     yield Reader("dictionary", "bin/dict.xx.txt", lambda path: Dictionary.load(str(path)))
     yield Reader("binarized text", "bin/test.xx-yy.xx.bin", corpus)
     yield Reader("index of a text", "bin/test.xx-yy.xx.idx", corpus)
     yield Reader(
         "checkpoint", "model.pt", lambda path: checkpoint_utils.load_checkpoint_to_cpu(str(path))
     )
-    yield Reader("lexicon", "lexicon", lambda path: lexicon.read_table(path, "fast_align"))
-    yield Reader("lex.s2t", "lexicon", lambda path: lexicon.read_table(path, "lex"))
+    yield Reader("lexicon", "lexicon", lambda path: lexicon.read_lexicon(path, "fast_align"))
+    yield Reader("lex.s2t", "lexicon", lambda path: lexicon.read_lexicon(path, "lex"))
     yield Reader("words of a dictionary", "bin/dict.yy.txt", DictionaryFile.read)
     yield Reader("lines", "train.yy", lambda path: list(text.read_lines(path)))
     yield Reader(

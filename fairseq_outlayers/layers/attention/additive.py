@@ -7,7 +7,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_outlayers.layers.attention.general import AttentionStep
+from fairseq_outlayers.layers.attention import AttentionStep
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 

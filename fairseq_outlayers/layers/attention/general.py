@@ -1,15 +1,13 @@
-"""Attention over encoder states."""
+"""Luong's general attention over encoder states."""
 
-from typing import Callable, Tuple
+from typing import Tuple
 
 import torch
 import torch.nn as nn
 from torch import Tensor
 
+from fairseq_outlayers.layers.attention import AttentionStep
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
-
-# One decoder step: query (B, Q) -> context or attentional state (B, C), weights (B, S).
-AttentionStep = Callable[[Tensor], Tuple[Tensor, Tensor]]
 
 
 class GeneralAttention(nn.Module):

@@ -6,8 +6,8 @@ import torch
 import torch.nn as nn
 from torch import Tensor
 
-from fairseq_outlayers.layers.attention.general import AttentionStep
-from fairseq_outlayers.layers.autocast import type_of_products
+from fairseq_outlayers.layers.attention import AttentionStep
+from fairseq_outlayers.layers.autocast import compute_dtype
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 
@@ -44,7 +44,7 @@ class MultiHeadAdditiveAttention(nn.Module):
         In the dtype of products.
         """
         by_head = source.unflatten(2, (self.heads, -1)).permute(0, 2, 3, 1)
-        return by_head.to(type_of_products(source)).contiguous()
+        return by_head.to(compute_dtype(source)).contiguous()
 
     def over(self, keys: Tensor, values: Tensor, padding_mask: Tensor) -> AttentionStep:
         """The attention step of one batch: query ``(B, H)`` -> context ``(B, H)``, ``(B, S)``.

@@ -5,7 +5,7 @@ from typing import List, Tuple
 import torch
 from torch import Tensor
 
-from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
+from fairseq_outlayers.layers.recurrent.kernel_dtype import call_kernel
 
 
 def fused_lstm(

@@ -11,7 +11,7 @@ from fairseq_outlayers.layers.padding import flag_padding, reversal, take_positi
 from fairseq_outlayers.layers.stepwise_linear import StepwiseLinear
 
 # Closes the update gate to exactly 0 in every floating-point type, so the state does not change.
-SHUT = -1e4
+CLOSED = -1e4
 
 
 class GatedUnit(nn.Module):
@@ -105,7 +105,7 @@ def _from_inputs(unit: GatedUnit, inputs: Tensor, padding_mask: Tensor) -> Tenso
     """Input part of gates and candidate, ``(B, S, 3H)``; padding closes the update gate."""
     size = unit.recurrent.size(-1)
     gate_of_padding = inputs.new_zeros(3 * size, 1)
-    gate_of_padding[size : 2 * size] = SHUT
+    gate_of_padding[size : 2 * size] = CLOSED
     flagged = flag_padding(inputs, padding_mask)
     weight = torch.cat([unit.input.weight, gate_of_padding], dim=1)
     return F.linear(flagged, weight, unit.input.bias)

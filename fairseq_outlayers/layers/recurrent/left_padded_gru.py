@@ -7,7 +7,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from fairseq_outlayers.layers.padding import flag_padding, reversal, take_positions
-from fairseq_outlayers.layers.recurrent.kernel_type import call_kernel
+from fairseq_outlayers.layers.recurrent.kernel_dtype import call_kernel
 
 # Opens the update gate to exactly 1 in every floating-point type, so the state does not change.
 OPEN = 1e4

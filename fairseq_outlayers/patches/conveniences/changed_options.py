@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
-def _compared(
+def _report_changes(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Tuple[Any, Any]:
     loaded = stock(cfg, trainer, **passthrough_args)

@@ -36,7 +36,7 @@ class _Built:
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _with_known_parts(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _require_known_parts(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     state = stock(path, *args, **kwargs)
     for part in _Built.parts:
         _require_known(path, state, part)
@@ -55,7 +55,7 @@ def _require_known(path: str, state: Any, part: str) -> None:
 
 
 @replaces(checkpoint_utils, "load_model_ensemble_and_task")
-def _usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any) -> Any:
+def _require_usable(stock: Callable[..., Any], filenames: Any, *args: Any, **kwargs: Any) -> Any:
     given = inspect.signature(stock).bind(filenames, *args, **kwargs).arguments
     _Built.parts = ("model",) if given.get("task") is not None else ("task", "model")
     try:
@@ -89,7 +89,7 @@ def _refuse_nan(path: str, model: torch.nn.Module) -> None:
 
 
 @replaces(FairseqOptimizer, "load_state_dict")
-def _fitting(
+def _refuse_other_state(
     stock: Callable[..., Any], self: Any, state_dict: Any, *args: Any, **kwargs: Any
 ) -> Any:
     try:
@@ -103,7 +103,7 @@ def _fitting(
 
 # Last, because other sizes of a model or of partitions have lines of their own.
 @replaces(checkpoint_utils, "load_checkpoint")
-def _with_fitting_shapes(
+def _refuse_other_shapes(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Any:
     result = stock(cfg, trainer, **passthrough_args)

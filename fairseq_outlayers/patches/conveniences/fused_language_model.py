@@ -15,7 +15,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(FairseqTask, "build_generator")
-def _of_the_same_words(
+def _refuse_other_words(
     stock: Callable[..., Any],
     self: Any,
     models: Any,

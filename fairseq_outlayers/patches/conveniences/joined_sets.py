@@ -13,7 +13,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(translation, "load_langpair_dataset")
-def _each_once(
+def _upsample_once(
     stock: Callable[..., Any], *args: Any, upsample_primary: int = -1, **kwargs: Any
 ) -> Any:
     return stock(*args, upsample_primary=max(upsample_primary, 1), **kwargs)

@@ -19,7 +19,7 @@ FIRST = 10_000  # words
 
 # The step that binarizes a side.
 @replaces(preprocess, "_make_all")
-def _known(stock: Callable[..., Any], lang: Any, vocab: Any, args: Any) -> Any:
+def _refuse_unknown_text(stock: Callable[..., Any], lang: Any, vocab: Any, args: Any) -> Any:
     texts = next(texts_of(args), [])
     path = next((text for text in texts if not lang or text.endswith(f".{lang}")), None)
     if path is not None:

@@ -18,7 +18,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 # Training calls it first.
 @replaces(checkpoint_utils, "load_checkpoint")
-def _found(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+def _require_named(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
     suffix = getattr(trainer, "checkpoint_suffix", "")
     last = last_of(cfg.save_dir, suffix)
     if cfg.restore_file != LAST:

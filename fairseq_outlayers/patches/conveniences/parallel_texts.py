@@ -31,7 +31,7 @@ CHECKED = "checked_by_outlayers"  # set among the options after the check
 # The steps that read texts; given both dictionaries, fairseq skips ``_build_dictionary``.
 @replaces(preprocess, "_make_all")
 @replaces(preprocess, "_build_dictionary")
-def _compared(stock: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+def _check_texts(stock: Callable[..., Any], *positional: Any, **named: Any) -> Any:
     args = named.get("args", positional[-1] if positional else None)
     if not getattr(args, CHECKED, False):
         check_stock_ranges(args)

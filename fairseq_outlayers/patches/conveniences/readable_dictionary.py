@@ -18,7 +18,7 @@ REMEDY = "make it again with fairseq-preprocess, or pass the data folder of the 
 
 # ``load`` uses it, too.
 @replaces(Dictionary, "add_from_file")
-def _named(stock: Callable[..., Any], self: Any, f: Any) -> Any:
+def _name_file(stock: Callable[..., Any], self: Any, f: Any) -> Any:
     if not isinstance(f, str):
         return stock(self, f)
     size = len(self)

@@ -14,7 +14,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 # Tasks inherit it.
 @replaces(FairseqTask, "get_batch_iterator")
-def _of_splits_only(
+def _cache_splits_only(
     stock: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
 ) -> Any:
     iterator = stock(self, dataset, *args, **kwargs)

@@ -25,8 +25,8 @@ class _Resuming:
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _with_name(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
-    """In the history, which fairseq also gives to the processes that have read no checkpoint."""
+def _record_schedule(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    """Record the schedule's name in the history, which fairseq broadcasts to all processes."""
     state = stock(path, *args, **kwargs)
     if _Resuming.schedule and state.get("optimizer_history"):
         state["optimizer_history"][-1][SCHEDULE] = _name(state.get("cfg"))
@@ -34,7 +34,7 @@ def _with_name(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) 
 
 
 @replaces(Trainer, "load_checkpoint")
-def _of_the_training(
+def _compare_schedule(
     stock: Callable[..., Any],
     self: Any,
     filename: str,

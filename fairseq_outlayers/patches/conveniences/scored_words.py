@@ -13,7 +13,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(eval_lm, "eval_lm")
-def _of_some_words(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Dict[str, Any]:
+def _refuse_no_words(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Dict[str, Any]:
     results = stock(*args, **kwargs)
     if results["loss"] == 0:
         raise UserError(

@@ -13,7 +13,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(checkpoint_utils, "load_model_ensemble_and_task")
-def _of_the_checkpoint(
+def _refuse_other_criterion(
     stock: Callable[..., Any], filenames: Any, arg_overrides: Any = None, *more: Any, **options: Any
 ) -> Any:
     models, cfg, task = stock(filenames, arg_overrides, *more, **options)

@@ -22,7 +22,7 @@ class _Evaluating:
 
 
 @replaces(checkpoint_utils, "load_model_ensemble_and_task")
-def _for_the_task(
+def _track_task(
     stock: Callable[..., Any],
     filenames: Any,
     arg_overrides: Any = None,
@@ -38,7 +38,7 @@ def _for_the_task(
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _compared(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _compare_task(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     state = stock(path, *args, **kwargs)
     if _Evaluating.task is not None:
         # Imported here, because patches are applied before other parts are imported.

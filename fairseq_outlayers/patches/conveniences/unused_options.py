@@ -146,7 +146,7 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
     if getattr(options, "score_reference", False):
         _check_scoring(parser, options)
     command = re.sub(r"\.py$", "", parser.prog)
-    for unused in (*UNUSED, *_of_the_search()):
+    for unused in (*UNUSED, *_unused_in_training()):
         given = is_given(parser, options, unused.option)
         if not given or not re.search(unused.commands, command):
             continue
@@ -171,15 +171,15 @@ def is_named(option: str, words: Sequence[str]) -> bool:
     return any(word.partition("=")[0] == as_flag(option) for word in words)
 
 
-def _of_the_search() -> Iterator[Unused]:
+def _unused_in_training() -> Iterator[Unused]:
     """Options of our task for the search, which only ``--eval-bleu`` uses in training.
 
     fairseq-validate has ``--eval-bleu`` from the checkpoint.
     """
     # Imported here, because patches are applied before other parts are imported.
-    from fairseq_outlayers.decoding.search_options import of_the_search
+    from fairseq_outlayers.decoding.search_options import search_option_names
 
-    for option in of_the_search():
+    for option in search_option_names():
         yield Unused("train", option, ADD_OR_LEAVE_OUT, needed="eval_bleu")
 
 

@@ -14,7 +14,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(data_utils, "raise_if_valid_subsets_unintentionally_ignored")
-def _by_name(stock: Callable[[Any], None], cfg: Any) -> None:
+def _refuse_unused_sets(stock: Callable[[Any], None], cfg: Any) -> None:
     options = cfg.dataset
     chosen = (
         options.ignore_unused_valid_subsets

@@ -14,7 +14,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(checkpoint_utils, "verify_checkpoint_directory")
-def _named(stock: Callable[..., Any], save_dir: str) -> Any:
+def _name_folder(stock: Callable[..., Any], save_dir: str) -> Any:
     try:
         return stock(save_dir)
     except OSError as error:

@@ -13,5 +13,5 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(AMPOptimizer, "multiply_grads")
-def _by_the_wrapped_optimizer(stock: Callable[..., Any], self: Any, c: Any) -> None:
+def _delegate_scaling(stock: Callable[..., Any], self: Any, c: Any) -> None:
     self.fp32_optimizer.multiply_grads(c)

@@ -22,7 +22,7 @@ SCALER = "amp_scaler"  # in the optimizer's state
 
 
 @replaces(AMPOptimizer, "__init__")
-def _with_its_options(
+def _make_scaler(
     stock: Callable[..., Any], self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any
 ) -> None:
     stock(self, cfg, params, fp32_optimizer, **kwargs)
@@ -34,12 +34,12 @@ def _with_its_options(
 
 
 @replaces(AMPOptimizer, "state_dict")
-def _with_scale(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
+def _save_scale(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
     return {**stock(self), SCALER: self.scaler.state_dict()}
 
 
 @replaces(AMPOptimizer, "load_state_dict")
-def _with_its_scale(
+def _restore_scale(
     stock: Callable[..., Any], self: Any, state_dict: Dict[str, Any], *args: Any, **kwargs: Any
 ) -> None:
     saved = dict(state_dict)

@@ -17,6 +17,6 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(AMPOptimizer, "step")
-def _of_what_was_unscaled(stock: Callable[..., Any], self: Any) -> None:
+def _step_unscaled_optimizer(stock: Callable[..., Any], self: Any) -> None:
     self.scaler.step(self.optimizer)
     self.scaler.update()

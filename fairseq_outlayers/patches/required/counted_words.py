@@ -31,7 +31,7 @@ def _warn_of_unscored(prefix: int) -> None:
 
 @replaces(RdropLabelSmoothedCrossEntropyCriterion, "forward")
 @replaces(LabelSmoothedCrossEntropyCriterion, "forward")
-def _of_the_words_scored(
+def _count_scored_words(
     stock: Callable[..., Any], self: Any, model: Any, sample: Any, *more: Any, **options: Any
 ) -> Any:
     loss, sample_size, logged = stock(self, model, sample, *more, **options)

@@ -14,7 +14,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(EpochBatchIterator, "_get_iterator_for_epoch")
-def _with_its_own_order(
+def _update_shuffle(
     stock: Callable[..., Any], self: Any, epoch: int, shuffle: bool, *args: Any, **kwargs: Any
 ) -> Any:
     sampler = getattr(self, "epoch_batch_sampler", None)

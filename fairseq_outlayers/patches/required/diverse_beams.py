@@ -30,7 +30,7 @@ Candidates = Tuple[Tensor, Tensor, Tensor]
 # TorchScript compiles ``_generate``.
 @replaces(SequenceGeneratorWithAlignment, "generate")
 @replaces(SequenceGenerator, "generate")
-def _without_id(
+def _drop_sentence_ids(
     stock: Callable[..., Any], self: Any, models: Any, sample: Dict[str, Any], **kwargs: Any
 ) -> Any:
     unnumbered = {name: value for name, value in sample.items() if name != "id"}
@@ -38,7 +38,7 @@ def _without_id(
 
 
 @replaces(DiverseBeamSearch, "step")
-def _finished_stay_finished(
+def _keep_finished(
     stock: Callable[..., Candidates],
     self: Any,
     step: int,

@@ -20,7 +20,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(Trainer, "train_step")
-def _of_real_batches(
+def _drop_empty_batches(
     stock: Callable[..., Any], self: Any, samples: List[Any], *args: Any, **kwargs: Any
 ) -> Any:
     if _reduces_once(self):

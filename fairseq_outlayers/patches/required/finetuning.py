@@ -29,7 +29,7 @@ class _Begun:
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
-def _noting(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+def _track_start(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
     if _begins(cfg, trainer):
         _Begun.path, _Begun.trainer = cfg.finetune_from_model, trainer
     elif cfg.reset_dataloader:
@@ -54,7 +54,7 @@ def _begins(cfg: Any, trainer: Any) -> bool:
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _adapting(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _adapt_checkpoint(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     state = stock(path, *args, **kwargs)
     trainer = _Begun.trainer
     if trainer is None:
@@ -95,7 +95,7 @@ def _refuse_untrained(path: str, untrained: Sequence[str], model: Any) -> None:
 
 
 @replaces(Trainer, "load_checkpoint")
-def _starting_classes(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+def _start_new_biases(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
     """On every process: fairseq broadcasts the state, which one process has read."""
     extra = stock(self, *args, **kwargs)
     new_biases = None if extra is None else extra.pop(NEW_BIASES, None)

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
-def _ending(
+def _stop_if_finished(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Tuple[Any, Any]:
     extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)

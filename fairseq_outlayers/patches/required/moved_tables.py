@@ -17,9 +17,9 @@ from fairseq_outlayers.patches.replacing import replaces
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
 def _with_its_tables(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     # Imported here, because patches are applied before other parts are imported.
-    from fairseq_outlayers.checkpoints.moved_tables import find_moved_tables
+    from fairseq_outlayers.checkpoints.moved_tables import update_table_paths
 
     state = stock(path, *args, **kwargs)
     if isinstance(state, dict):
-        find_moved_tables(state, Path(path).parent)
+        update_table_paths(state, Path(path).parent)
     return state

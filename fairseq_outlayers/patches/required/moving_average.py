@@ -33,7 +33,7 @@ class _Loading:
 
 
 @replaces(Trainer, "load_checkpoint")
-def _noting(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+def _track_loading(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
     _Loading.average = self.cfg.ema.store_ema
     try:
         return stock(self, *args, **kwargs)
@@ -43,7 +43,7 @@ def _noting(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> 
 
 # After ``finetuning``, which adapts a checkpoint to the model.
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")
-def _with_average(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+def _start_average(stock: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     state = stock(path, *args, **kwargs)
     extra = state.get("extra_state")
     if _Loading.average and extra is not None and "ema" not in extra:
@@ -53,7 +53,7 @@ def _with_average(stock: Callable[..., Any], path: str, *args: Any, **kwargs: An
 
 
 @replaces(EMA, "step")
-def _at_multiples(
+def _set_update_counter(
     stock: Callable[..., Any], self: Any, new_model: Any, updates: Optional[int] = None
 ) -> None:
     if updates is not None:
@@ -63,7 +63,7 @@ def _at_multiples(
 
 
 @replaces(EMA, "_step_internal")
-def _each_once(
+def _skip_shared_names(
     stock: Callable[..., Any], self: Any, new_model: Any, updates: Optional[int] = None
 ) -> None:
     averages = self.fp32_params if self.config.ema_fp32 else self.model.state_dict()

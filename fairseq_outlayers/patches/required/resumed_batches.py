@@ -27,7 +27,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 # Tasks inherit it.
 @replaces(FairseqTask, "get_batch_iterator")
-def _as_in_the_first_epoch(
+def _use_first_epochs_seed(
     stock: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
 ) -> Any:
     call = inspect.signature(stock).bind(self, dataset, *args, **kwargs)
@@ -50,7 +50,9 @@ def _as_in_the_first_epoch(
 
 
 @replaces(Trainer, "get_train_iterator")
-def _apart_from_validation(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+def _refuse_validation_on_training_text(
+    stock: Callable[..., Any], self: Any, *args: Any, **kwargs: Any
+) -> Any:
     data = self.cfg.dataset
     if not data.disable_validation and data.train_subset in data.valid_subset.split(","):
         raise UserError(

@@ -16,7 +16,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
-def _with_step(
+def _apply_lr_step(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Tuple[Any, Any]:
     extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)

@@ -36,7 +36,7 @@ def _counters() -> Iterator[Any]:
 
 
 @replaces(Trainer, "save_checkpoint")
-def _with_count(stock: Callable[..., Any], self: Any, filename: str, extra_state: Any) -> Any:
+def _save_count(stock: Callable[..., Any], self: Any, filename: str, extra_state: Any) -> Any:
     for counter in _counters():
         if hasattr(counter, "num_runs"):
             counted = {name: getattr(counter, name) for name in COUNTED}
@@ -45,7 +45,7 @@ def _with_count(stock: Callable[..., Any], self: Any, filename: str, extra_state
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
-def _restoring(
+def _restore_count(
     stock: Callable[..., Any], cfg: Any, trainer: Any, **passthrough_args: Any
 ) -> Tuple[Any, Any]:
     extra_state, epoch_itr = stock(cfg, trainer, **passthrough_args)

@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 @replaces(Trainer, "save_checkpoint")
-def _with_rate(stock: Callable[..., Any], self: Any, filename: str, extra_state: Any) -> Any:
+def _save_rate(stock: Callable[..., Any], self: Any, filename: str, extra_state: Any) -> Any:
     if self.cfg.checkpoint.no_save_optimizer_state:
         extra_state = {**extra_state, LEARNING_RATE: self.get_lr()}
     return stock(self, filename, extra_state)
 
 
 @replaces(Trainer, "load_checkpoint")
-def _continuing(
+def _restore_updates(
     stock: Callable[..., Any],
     self: Any,
     filename: str,

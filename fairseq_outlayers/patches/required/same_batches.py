@@ -21,7 +21,7 @@ CACHED = "_outlayers_batches"
 
 
 @replaces(EpochBatchIterator, "state_dict")
-def _with_checksum(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
+def _save_checksum(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
     state = stock(self)
     if state["iterations_in_epoch"] > 0:
         found = checksum(self)
@@ -30,7 +30,7 @@ def _with_checksum(stock: Callable[..., Any], self: Any) -> Dict[str, Any]:
 
 
 @replaces(EpochBatchIterator, "load_state_dict")
-def _compared(stock: Callable[..., Any], self: Any, state_dict: Dict[str, Any]) -> None:
+def _compare_checksum(stock: Callable[..., Any], self: Any, state_dict: Dict[str, Any]) -> None:
     known, done = state_dict.get(KEY), state_dict.get("iterations_in_epoch", 0)
     if known is not None and done > 0:
         self.epoch = state_dict["epoch"]

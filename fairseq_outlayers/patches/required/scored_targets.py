@@ -16,7 +16,7 @@ from fairseq_outlayers.patches.replacing import replaces
 
 
 @replaces(SequenceScorer, "generate")
-def _block_by_block(
+def _score_targets_only(
     stock: Callable[..., Any], self: Any, models: Sequence[Any], sample: Any, **kwargs: Any
 ) -> Any:
     if sample["target"] is None:

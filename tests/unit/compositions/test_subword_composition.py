@@ -134,7 +134,7 @@ def test_charcnn_equals_the_triple_loop(masked):
         torch.testing.assert_close(found, expected)
 
 
-def test_charcnn_in_half_precision():
+def test_charcnn_under_bfloat16_autocast_is_close_to_full_precision():
     composition, parts, ids = make("charcnn", [list("<word>"), list("<a>")])
     expected = combine(composition, parts, ids)
     for part in parts.values():

@@ -183,7 +183,7 @@ def test_a_source_that_no_length_suits_is_refused_in_every_batch(options, make_t
 def test_limits_of_a_sentence_are_those_that_fairseq_computes_for_it_alone(share, task):
     """fairseq's are in float64; in float32, 1.16 * 25 is 29 instead of 28.999999999999996."""
     dictionary = task.target_dictionary
-    limits = LengthLimits(BeamSearch(dictionary), dictionary, share, share, max_more=5)
+    limits = LengthLimits(BeamSearch(dictionary), dictionary, share, share, max_len_b=5)
     lengths = range(1, 200)
     limits.set_src_lengths(torch.tensor(lengths))
     assert limits._least().tolist() == [int(share * length) for length in lengths]

@@ -18,11 +18,14 @@ from fairseq_outlayers.formats.external_table_writer import (
     dictionary_facts,
     write_json,
 )
-from fairseq_outlayers.formats.lexicon import Lexicon, read_table
+from fairseq_outlayers.formats.lexicon import Lexicon, read_lexicon
 from fairseq_outlayers.formats.output_file import write_together
-from fairseq_outlayers.formats.subword_table import read_table as read_subwords
-from fairseq_outlayers.formats.subword_table import table_path, write_table
-from fairseq_outlayers.formats.text import lines, read_lines
+from fairseq_outlayers.formats.subword_table import (
+    read_subword_table,
+    table_path,
+    write_subword_table,
+)
+from fairseq_outlayers.formats.text import read_lines, read_words
 from fairseq_outlayers.tables.external_table import ExternalTable
 from tests.conftest import make_dictionary
 
@@ -52,7 +55,7 @@ def test_lines_and_words_of_a_text(texts, bom):
     path = written("text", lambda output: [output.write_line(" ".join(row)) for row in texts])
     if bom and texts:
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert list(lines(path)) == texts
+    assert list(read_words(path)) == texts
     assert list(read_lines(path)) == [" ".join(row) for row in texts]
 
 
@@ -72,8 +75,9 @@ def test_a_dictionary_and_its_ids_are_fairseqs(words, data):
 
 @settings(max_examples=100, deadline=None)
 @given(table=st.dictionaries(WORDS, st.lists(WORDS, min_size=1, max_size=4), max_size=8))
-def test_a_subword_table(table):
-    assert read_subwords(written("morphs", lambda output: write_table(output, table))) == table
+def test_a_subword_table_is_read_as_written(table):
+    path = written("morphs", lambda output: write_subword_table(output, table))
+    assert read_subword_table(path) == table
     assert table_path("a/dict.de.txt", "morphs") == Path("a/morphs.de.txt")
 
 
@@ -93,7 +97,7 @@ def test_a_lexicon(data):
         np.array([targets.index(target) for _, target in entries]),
         np.array(list(entries.values())),
     )
-    found = read_table(written("lexicon", lexicon.write), "fast_align")
+    found = read_lexicon(written("lexicon", lexicon.write), "fast_align")
     words = zip(found.sources.tolist(), found.targets.tolist(), strict=True)
     read = {
         (found.source_words[s], found.target_words[t]): p

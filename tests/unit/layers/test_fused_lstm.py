@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_outlayers.layers.recurrent import kernel_type as module
+from fairseq_outlayers.layers.recurrent import kernel_dtype as module
 from fairseq_outlayers.layers.recurrent import left_padded_gru
 from fairseq_outlayers.layers.recurrent.fused_lstm import fused_lstm
 from fairseq_outlayers.reservoirs.frozen_lstm import _LSTMStates

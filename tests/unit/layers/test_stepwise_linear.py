@@ -57,7 +57,7 @@ def test_a_backward_pass_for_the_inputs_alone_leaves_the_weights_gradient_right(
     linear = StepwiseLinear(weight)
     total = linear(inputs).square().sum()
     torch.autograd.grad(total, inputs, retain_graph=True)
-    assert linear._notes == []  # nothing is held on to
+    assert linear._records == []  # nothing is held on to
     total.backward()
     torch.testing.assert_close(weight.grad, 2 * (inputs @ weight.t()).t() @ inputs)
 
@@ -83,4 +83,4 @@ def test_a_frozen_weight_gets_no_gradient_and_inputs_keep_theirs():
     linear(inputs).sum().backward()
     assert weight.grad is None
     torch.testing.assert_close(inputs.grad, weight.sum(0).expand(B, IN))
-    assert linear._notes == []  # nothing is held on to
+    assert linear._records == []  # nothing is held on to

@@ -133,7 +133,7 @@ def relative_errors(values, references):
     ]
 
 
-def in_type(scored, dtype):
+def to_dtype(scored, dtype):
     return [
         tensor.detach().to(dtype).requires_grad_() if tensor.is_floating_point() else tensor
         for tensor in scored
@@ -143,8 +143,8 @@ def in_type(scored, dtype):
 @pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_low_precision_errs_no_more_than_the_plain_computation_in_it(scored, dtype):
-    low = in_type(scored, dtype)
-    exact = loss_and_gradients(plain_nll, in_type(low, torch.float64))
+    low = to_dtype(scored, dtype)
+    exact = loss_and_gradients(plain_nll, to_dtype(low, torch.float64))
     plain, ours = (loss_and_gradients(nll, low) for nll in (plain_nll, full_nll))
     errors = zip(relative_errors(ours, exact), relative_errors(plain, exact), strict=True)
     # Both start from scores rounded alike; a rounding at the end may fall one way or the other.
@@ -161,8 +161,8 @@ def test_many_chunks_in_low_precision_are_added_up_in_float32(dtype):
         torch.randn(32, 16, generator=generator) / 4,
         torch.randn(32, generator=generator),
     ]
-    low = in_type(scored, dtype)
-    exact = loss_and_gradients(plain_nll, in_type(low, torch.float64))
+    low = to_dtype(scored, dtype)
+    exact = loss_and_gradients(plain_nll, to_dtype(low, torch.float64))
     ours = loss_and_gradients(functools.partial(full_nll, chunk_size=128), low)
     # Summed in the type itself, 64 chunks err by 1e-2 in bfloat16.
     assert max(relative_errors(ours, exact)) < 0.6 * torch.finfo(dtype).eps

@@ -6,7 +6,7 @@ import torch
 from fairseq_outlayers.losses import full_kernel, sampled_kernel
 from fairseq_outlayers.losses.full import full_nll
 from fairseq_outlayers.losses.gradient_products import zeros_to_sum
-from fairseq_outlayers.losses.precision import choose_chunk_size, in_product_type
+from fairseq_outlayers.losses.precision import choose_chunk_size, to_compute_dtype
 from fairseq_outlayers.losses.sampled import sampled_nll
 
 
@@ -19,7 +19,7 @@ def test_a_chunk_has_as_many_positions_as_asked_for(asked):
 def test_tensors_are_cast_to_autocasts_type_or_that_of_the_first(enabled):
     given = torch.zeros(2), None, torch.zeros(2, dtype=torch.float64)
     with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-        context, bias, embeddings = in_product_type(*given)
+        context, bias, embeddings = to_compute_dtype(*given)
     expected = torch.bfloat16 if enabled else torch.float32
     assert bias is None
     assert (context.dtype, embeddings.dtype) == (expected, expected)

@@ -88,7 +88,7 @@ def test_gradients_of_all_tables_are_merged_in_one_wait_as_coalescing_merges_eac
                 rows.to(device.device), values.to(device.device), table.shape
             )
         device.forget()
-        found = row_gradients.merge_rows(tables)
+        found = row_gradients.coalesced_values(tables)
         assert sum(device.waits.values()) <= 1
         for numbers, table, reference in zip(found, tables, expected, strict=True):
             assert table.grad.is_coalesced()

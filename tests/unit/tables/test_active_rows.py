@@ -77,7 +77,7 @@ def by_rows(make_optimizer, shape):
         parameter.grad[: len(ids)] = gradient(step, rows.view.rows())
         optimizer.step()
         parameter.grad = None
-    rows.put_back(optimizer)
+    rows.write_back(optimizer)
     return rows, optimizer
 
 
@@ -107,19 +107,19 @@ def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
     rows.show_whole(optimizer)
     assert torch.equal(rows.view.rows(), rows.table)
     assert torch.equal(rows.parameter[STEPS[-1]], in_use)
-    rows.show_rows()
+    rows.end_evaluation()
     assert torch.equal(rows.view.rows(), in_use)
 
 
 def test_the_whole_table_has_the_updates_of_the_rows_in_use():
     rows, expected = in_training()
-    assert rows.show_all(torch.tensor([2]), None)
+    assert rows.begin_evaluation(torch.tensor([2]), None)
     assert rows.evaluates
     assert torch.equal(rows.view.rows(), expected)
-    rows.show_rows()
+    rows.end_evaluation()
     assert not rows.evaluates
     rows.parameter.data[0] += 1
-    rows.show_all(torch.tensor([2]), None)
+    rows.begin_evaluation(torch.tensor([2]), None)
     expected[STEPS[0][0]] += 1
     assert torch.equal(rows.view.rows(), expected)
 
@@ -129,7 +129,7 @@ def test_a_table_elsewhere_gives_the_rows_of_a_batch_and_any_other_by_id(whole_f
     rows, expected = in_training(torch.device("cpu"))
     if whole_first:
         rows.show_whole(None)
-    assert not rows.show_all(torch.tensor([7, 1]), None)
+    assert not rows.begin_evaluation(torch.tensor([7, 1]), None)
     assert torch.equal(rows.parameter[:2], expected[[7, 1]])
     assert rows.view.block_size == MOST
     ids = torch.tensor([[11, 0], [5, 5]])
@@ -145,16 +145,16 @@ def test_any_number_of_rows_is_evaluated_and_those_in_training_return(number):
     rows, expected = in_training(torch.device("cpu"))
     training = rows.view.rows().detach().clone()
     for ids in (torch.arange(V)[:number], torch.arange(V).flip(0)[:number]):
-        assert not rows.show_all(ids, None)
+        assert not rows.begin_evaluation(ids, None)
         assert rows.evaluates
         assert torch.equal(rows.parameter, expected[ids])
-    rows.show_rows()
+    rows.end_evaluation()
     assert not rows.evaluates
     assert rows.parameter.shape == (MOST, D)
     assert torch.equal(rows.view.rows(), training)
     assert rows.view.block_size is None
     rows.parameter.data[0] += 1
-    rows.put_back(None)
+    rows.write_back(None)
     expected[STEPS[0][0]] += 1
     assert torch.equal(rows.table, expected)
 
@@ -180,7 +180,7 @@ def test_no_rows_are_in_use_after_deactivation():
     rows.deactivate()
     assert not rows.parameter.any()
     assert len(rows.view.rows()) == MOST
-    rows.put_back(None)
+    rows.write_back(None)
     assert torch.equal(rows.table, start(V, D))
 
 
@@ -189,7 +189,7 @@ def test_a_table_of_a_checkpoint_takes_the_place_of_one_that_is_shown():
     rows.show_whole(None)
     rows.load(torch.ones(V, D, dtype=torch.float64))
     assert len(rows.parameter) == MOST
-    rows.put_back(None)
+    rows.write_back(None)
     assert torch.equal(rows.table, torch.ones(V, D, dtype=torch.float64))
 
 

@@ -58,7 +58,7 @@ def test_a_part_is_compared_within_its_model():
         model.load_state_dict(other.state_dict())
 
 
-def test_half_precision_keeps_it():
+def test_half_precision_keeps_the_version_exactly():
     module = layer(2**53 + 1).half()
     assert module.table_version.item() == 2**53 + 1
     layer(2**53 + 1).load_state_dict(module.state_dict())

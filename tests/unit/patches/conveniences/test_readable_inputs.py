@@ -14,8 +14,8 @@ from fairseq_cli import interactive
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
-from fairseq_outlayers.formats.lexicon import read_table
-from fairseq_outlayers.formats.text import lines
+from fairseq_outlayers.formats.lexicon import read_lexicon
+from fairseq_outlayers.formats.text import read_words
 from fairseq_outlayers.patches.conveniences import named_checkpoint, parallel_texts
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import structure_error
 from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
@@ -137,9 +137,9 @@ def test_validation_sets_that_no_option_names_are_refused(tmp_path, subsets):
 
 def test_a_byte_order_mark_is_no_part_of_a_lexicons_or_descriptions_first_word(tmp_path):
     (tmp_path / "lexicon").write_bytes(MARKED + b"a\tb\t-1\n")
-    assert read_table(tmp_path / "lexicon", "fast_align").source_words == ["a"]
+    assert read_lexicon(tmp_path / "lexicon", "fast_align").source_words == ["a"]
     (tmp_path / "descriptions").write_bytes(MARKED + b"new\ta b\n")
-    assert next(lines(tmp_path / "descriptions", "\t")) == ["new", "a b"]
+    assert next(read_words(tmp_path / "descriptions", "\t")) == ["new", "a b"]
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def test_words_that_fairseq_takes_for_its_symbols_are_counted_by_line(tmp_path, 
         trainpref=str(tmp_path / "text"), validpref=None, testpref=None, align_suffix=None,
         source_lang="de", target_lang=None, only_source=True,
     )  # fmt: skip
-    parallel_texts._compared(lambda args: None, args)
+    parallel_texts._check_texts(lambda args: None, args)
     said = [record.message.partition("text.de: ")[2] for record in caplog.records]
     assert [line.partition(", which")[0] for line in said] == [
         "1 lines contain the word </s>",
@@ -410,5 +410,5 @@ def test_a_shards_last_checkpoint_is_looked_for_by_its_suffix(tmp_path, monkeypa
         restore_file="checkpoint_last.pt", finetune_from_model="nowhere.pt", save_dir=str(tmp_path)
     )
     found = []
-    named_checkpoint._found(lambda *given: found.append(given), cfg, trainer)
+    named_checkpoint._require_named(lambda *given: found.append(given), cfg, trainer)
     assert found == [(cfg, trainer)]

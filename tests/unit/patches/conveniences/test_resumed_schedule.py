@@ -23,7 +23,7 @@ class Trainer:
 
     def load(self, state, filename, *resets):
         self._optim_history = []
-        state = resumed_schedule._with_name(lambda path: state, filename)
+        state = resumed_schedule._record_schedule(lambda path: state, filename)
         self._optim_history = state["optimizer_history"]
         if self.error is not None:
             raise self.error
@@ -32,7 +32,7 @@ class Trainer:
 
 def load(trainer, options, *resets):
     state = {"cfg": options, "optimizer_history": [{"num_updates": 3}]}
-    found = resumed_schedule._of_the_training(
+    found = resumed_schedule._compare_schedule(
         lambda self, *arguments: self.load(state, *arguments), trainer, "x.pt", *resets
     )
     assert trainer._optim_history == [{"num_updates": 3}]  # as fairseq saves it again
@@ -90,5 +90,5 @@ def test_what_fails_under_the_same_schedule_is_left_alone():
 
 def test_a_checkpoint_that_nothing_resumes_from_is_not_changed():
     state = {"cfg": options_of({"_name": "fixed"}), "optimizer_history": [{"num_updates": 3}]}
-    resumed_schedule._with_name(lambda path: state, "x.pt")
+    resumed_schedule._record_schedule(lambda path: state, "x.pt")
     assert state["optimizer_history"] == [{"num_updates": 3}]

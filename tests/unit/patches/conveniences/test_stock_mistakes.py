@@ -51,7 +51,7 @@ def dictionaries(folder):
         (folder / f"dict.{language}.txt").write_text("word 1\n", encoding="utf-8")
 
 
-def test_no_batch_size():
+def test_a_missing_batch_size_names_its_options():
     cfg = convert_namespace_to_omegaconf(
         parsed(options.get_training_parser(), "data-bin", "--arch", "luong_lstm")
     )
@@ -75,7 +75,7 @@ def test_a_model_without_an_output_for_ctc():
     assert line.startswith("--criterion label_smoothed_cross_entropy_with_ctc needs a model")
 
 
-def test_no_tpu():
+def test_tpu_options_without_torch_xla_are_named():
     assert line_of(utils.get_tpu_device) == (
         "--bf16 and --tpu are for TPUs in fairseq, and need torch_xla: leave them out"
     )
@@ -126,7 +126,7 @@ def test_files_that_fairseq_would_download(monkeypatch):
 
 
 @pytest.mark.parametrize("said", ["Torch not compiled with CUDA enabled", "Found no NVIDIA driver"])
-def test_no_gpu(said):
+def test_options_that_need_a_gpu_are_named(said):
     assert plain_message(AssertionError(said)) == (
         "PyTorch finds no GPU, and --fp16, --quant-noise-scalar and --profile need one: leave them "
         "out"

@@ -23,7 +23,7 @@ def test_the_criterion_of_the_training_may_be_named(checkpoint, given):
     assert cfg.criterion._name == "full_softmax"
 
 
-def test_another_is_refused(checkpoint):
+def test_another_criterion_than_the_checkpoints_is_refused(checkpoint):
     with pytest.raises(UserError) as error:
         checkpoint_utils.load_model_ensemble_and_task([checkpoint], {"criterion": "cross_entropy"})
     assert str(error.value) == (

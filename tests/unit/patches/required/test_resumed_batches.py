@@ -11,7 +11,7 @@ from fairseq.data import FairseqDataset
 from fairseq.tasks import FairseqTask
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.required.resumed_batches import _apart_from_validation
+from fairseq_outlayers.patches.required.resumed_batches import _refuse_validation_on_training_text
 
 LENGTHS = np.random.RandomState(1).randint(2, 6, size=200)  # many ties
 
@@ -95,7 +95,7 @@ def test_validation_on_the_training_text_is_refused(subsets):
     """It would take epochs from training, whose iterator it gets."""
     data = SimpleNamespace(train_subset="train", valid_subset=subsets, disable_validation=False)
     trainer = SimpleNamespace(cfg=SimpleNamespace(dataset=data))
-    get_train_iterator = partial(_apart_from_validation, lambda *_, **__: None)
+    get_train_iterator = partial(_refuse_validation_on_training_text, lambda *_, **__: None)
     with pytest.raises(UserError, match=f"--valid-subset {subsets}: .* fairseq-validate"):
         get_train_iterator(trainer, epoch=1)
     data.disable_validation = True

@@ -32,7 +32,7 @@ class Trainer:
 
 def after_loading(trainer, *resets, extra_state=None):
     extra_state = {"learning_rate": 0.5} if extra_state is None else extra_state
-    resumed_updates._continuing(lambda *args: extra_state, trainer, "x.pt", *resets)
+    resumed_updates._restore_updates(lambda *args: extra_state, trainer, "x.pt", *resets)
     return trainer.updates, trainer.restored
 
 

@@ -67,7 +67,7 @@ def test_every_output_layer_scores_as_before(layer):
     check(models_of("luong_lstm", task, output_layer=layer), task)
 
 
-def test_alignments_are_as_before():
+def test_alignments_equal_those_of_fairseqs_scorer():
     task = make_task(num_source=20, num_target=23)
     models, batch = models_of("luong_lstm", task), make_batch(task, LENGTHS)
     scorer = SequenceScorer(task.target_dictionary, compute_alignment=True)

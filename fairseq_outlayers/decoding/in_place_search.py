@@ -15,10 +15,10 @@ from fairseq.search import BeamSearch
 from torch import Tensor
 
 
-class NoNaN(torch.Tensor):
+class UncheckedLogProbs(torch.Tensor):
     """Log-probabilities that skip fairseq's NaN check, ``lprobs != lprobs``, at each step.
 
-    :class:`LeanBeamSearch` checks instead. Operations return plain tensors.
+    :class:`InPlaceBeamSearch` checks instead. Operations return plain tensors.
     """
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -37,23 +37,23 @@ def log_probabilities(logits: Tensor) -> Tensor:
         return torch.log_softmax(logits, dim=-1, dtype=torch.float32)
     torch.log_softmax(logits, dim=-1, out=logits)
     # On an accelerator, reading NaNs back would synchronize.
-    return logits.as_subclass(NoNaN) if logits.device.type == "cpu" else logits
+    return logits.as_subclass(UncheckedLogProbs) if logits.device.type == "cpu" else logits
 
 
 # fairseq's Transformer has a copy of its own.
 PLAIN = BaseFairseqModel.get_normalized_probs, TransformerModelBase.get_normalized_probs
 
 
-def can_step_leanly(model: Any) -> bool:
-    """Whether :class:`LeanBeamSearch` searches with it: translation with a plain softmax."""
+def can_search_in_place(model: Any) -> bool:
+    """Whether :class:`InPlaceBeamSearch` searches with it: translation with a plain softmax."""
     return (
         isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder)
         and hasattr(model, "encoder")
-        and normalizes_plainly(model)
+        and has_plain_softmax(model)
     )
 
 
-def normalizes_plainly(model: Any) -> bool:
+def has_plain_softmax(model: Any) -> bool:
     """Whether a model's log-probabilities are the plain log-softmax of its logits."""
     decoder = getattr(model, "decoder", None)
     return (
@@ -66,7 +66,7 @@ def normalizes_plainly(model: Any) -> bool:
     )
 
 
-class LeanBeamSearch(BeamSearch):
+class InPlaceBeamSearch(BeamSearch):
     """fairseq's beam search; overwrites ``lprobs``."""
 
     def step(

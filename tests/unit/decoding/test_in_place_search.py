@@ -1,4 +1,4 @@
-"""A step of the lean search against fairseq's own."""
+"""A step of the in_place search against fairseq's own."""
 
 import math
 from types import SimpleNamespace
@@ -7,9 +7,9 @@ import pytest
 import torch
 from fairseq.search import BeamSearch
 
-from fairseq_outlayers.decoding.lean_step import (
-    LeanBeamSearch,
-    can_step_leanly,
+from fairseq_outlayers.decoding.in_place_search import (
+    InPlaceBeamSearch,
+    can_search_in_place,
     log_probabilities,
 )
 from fairseq_outlayers.decoding.restriction import projection_of
@@ -36,7 +36,7 @@ def test_a_step_takes_what_fairseqs_takes(step, classes, spoiled, dictionaries):
     for lprobs in (stock, ours):
         lprobs[:, 1] = -math.inf
     expected = BeamSearch(dictionaries[1]).step(step, stock.view(B, BEAM, -1), scores)
-    found = LeanBeamSearch(dictionaries[1]).step(step, ours.view(B, BEAM, -1), scores)
+    found = InPlaceBeamSearch(dictionaries[1]).step(step, ours.view(B, BEAM, -1), scores)
     torch.testing.assert_close(found[0], expected[0], rtol=0, atol=0)
     # Minus infinity is as good in one place as in another.
     reached = expected[0] > -math.inf
@@ -55,24 +55,24 @@ def test_log_probabilities_take_the_place_of_scores_and_equal_pytorchs_bit_for_b
 
 
 @pytest.mark.parametrize("arch", ["luong_lstm", "transformer_outlayers", "transformer"])
-@pytest.mark.parametrize(("number", "options", "lean"), [
+@pytest.mark.parametrize(("number", "options", "in_place"), [
     (1, {}, True), (2, {}, False), (1, {"sampling": True}, False),
     (1, {"diverse_beam_groups": 2, "beam": 4}, False),
 ])  # fmt: skip
-def test_plain_beam_search_of_one_model_is_lean(number, options, lean, arch, make_task):
+def test_plain_beam_search_of_one_model_works_in_place(number, options, in_place, arch, make_task):
     task = make_task()
     models = models_of(task, number, arch)
     generator = task.build_generator(models, SimpleNamespace(**options))
-    assert getattr(generator.model, "is_lean", False) == lean
-    assert isinstance(generator.search, LeanBeamSearch) == lean
+    assert getattr(generator.model, "searches_in_place", False) == in_place
+    assert isinstance(generator.search, InPlaceBeamSearch) == in_place
     assert generator.generate(models, make_batch(task, LENGTHS))
 
 
-def test_a_model_with_an_adaptive_softmax_does_not_step_leanly(task):
+def test_a_model_with_an_adaptive_softmax_is_not_searched_in_place(task):
     adaptive = {"adaptive_softmax_cutoff": "8,12"}
-    assert can_step_leanly(make_model("transformer", task))
+    assert can_search_in_place(make_model("transformer", task))
     model = make_model("transformer", task, **adaptive)
-    assert not can_step_leanly(model)
+    assert not can_search_in_place(model)
     with pytest.raises(UserError, match="of TransformerDecoderBase cannot be replaced"):
         projection_of(model)
     plain = make_model("transformer", task)
@@ -82,9 +82,9 @@ def test_a_model_with_an_adaptive_softmax_does_not_step_leanly(task):
 
 
 @pytest.mark.parametrize("method", ["get_normalized_probs", "get_normalized_probs_scriptable"])
-def test_a_decoder_that_normalizes_its_own_way_does_not_step_leanly(method, task):
+def test_a_decoder_that_normalizes_its_own_way_is_not_searched_in_place(method, task):
     model = make_model("luong_lstm", task)
-    assert can_step_leanly(model)
+    assert can_search_in_place(model)
     kind = type(model.decoder)
     model.decoder.__class__ = type("Own", (kind,), {method: lambda self, *args: None})
-    assert not can_step_leanly(model)
+    assert not can_search_in_place(model)

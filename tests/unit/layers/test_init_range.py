@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 
-from fairseq_outlayers.layers.start_range import PublishedStart, start_spread
+from fairseq_outlayers.layers.init_range import PublishedInit, init_spread
 from tests.conftest import make_model
 
 WIDTHS = [16, 32, 128, 512]
@@ -24,7 +24,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_variance_of_a_product_is_that_of_the_published_width(width):
-    bound = start_spread(0.0, width, PublishedStart(0.1, 512))
+    bound = init_spread(0.0, width, PublishedInit(0.1, 512))
     # Var(W x) = width * bound^2 / 3 * Var(x) for weights uniform in [-bound, bound].
     assert width * bound**2 / 3 == pytest.approx(512 * 0.1**2 / 3, rel=1e-12)
     torch.manual_seed(0)
@@ -34,7 +34,7 @@ def test_the_variance_of_a_product_is_that_of_the_published_width(width):
 
 
 def test_a_given_spread_is_taken_as_it_is():
-    assert start_spread(0.3, 128, PublishedStart(0.1, 512)) == 0.3
+    assert init_spread(0.3, 128, PublishedInit(0.1, 512)) == 0.3
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_a_given_spread_is_taken_as_it_is():
 )
 def test_of_several_published_widths_the_nearest_in_ratio_counts(width, expected):
     # 361 is nearer to 650 than to 200 in ratio: 1.801 and 1.805.
-    starts = PublishedStart(0.1, 200), PublishedStart(0.05, 650)
-    assert start_spread(0.0, width, *starts) == pytest.approx(expected, rel=1e-3)
+    starts = PublishedInit(0.1, 200), PublishedInit(0.05, 650)
+    assert init_spread(0.0, width, *starts) == pytest.approx(expected, rel=1e-3)
 
 
 def spread_of(arch, task, width, **options):

@@ -4,14 +4,14 @@ import math
 from typing import NamedTuple
 
 
-class PublishedStart(NamedTuple):
+class PublishedInit(NamedTuple):
     """A paper's initialization range (or standard deviation) for one width."""
 
     spread: float
     width: int
 
 
-def start_spread(given: float, width: int, *published: PublishedStart) -> float:
+def init_spread(given: float, width: int, *published: PublishedInit) -> float:
     """The initialization range or deviation that preserves the variance of products.
 
     The variance of ``W x`` is ``width * Var(W) * Var(x)``, so the published spread is scaled by

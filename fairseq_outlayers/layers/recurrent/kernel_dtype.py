@@ -30,7 +30,7 @@ def call_kernel(
     size = weights[0].size(-1)
     if inputs.size(-1) != size:
         raise ValueError(f"inputs {tuple(inputs.shape)}: the weights are for inputs of size {size}")
-    dtype = _type_instead(inputs)
+    dtype = _dtype_instead(inputs)
     if dtype is None:
         return kernel(inputs, list(state), list(weights))
     with torch.autocast(inputs.device.type, enabled=False):
@@ -38,7 +38,7 @@ def call_kernel(
         return kernel(inputs.to(dtype), *cast)
 
 
-def _type_instead(inputs: Tensor) -> Optional[torch.dtype]:
+def _dtype_instead(inputs: Tensor) -> Optional[torch.dtype]:
     """The dtype to compute in, or None to leave it to autocast."""
     device = inputs.device.type
     if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
