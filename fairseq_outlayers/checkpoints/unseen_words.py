@@ -61,7 +61,7 @@ def add_words(
     expected = (len(words), embedding.embedding_dim)
     if tuple(vectors.shape) != expected:
         raise ValueError(f"vectors of shape {tuple(vectors.shape)}; expected {expected}")
-    if not vectors.to(embedding.weight.dtype).isfinite().all():
+    if not vectors.to(table_of(embedding).parameter.dtype).isfinite().all():
         raise UserError("the vectors of the new words must be finite")
     biases = layer.class_bias(real_words(dictionary))
     if biases is None and bias is not None:

@@ -105,7 +105,8 @@ def product(shares: Tensor, other: Tensor, factor: Optional[Tensor]) -> Tensor:
     """
     if factor is None:
         return (shares.to(other.dtype) @ other).to(accumulation_dtype(shares.dtype))
-    return ((shares * factor).to(other.dtype) @ other).to(shares.dtype).div_(factor)
+    scaled = torch.mul(shares, factor, out=torch.empty_like(shares, dtype=other.dtype))
+    return (scaled @ other).to(shares.dtype).div_(factor)
 
 
 class _Once(torch.autograd.Function):

@@ -89,6 +89,8 @@ def _kernel_works(device: torch.device, dtype: torch.dtype) -> bool:
         return False
     try:
         _fused(torch.zeros(2, 3, device=device, dtype=dtype), None, None, None, True)
+    except torch.OutOfMemoryError:
+        raise  # passes, and is not cached
     except Exception as error:
         reason = str(error).splitlines()[:1]
         logger.warning("losses run without their kernel, slower: Triton fails here: %s", reason)

@@ -4,6 +4,7 @@ fairseq's own functions silently leave sparse gradients unscaled (``multiply_gra
 (``clip_grad_norm_``, ``LegacyDistributedDataParallel``).
 """
 
+import functools
 from contextlib import contextmanager
 from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -148,7 +149,8 @@ def clip_norm(
     numbers = coalesced_values(parameters)
     if not numbers:
         return torch.zeros(())
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(numbers)).float())
+    wide = functools.reduce(torch.promote_types, {each.dtype for each in numbers}, torch.float32)
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(numbers, 2, wide)).float())
     if aggregate is not None:
         norm = aggregate(norm)
     if max_norm > 0:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, Dict, Optional
 
 import torch
+from fairseq import utils
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.partitions.corpus import CorpusPartitions
@@ -164,7 +165,8 @@ class PartitionedTraining(PartitionedText):
             return {}
         waiting = self._moments  # loaded, for the first update
         moments = self._working_set.moments() if waiting is None else waiting
-        return {type(self).__name__: {"moments": moments}}
+        # fairseq moves its own part to the CPU before it adds this one.
+        return {type(self).__name__: {"moments": utils.move_to_cpu(moments)}}
 
     def set_checkpoint_dict(self, saved: Dict[str, Any]) -> None:
         """Load the result of :meth:`get_checkpoint_dict`."""

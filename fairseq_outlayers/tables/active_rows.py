@@ -33,6 +33,7 @@ class ActiveRows:
         self.moments: Moments = {}
         self.ids: Optional[Tensor] = None
         self._set_aside: Optional[Tensor] = None
+        self._was_pinned = False  # or could not be
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
 
     @property
@@ -144,7 +145,8 @@ class ActiveRows:
             self.view.use_first(len(self.ids))
 
     def _rows_of(self, ids: Tensor) -> Tensor:
-        self.table = pinned(self.table, self.parameter.device)
+        if not self._was_pinned:
+            self.table, self._was_pinned = pinned(self.table, self.parameter.device), True
         rows = rows_on(self.parameter.device, self.table, ids.flatten())
         return rows.view(*ids.shape, *self.table.shape[1:])
 
@@ -158,6 +160,7 @@ class ActiveRows:
     def _follow_parameter(self) -> None:
         if self.device is None and self.table.device != self.parameter.device:
             self.table = self.table.to(self.parameter.device)
+            self.ids = None if self.ids is None else self.ids.to(self.table.device)
             # Moments of a checkpoint were loaded before the table was moved.
             self.moments = {name: value.to(self.table) for name, value in self.moments.items()}
 

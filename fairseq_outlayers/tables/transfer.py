@@ -3,15 +3,24 @@
 Copies from pinned memory to a GPU are two to five times as fast, and asynchronous.
 """
 
+import logging
+
 import torch
 from torch import Tensor
 
+logger = logging.getLogger(__name__)
+
 
 def pinned(table: Tensor, device: torch.device) -> Tensor:
-    """A table of the CPU in pinned memory, if ``device`` is a GPU."""
+    """A table of the CPU in pinned memory, if ``device`` is a GPU and there is enough of it."""
     if table.device.type != "cpu" or device.type != "cuda" or table.is_pinned():
         return table
-    return table.pin_memory()
+    try:
+        return table.pin_memory()
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        logger.warning("a table stays in pageable memory, so validation is slower: %s", reason)
+        return table
 
 
 def rows_on(device: torch.device, table: Tensor, ids: Tensor) -> Tensor:

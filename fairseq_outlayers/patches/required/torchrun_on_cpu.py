@@ -86,6 +86,9 @@ def _join(options: Any, on_cpu: bool) -> None:
             if on_cpu:
                 _join_by_environment(options)
         elif on_cpu:
+            num_gpus = torch.cuda.device_count()  # fairseq's default, which it would start
+            if options.distributed_world_size == num_gpus and not _started_by_slurm():
+                options.distributed_world_size = 1
             _require_somebody_to_start(options)
     if on_cpu and options.distributed_backend == "nccl":
         options.distributed_backend = "gloo"
@@ -105,12 +108,12 @@ def _join_by_environment(options: Any) -> None:
 
 
 def _require_somebody_to_start(options: Any) -> None:
-    num_processes, num_gpus = options.distributed_world_size, torch.cuda.device_count()
-    if num_processes > max(1, num_gpus) and not _started_by_slurm():
+    number = options.distributed_world_size
+    if number > 1 and not _started_by_slurm():
         raise UserError(
-            f"--distributed-world-size {num_processes}: fairseq starts one process per GPU, but "
-            f"this machine has {num_gpus}. To train on CPUs, leave the option out and start the "
-            f"processes by torchrun --nproc_per_node {num_processes} $(which fairseq-train) ..."
+            f"--distributed-world-size {number}: fairseq starts processes on GPUs, one each. To "
+            "train on CPUs, leave the option out and start the processes by torchrun "
+            f"--nproc_per_node {number} $(which fairseq-train) ..."
         )
 
 

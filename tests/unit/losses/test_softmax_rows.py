@@ -90,6 +90,16 @@ def test_where_triton_cannot_compile_pytorch_computes_and_says_so(monkeypatch, c
     assert works(torch.device("cpu"), torch.float32)
 
 
+def test_a_lack_of_memory_is_not_taken_for_a_lack_of_triton(monkeypatch):
+    def fails(*arguments):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(softmax_rows.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(softmax_rows, "_fused", fails)
+    with pytest.raises(torch.OutOfMemoryError):
+        softmax_rows._kernel_works.__wrapped__(torch.device("cpu"), torch.float32)
+
+
 def test_an_offset_of_another_type_is_added_in_it():
     scores = torch.tensor([[1.0, 2.0]])
     normalizer, _ = softmax_(scores, offset=torch.tensor([1e-9, 0.0], dtype=torch.float64))

@@ -190,3 +190,10 @@ def test_a_table_that_no_process_used_is_not_gathered(monkeypatch):
     row_gradients.average_over_processes([table], None)
     assert [mine.tolist() for mine in gathered] == [[0]]  # the number of rows
     assert (table.grad.shape, table.grad._nnz()) == ((4, 1), 0)
+
+
+def test_a_norm_beyond_float16_does_not_clip_to_nothing():
+    weight = torch.nn.Parameter(torch.zeros(4, 4, dtype=torch.float16))
+    weight.grad = torch.full((4, 4), 3e4, dtype=torch.float16)
+    assert row_gradients.clip_norm([weight], 1.0).item() == pytest.approx(1.2e5, rel=1e-3)
+    assert weight.grad.float().norm().item() == pytest.approx(1.0, rel=1e-2)

@@ -2,7 +2,10 @@
 
 from types import SimpleNamespace
 
+import torch
+
 from fairseq_outlayers.partitions.training import PartitionedTraining
+from tests.devices import device_of_kind
 
 
 def test_loaded_moments_are_those_that_are_saved_until_an_update_uses_them():
@@ -14,3 +17,12 @@ def test_loaded_moments_are_those_that_are_saved_until_an_update_uses_them():
     }
     task._moments = None  # after the first update
     assert task.get_checkpoint_dict() == {"PartitionedTraining": {"moments": {"of": "the tables"}}}
+
+
+def test_saved_moments_are_on_the_cpu():
+    with device_of_kind("pretended") as device:
+        moments = {"table": {"exp_avg": torch.ones(3).to(device.device)}}
+        task = PartitionedTraining.__new__(PartitionedTraining)
+        task._working_set = SimpleNamespace(moments=lambda: moments)
+        (saved,) = task.get_checkpoint_dict().values()
+        assert saved["moments"]["table"]["exp_avg"].device.type == "cpu"

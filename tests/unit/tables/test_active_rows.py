@@ -114,10 +114,10 @@ def test_the_whole_table_is_shown_up_to_date_and_hidden_again():
 def test_the_whole_table_has_the_updates_of_the_rows_in_use():
     rows, expected = in_training()
     assert rows.begin_evaluation(torch.tensor([2]), None)
-    assert rows.evaluates
+    assert rows.is_evaluating
     assert torch.equal(rows.view.rows(), expected)
     rows.end_evaluation()
-    assert not rows.evaluates
+    assert not rows.is_evaluating
     rows.parameter.data[0] += 1
     rows.begin_evaluation(torch.tensor([2]), None)
     expected[STEPS[0][0]] += 1
@@ -146,10 +146,10 @@ def test_any_number_of_rows_is_evaluated_and_those_in_training_return(number):
     training = rows.view.rows().detach().clone()
     for ids in (torch.arange(V)[:number], torch.arange(V).flip(0)[:number]):
         assert not rows.begin_evaluation(ids, None)
-        assert rows.evaluates
+        assert rows.is_evaluating
         assert torch.equal(rows.parameter, expected[ids])
     rows.end_evaluation()
-    assert not rows.evaluates
+    assert not rows.is_evaluating
     assert rows.parameter.shape == (MOST, D)
     assert torch.equal(rows.view.rows(), training)
     assert rows.view.block_size is None
@@ -226,3 +226,10 @@ def test_tables_kept_elsewhere_stay_there_when_the_model_moves():
     move_to_meta(rows.view)
     rows.activate(torch.tensor(STEPS[0]), None)
     assert rows.table.device.type == "cpu"
+
+
+def test_a_model_moved_within_a_partition_takes_its_row_ids_along():
+    rows, _ = in_training()
+    move_to_meta(rows.view)
+    rows._follow_parameter()
+    assert rows.ids.device == rows.table.device

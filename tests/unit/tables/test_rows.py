@@ -36,3 +36,11 @@ def test_sparse_gradients_of_one_table_used_twice_add_up_without_becoming_dense(
     assert table.grad.is_sparse
     expected = torch.tensor([1.0, 1, 0, 4, 2], dtype=torch.float64)
     assert torch.equal(table.grad.to_dense(), expected.unsqueeze(1).expand(5, 2))
+
+
+def test_gradients_of_two_tables_whose_rows_are_added_share_no_memory():
+    one, other = (torch.zeros(5, 2, requires_grad=True) for _ in range(2))
+    added = lookup_row_sparse(one, IDS) + lookup_row_sparse(other, IDS)
+    (added * torch.ones_like(added)).sum().backward()
+    one.grad._values().mul_(0.5)  # as GradScaler.unscale_
+    assert (other.grad._values() == 1).all()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_outlayers.tables.transfer import rows_on
+from fairseq_outlayers.tables.transfer import pinned, rows_on
 
 CPU = torch.device("cpu")
 SHAPES = [(6,), (6, 3), (6, 2, 2)]
@@ -56,3 +56,16 @@ def test_rows_copied_to_the_cpu_are_there(ids):
     torch.cuda._sleep(200_000_000)
     table += torch.arange(1000.0, device="cuda").unsqueeze(1)
     assert rows_on(CPU, table, torch.tensor(ids))[:, 0].tolist() == ids
+
+
+def test_a_table_that_cannot_be_pinned_stays_as_it_is(monkeypatch, caplog):
+    def fails(self):
+        raise RuntimeError("CUDA error: out of memory\nmore")
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", fails)
+    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda self: False)
+    table = table_of((6, 3))
+    assert pinned(table, torch.device("cuda")) is table
+    assert caplog.messages == [
+        "a table stays in pageable memory, so validation is slower: CUDA error: out of memory"
+    ]

@@ -92,7 +92,7 @@ def test_a_group_that_the_user_describes_stays_but_for_a_backend_that_cannot_wor
 
 
 def test_more_processes_than_fairseq_starts_are_refused_with_the_command_that_does(launch):
-    message = r"--distributed-world-size 3: .* has 0\..*torchrun --nproc_per_node 3 \$\(which"
+    message = r"--distributed-world-size 3: .* on GPUs.*torchrun --nproc_per_node 3 \$\(which"
     with pytest.raises(UserError, match=message):
         launch(cpu=True, distributed_world_size=3)
 
@@ -164,3 +164,11 @@ def test_objects_are_gathered_without_a_gpu(tmp_path, monkeypatch):
         assert utils.all_gather_list({"loss": 1.5}, dist.group.WORLD) == ["moved"]
     finally:
         dist.destroy_process_group()
+
+
+def test_the_number_of_gpus_is_not_that_of_processes_on_a_cpu(launch, monkeypatch):
+    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **_: pytest.fail("starts them"))
+    how, options = launch(4, cpu=True)
+    assert (how, options.distributed_world_size) == ("apart", 1)
+    with pytest.raises(UserError, match="--distributed-world-size 2: fairseq starts processes on"):
+        launch(4, cpu=True, distributed_world_size=2)
