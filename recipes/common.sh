@@ -115,6 +115,9 @@ newer() {
 
 made_with() { [[ -e $1.options && $(<"$1.options") == "${*:2}" ]]; }
 
+# Whether FILE is of before checksums were noted: its note is of these options alone, or missing.
+of_before() { [[ ! -e $1.options ]] || made_with "$@"; }
+
 note_options() { printf '%s\n' "${*:2}" >"$1.options"; }
 
 # By the time alone, an input that was replaced by an older file would not be noticed. A missing
@@ -148,11 +151,12 @@ tokenize() {
   options=("${languages[@]}" "$@" "$(checksums "$input.${languages[0]}" "$input.${languages[1]}")")
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
     newer "$output.${languages[1]}" "$input.${languages[1]}" &&
-    made_with "$output" "${options[@]}"; then
+    { of_before "$output" "$@" || made_with "$output" "${options[@]}"; }; then
+    note_options "$output" "${options[@]}"
     made "$output.${languages[0]} (exists)"
     return
   fi
-  rm -f "$output.options"
+  note_options "$output" unfinished
   "$PYTHON" data_prep/tokenize_corpus.py --input "$input" --output "$output" \
     --languages "${languages[@]}" "$@"
   note_options "$output" "${options[@]}"
@@ -176,8 +180,11 @@ segment_bpe() {
   mkdir -p "$output"
   files=("$input/train.$4" "$input/train.$5")
   options=("${languages[@]}" "$merges" "$(checksums "${files[@]}")")
-  if ! newer "$output/codes" "${files[@]}" || ! made_with "$output/codes" "${options[@]}"; then
-    rm -f "$output/codes.options"
+  if newer "$output/codes" "${files[@]}" &&
+    { of_before "$output/codes" || made_with "$output/codes" "${options[@]}"; }; then
+    note_options "$output/codes" "${options[@]}"
+  else
+    note_options "$output/codes" unfinished
     "$PYTHON" data_prep/segment.py learn --merges "$merges" --output "$output/codes" \
       --inputs "${files[@]}"
     note_options "$output/codes" "${options[@]}"
@@ -185,9 +192,11 @@ segment_bpe() {
   for split in train valid test; do
     files=("$output/codes" "$input/$split.$4" "$input/$split.$5")
     options=("${languages[@]}" "$(checksums "${files[@]}")")
-    if ! newer "$output/$split.$4" "${files[@]}" || ! newer "$output/$split.$5" "${files[@]}" ||
-      ! made_with "$output/$split" "${options[@]}"; then
-      rm -f "$output/$split.options"
+    if newer "$output/$split.$4" "${files[@]}" && newer "$output/$split.$5" "${files[@]}" &&
+      { of_before "$output/$split" || made_with "$output/$split" "${options[@]}"; }; then
+      note_options "$output/$split" "${options[@]}"
+    else
+      note_options "$output/$split" unfinished
       "$PYTHON" data_prep/segment.py apply --codes "$output/codes" --input "$input/$split" \
         --output "$output/$split" --languages "${languages[@]}"
       note_options "$output/$split" "${options[@]}"
@@ -242,7 +251,7 @@ preprocess() {
   fi
   # Use a temporary folder: fairseq-preprocess does not overwrite, and an incomplete folder must not be
   # used.
-  rm -rf "$destination" "$destination.partial"
+  rm -rf "$destination.partial"
   local log=$destination.log
   if ! fairseq-preprocess --padding-factor 1 "$@" \
     --destdir "$destination.partial" >"$log" 2>&1; then
@@ -252,6 +261,7 @@ preprocess() {
   printf '%s\n' "$*" >"$destination.partial/options"
   printf '%s\n' "$sums" >"$destination.partial/checksums"
   touch "$destination.partial/preprocess.log"
+  rm -rf "$destination"
   mv "$destination.partial" "$destination"
   made "$destination" "$log"
 }

@@ -158,10 +158,9 @@ class BatchLists(CandidateLists):
 class CommonList(BatchLists):
     """One list of K words for successive batches, as in the authors' code.
 
-    The translations of the source words, filled up with the most frequent words, ``</s>`` and
-    ``<unk>``. It is reset after 100 sentences, or when more translations do not fit. Hypotheses
-    depend on the batch and on the previous ones of a search; each search and each validation begins
-    anew.
+    ``</s>``, ``<unk>`` and the translations of the source words, filled up with the most frequent
+    words. It is reset after 100 sentences, or when more translations do not fit. Hypotheses depend
+    on the batch and on the previous ones of a search; each search and each validation begins anew.
     """
 
     def __init__(self, *args: Any):

@@ -22,9 +22,9 @@ class LengthLimits(Search):
     Args:
         strategy: the wrapped strategy.
         dictionary: the target dictionary.
-        min_len_a: of the source length.
-        max_len_a: of the source length; 0 for no limit here.
-        max_len_b: words added to that share.
+        min_len_a: minimum length as a share of the source length.
+        max_len_a: maximum length as a share of the source length; 0 for no limit here.
+        max_len_b: words added to the maximum.
         min_len: the upper limit is at least this.
     """
 

@@ -24,5 +24,5 @@ def init_spread(given: float, width: int, *published: PublishedInit) -> float:
     """
     if given:
         return given
-    nearest = min(published, key=lambda start: abs(math.log(start.width / width)))
+    nearest = min(published, key=lambda one: abs(math.log(one.width / width)))
     return nearest.spread * math.sqrt(nearest.width / width)

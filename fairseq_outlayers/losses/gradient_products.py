@@ -163,7 +163,7 @@ def add_product(total: Tensor, shares: Tensor, other: Tensor, factor: Optional[T
     low = shares.to(other.dtype)
     if low.dtype == total.dtype:
         total.addmm_(low.t(), other)
-    elif _adds_in_float32(total.device, low.dtype):
+    elif total.dtype == torch.float32 and _adds_in_float32(total.device, low.dtype):
         torch.ops.aten.addmm.dtype_out(total, low.t(), other, total.dtype, out=total)
     else:
         total += low.t() @ other  # added in float32

@@ -101,4 +101,5 @@ class StructureOutputLayer(EmbeddingOutputLayer):
         super().__init__(embedding, bias)
         require_modules(type(self), projection)
         self.projection = projection
-        self.nonlinearity = nonlinearity or ACTIVATIONS[self.default_nonlinearity]
+        default = ACTIVATIONS[self.default_nonlinearity]
+        self.nonlinearity = default if nonlinearity is None else nonlinearity

@@ -33,7 +33,7 @@ class ActiveRows:
         self.moments: Moments = {}
         self.ids: Optional[Tensor] = None
         self._set_aside: Optional[Tensor] = None
-        self._was_pinned = False  # or could not be
+        self._tried_to_pin = False
         parameter.data = parameter.new_zeros(most_rows, *parameter.shape[1:])
 
     @property
@@ -145,8 +145,8 @@ class ActiveRows:
             self.view.use_first(len(self.ids))
 
     def _rows_of(self, ids: Tensor) -> Tensor:
-        if not self._was_pinned:
-            self.table, self._was_pinned = pinned(self.table, self.parameter.device), True
+        if not self._tried_to_pin and self.parameter.device.type == "cuda":
+            self.table, self._tried_to_pin = pinned(self.table, self.parameter.device), True
         rows = rows_on(self.parameter.device, self.table, ids.flatten())
         return rows.view(*ids.shape, *self.table.shape[1:])
 

@@ -51,8 +51,8 @@ class RowSparseLookup(torch.autograd.Function):
             else:
                 gradient = gradient.masked_fill(is_padding.unsqueeze(-1), 0.0)
         else:
-            gradient = gradient.clone()  # GradScaler divides in place, and the sum of two lookups
-            # gives both tables one gradient.
+            # Two lookups that are added get one gradient, and GradScaler divides in place.
+            gradient = gradient.clone()
         values = gradient.reshape(-1, *ctx.shape[1:])
         rows = ids.reshape(1, -1)
         found = torch.sparse_coo_tensor(rows, values, ctx.shape, check_invariants=False)

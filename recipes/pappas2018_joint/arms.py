@@ -71,7 +71,8 @@ class Pappas2018(Recipe):
         "EPOCHS": ("", "maximum number of epochs"),
         "ANNEAL_FROM": (
             "",
-            "epoch from which on the learning rate is halved also without a rise; -1: none",
+            "epoch from which on the learning rate is halved also without a rise; -1: none "
+            "(default: 11 of 15 epochs; with other EPOCHS none)",
         ),
         "PATIENCE": ("", "stop after N epochs without a lower validation loss; -1: never"),
         "BATCH_SENTENCES": ("", "sentences per batch"),
@@ -89,7 +90,12 @@ class Pappas2018(Recipe):
 
     def prepare(self) -> None:
         s = self.settings
-        s.defaults(**PRESETS[s.choice("SETTING", tuple(PRESETS))])
+        preset = PRESETS[s.choice("SETTING", tuple(PRESETS))]
+        if s.EPOCHS not in ("", preset["EPOCHS"]):
+            s.defaults(ANNEAL_FROM="-1")
+        s.defaults(**preset)
+        if s.whole("ANNEAL_FROM", -1) in (0, 1):
+            raise UserError(f"ANNEAL_FROM={s.ANNEAL_FROM}: expected -1, or an epoch from 2 on")
         if s.SETTING == "paper":
             self.work, self.results = f"{self.work}/paper", f"{self.results}/paper"
             if not s.WMT_DATA:
@@ -240,10 +246,13 @@ class Pappas2018(Recipe):
         """Arms for short runs with large batches, with a vocabulary that ARMS have."""
         s = self.settings
         self.batch = f"--max-tokens {s.SPEED_TOKENS}"
-        used = [name.split(".")[1] for name in self.arms()]
-        vocabulary = s.SAMPLING_VOCABULARY if s.SAMPLING_VOCABULARY in used else used[0]
-        data = self.binary_folder(self.pair_of(self.first), vocabulary)
-        return data, self.shares_of(self.first, vocabulary, "nmt", "tied", *self.joints)
+        names = [name.split(".")[:2] for name in self.arms()]
+        usual = [self.first, s.SAMPLING_VOCABULARY]
+        pairs = [(self.pair_of(direction), vocabulary) for direction, vocabulary in names]
+        prepared = (self.pair_of(self.first), s.SAMPLING_VOCABULARY) in pairs
+        direction, vocabulary = usual if prepared else names[0]
+        data = self.binary_folder(self.pair_of(direction), vocabulary)
+        return data, self.shares_of(direction, vocabulary, "nmt", "tied", *self.joints)
 
     def tables(self) -> list[Table]:
         return [
@@ -282,7 +291,7 @@ class Pappas2018(Recipe):
             f"--max-epoch {s.EPOCHS} --patience {s.PATIENCE} --log-interval 50 --num-workers 0 "
             f"{layer}"
         )
-        if 0 < s.whole("ANNEAL_FROM", -1) <= epochs:
+        if 0 < s.whole("ANNEAL_FROM") <= epochs:
             train += f" --force-anneal {s.ANNEAL_FROM}"
         layers, loss = s.LAYERS, "--criterion full_softmax"
         for change in changes.split(".")[1:]:

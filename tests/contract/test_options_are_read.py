@@ -37,7 +37,7 @@ H = 6
 # They read every option, of whatever part, to check it.
 CHECKS = ("fairseq_outlayers.options", "fairseq_outlayers.ranges", "fairseq_outlayers.registry")
 AXES = (OUTPUT_LAYER, COMPOSITION, SOURCE_EMBEDDING, SAMPLER)
-PART_GROUPS = {name for axis in AXES for name in (axis.option, *axis.options())}
+PART_OPTIONS = {name for axis in AXES for name in (axis.option, *axis.options())}
 WITH_DATACLASS = [
     arch
     for arch in (*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES)
@@ -125,11 +125,11 @@ def test_a_criterion_reads_its_options(task, name):
     config, read = recorded(config)
     task.cfg = SimpleNamespace(partition_size=1, partition_mode="paper")
     CRITERION_REGISTRY[name].build_criterion(config, task)
-    assert not options_of(config) - PART_GROUPS - read - {"sentence_avg", "seed"}
+    assert not options_of(config) - PART_OPTIONS - read - {"sentence_avg", "seed"}
 
 
 @pytest.mark.parametrize("arch", WITH_DATACLASS)
 def test_a_model_reads_its_options(task, arch):
     config, read = recorded(configuration(arch))
     MODEL_REGISTRY[arch].build_model(config, task)
-    assert not options_of(config) - PART_GROUPS - read
+    assert not options_of(config) - PART_OPTIONS - read

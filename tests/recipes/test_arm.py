@@ -394,6 +394,6 @@ def test_an_arm_that_another_process_has_just_run_is_not_trained_again(checkout,
         return commit_of_today()
 
     monkeypatch.setattr(ledger, "commit", commit)  # before the run folder is locked
-    with pytest.raises(MissingRun, match="another process has just run it"):
+    with pytest.raises(MissingRun, match="has changed since this command began"):
         run()
     assert len(ledger.read(Path("ledger.jsonl"))) == 1

@@ -148,6 +148,7 @@ def test_a_name_that_means_nothing_is_said_before_anything_is_trained(arm, messa
         ({"SETS": "translation nothing"}, "no set 'nothing'; known are translation sampling"),
         ({"SETTING": "wmt"}, "SETTING=wmt: known are multi30k and paper"),
         ({"SETTING": "paper"}, "SETTING=paper needs WMT_DATA"),
+        ({"ANNEAL_FROM": "1"}, "ANNEAL_FROM=1: expected -1, or an epoch from 2 on"),
         ({"ARMS": "tied"}, "'tied' is no arm: expected DIRECTION.VOCABULARY.MODEL"),
         (
             {"SETTING": "paper", "WMT_DATA": "/wmt", "DIRECTIONS": "cs-en"},
@@ -171,7 +172,11 @@ def test_speed_is_measured_with_large_batches_of_the_sampling_vocabulary():
 def test_speed_is_measured_with_a_vocabulary_that_the_arms_have():
     data, groups = recipe(ARMS="en-de.bpe4000.tied de-en.bpe4000.nmt").speed_groups()
     assert data.endswith("/de-en/bin.bpe4000")
-    assert list(groups)[:2] == ["de-en.bpe4000.nmt", "de-en.bpe4000.nmt.share50"]
+    assert list(groups)[:2] == ["en-de.bpe4000.nmt", "en-de.bpe4000.nmt.share50"]
+    paper = {"SETTING": "paper", "WMT_DATA": "/wmt", "ARMS": "en-fi.bpe32000.tied"}
+    data, groups = recipe(**paper).speed_groups()
+    assert data.endswith("/en-fi/bin.bpe32000")
+    assert next(iter(groups)) == "en-fi.bpe32000.nmt"
 
 
 @pytest.mark.system
@@ -212,6 +217,8 @@ def test_an_arm_goes_from_plain_text_to_a_line_in_the_ledger(tmp_path):
         ("de-en.bpe4000.tied", {"ANNEAL_FROM": "3"}, 3),
         ("de-en.bpe4000.tied", {"ANNEAL_FROM": "-1"}, None),
         ("de-en.bpe4000.tied", {"EPOCHS": "10"}, None),
+        ("de-en.bpe4000.tied", {"EPOCHS": "20"}, None),
+        ("de-en.bpe4000.tied", {"EPOCHS": "20", "ANNEAL_FROM": "15"}, 15),
         ("tune-de-en.bpe4000.tied-0.003", {}, None),
         ("tune-de-en.bpe4000.tied-0.003", {"TUNE_EPOCHS": "12"}, 11),
     ],

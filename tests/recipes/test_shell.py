@@ -231,14 +231,14 @@ def test_a_wrong_setting_ends_a_step_before_it_does_anything(tmp_path):
 LINES = {"en": "a dog and a dog\na cat\n", "de": "ein hund\neine katze\n", "fr": "un chien\n\n"}
 
 
-def write_texts(folder, languages=("en", "de"), age=0):
-    """Texts of all splits, written so many seconds before most others."""
+def write_texts(folder, languages=("en", "de")):
+    """Texts of all splits, of one old time."""
     folder.mkdir(exist_ok=True)
     for split in ("train", "valid", "test"):
         for language in languages:
             path = folder / f"{split}.{language}"
             path.write_text(LINES[language])
-            os.utime(path, (1e9 - age, 1e9 - age))
+            os.utime(path, (1e9, 1e9))
 
 
 def replace_by_an_older_file(path, text):
@@ -527,3 +527,15 @@ def test_two_preparations_of_one_folder_take_turns(step, tmp_path):
                 process.communicate()
     callers = [call.split()[0] for call in step.calls()]
     assert callers == ["first"] * 4 + ["second"] * 4
+
+
+@pytest.mark.parametrize("note", ["--lowercase\n", None])
+def test_text_of_before_checksums_were_noted_is_taken_as_it_is(tmp_path, note):
+    write_texts(tmp_path / "raw")
+    command = f"tokenize {tmp_path}/raw/train {tmp_path}/train en de --lowercase"
+    assert bash(command).returncode == 0
+    options = tmp_path / "train.options"
+    whole = options.read_text()
+    options.unlink() if note is None else options.write_text(note)
+    assert "(exists)" in bash(command).stdout
+    assert options.read_text() == whole

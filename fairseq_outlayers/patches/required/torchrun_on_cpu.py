@@ -17,6 +17,7 @@ imports ``common.user_dir`` later, too late for the first part.
 
 import importlib.util
 import inspect
+import logging
 import os
 from pathlib import Path
 from typing import Any, Callable
@@ -29,6 +30,8 @@ from fairseq.models import distributed_fairseq_model
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
+
+logger = logging.getLogger(__name__)
 
 TORCHRUN_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
 FROM_FAIRSCALE = ("fully_sharded", "slowmo")
@@ -89,6 +92,8 @@ def _join(options: Any, on_cpu: bool) -> None:
             num_gpus = torch.cuda.device_count()  # fairseq's default, which it would start
             if options.distributed_world_size == num_gpus and not _started_by_slurm():
                 options.distributed_world_size = 1
+                if num_gpus > 1:
+                    logger.info(f"one process on CPUs beside {num_gpus} GPUs; for more: torchrun")
             _require_somebody_to_start(options)
     if on_cpu and options.distributed_backend == "nccl":
         options.distributed_backend = "gloo"

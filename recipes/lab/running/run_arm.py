@@ -295,7 +295,8 @@ def execute(run: Run, force: bool = False) -> None:
     Raises:
         CommandFailed: if a fairseq command fails.
         Incomplete: if it cannot be scored.
-        MissingRun: if another process is running it, or a finished run's line is not in the ledger.
+        MissingRun: if another process is running it or has just run it, or a finished run's line is
+            not in the ledger.
     """
     path, name = run.place.ledger, run.arm.name
     known = run.known()
@@ -316,7 +317,10 @@ def execute(run: Run, force: bool = False) -> None:
     try:
         with ledger.locked(run.folder, wait=False):
             if run.known() != known:
-                raise MissingRun(f"another process has just run it, in {run.folder}")
+                raise MissingRun(
+                    f"its line in {path} has changed since this command began: another process may "
+                    "have run it; start the command again"
+                )
             run.set_aside()
             figures = run.train() | run.score.figures(run.scoring_commands, run.folder)
             entry = run.entry(commit, figures)

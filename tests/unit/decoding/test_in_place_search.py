@@ -1,4 +1,4 @@
-"""A step of the in_place search against fairseq's own."""
+"""A step of the in-place search against fairseq's own."""
 
 import math
 from types import SimpleNamespace

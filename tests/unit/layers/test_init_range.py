@@ -43,8 +43,8 @@ def test_a_given_spread_is_taken_as_it_is():
 )
 def test_of_several_published_widths_the_nearest_in_ratio_counts(width, expected):
     # 361 is nearer to 650 than to 200 in ratio: 1.801 and 1.805.
-    starts = PublishedInit(0.1, 200), PublishedInit(0.05, 650)
-    assert init_spread(0.0, width, *starts) == pytest.approx(expected, rel=1e-3)
+    published = PublishedInit(0.1, 200), PublishedInit(0.05, 650)
+    assert init_spread(0.0, width, *published) == pytest.approx(expected, rel=1e-3)
 
 
 def spread_of(arch, task, width, **options):
