@@ -84,7 +84,7 @@ class Runs:
         return schedules.of(self.entry(arm), self._options)
 
     def older(self, arms: Sequence[str]) -> str:
-        """``; older runs (SCHEDULE)`` if arms compare by a replaced schedule; else empty.
+        """``; older runs (DIFFERENCE)`` if arms compare by a replaced schedule; else empty.
 
         A schedule is replaced if an arm that has it has newer runs with another.
         """
@@ -92,12 +92,15 @@ class Runs:
         if view is None:
             return ""
         schedule = view.schedule(arms[0])
-        by_arm: dict[str, list[schedules.Schedule]] = {}
+        by_arm: dict[str, list[dict]] = {}
         for entry in self._all:
-            by_arm.setdefault(entry["arm"], []).append(schedules.of(entry, self._options))
-        if not any(schedule in found and found[-1] != schedule for found in by_arm.values()):
-            return ""
-        return f"; older runs ({schedules.in_words(view.entry(arms[0])) or 'an older schedule'})"
+            by_arm.setdefault(entry["arm"], []).append(entry)
+        for entries in by_arm.values():
+            *before, newest = (schedules.of(entry, self._options) for entry in entries)
+            if schedule in before and newest != schedule:
+                words = schedules.unlike(view.entry(arms[0]), entries[-1])
+                return f"; older runs ({words})"
+        return ""
 
     def form_of(self, arm: str, seed: int | None = None) -> str:
         """The text of which the BLEU of a run is compared: "plain" or "tokenised"."""

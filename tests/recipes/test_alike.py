@@ -190,3 +190,11 @@ def test_a_rate_that_shrinks_without_a_rise_is_another_schedule(fill):
     assert runs.difference({"a": 1, "b": -1}) is None
     fixed = {"command": f"{LONG} --lr-scheduler fixed --force-anneal 7"}
     assert schedules.annealed_from(fixed) == ""
+
+
+def test_older_runs_that_only_lack_something_name_what_they_lack():
+    waits = {"command": f"{LONG} --lr-scheduler shrink_after_rise"}
+    newer = {"command": f"{waits['command']} --force-anneal 11"}
+    said = "learning rate halved from epoch 11 on in any case"
+    assert schedules.unlike(waits, newer) == f"without: {said}"
+    assert schedules.unlike(newer, waits) == said

@@ -56,6 +56,18 @@ def has_patience(entry: dict) -> bool:
 
 def in_words(entry: dict) -> str:
     """The schedule in words."""
+    return ", ".join(_parts(entry))
+
+
+def unlike(entry: dict, newer: dict) -> str:
+    """What a schedule has that a newer one has not, in words; else what it lacks."""
+    own, others = _parts(entry), _parts(newer)
+    lost = [part for part in own if part not in others]
+    lacking = [part for part in others if part not in own]
+    return ", ".join(lost) or f"without: {', '.join(lacking)}"
+
+
+def _parts(entry: dict) -> list[str]:
     epochs, patience, *_, limit = of(entry)
     parts = [f"at most {epochs} epochs"] if epochs else []
     if has_patience(entry):
@@ -68,4 +80,4 @@ def in_words(entry: dict) -> str:
             ", S the source's" if "S" in limit else ""
         )
         parts.append("decoded without a length limit" if none else tokens)
-    return ", ".join(parts)
+    return parts

@@ -11,7 +11,7 @@ from fairseq_cli import eval_lm, validate
 from omegaconf import OmegaConf
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.required import torchrun_on_cpu
+from fairseq_outlayers.patches.required import gloo_at_exit, torchrun_on_cpu
 
 
 @pytest.fixture
@@ -117,6 +117,9 @@ def test_the_default_wrapper_takes_a_model_on_a_cpu(tmp_path, monkeypatch):
         wrapped(torch.tensor([[2.0, 3.0]])).sum().backward()
         assert model.weight.grad.tolist() == [[2.0, 3.0]]
     finally:
+        # The wrapper destroys the group with the interpreter's lock held, which a thread of gloo's
+        # that still releases a tensor would wait for.
+        gloo_at_exit._wait_until_idle()
         dist.destroy_process_group()
 
 
