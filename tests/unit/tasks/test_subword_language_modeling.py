@@ -57,7 +57,7 @@ def test_options_that_cut_a_text_into_samples_are_refused(changed, message):
 def test_a_batch_size_is_needed_and_must_not_exceed_the_text(task):
     with pytest.raises(UserError, match=r"needs --batch-size.* instead of --max-tokens"):
         task.get_batch_iterator(task.datasets["train"], max_tokens=100)
-    with pytest.raises(UserError, match=r"--batch-size 6 on 1 worker.* the train text into 6 col"):
+    with pytest.raises(UserError, match=r"--batch-size 6 on 1 process.* the train text into 6 col"):
         task.get_batch_iterator(task.datasets["train"], max_sentences=6)
     with pytest.raises(UserError, match=r"needs --batch-size.* instead of --max-tokens"):
         task.get_batch_iterator(task.datasets["train"], max_tokens=100, max_sentences=2)
@@ -72,7 +72,7 @@ def test_a_text_too_short_for_validation_is_found_before_training(task, subset):
         task.get_batch_iterator(text, max_sentences=4)
     task.args.batch_size_valid = 3
     assert len(task.get_batch_iterator(text, max_sentences=4)) == 1
-    with pytest.raises(UserError, match="--batch-size 3 on 2 worker"):
+    with pytest.raises(UserError, match="--batch-size 3 on 2 process"):
         task.get_batch_iterator(text, max_sentences=2, num_shards=2)
 
 

@@ -142,7 +142,7 @@ def test_every_worker_takes_its_own_columns_from_a_saved_state():
 
 
 def test_more_columns_than_words_are_refused():
-    with pytest.raises(UserError, match=r"--batch-size 4 on 2 worker.* the valid text into 8 col"):
+    with pytest.raises(UserError, match=r"--batch-size 4 on 2 process.* the valid text into 8 col"):
         ColumnWindows(stream(7), 4, 35, 2, 0, "valid text")
     assert len(ColumnWindows(stream(8), 4, 35, 2, 0, "valid text")) == 4
 
