@@ -58,8 +58,7 @@ WHY = (
     " and four hours) tied words have 89.9, morphs 92.9.",
     "Learning rates on the Treebank are the authors'; larger ones (1.5 for words, 1.0 for morphs)"
     " were behind after five epochs, smaller ones were not tried. Rates for captions are tuned on"
-    " 5,000 German ones, those of claim 4 on English ones, too, with the same choice; French takes"
-    " them over.",
+    " 5,000 German ones, those of claim 4 on English and French ones, too, with the same choice.",
 )
 REMARKS = (
     "`ptb` has 6,000 sentences of the Treebank instead of 42,068, which more than doubles the"
