@@ -246,24 +246,28 @@ def replace_by_an_older_file(path, text):
     os.utime(path, (1e8, 1e8))
 
 
+def made_for_each_target(command, path):
+    """A file's contents after a command for German, French and German again."""
+    found = []
+    for target in ("de", "fr", "de"):
+        done = bash(command.format(target))
+        assert done.returncode == 0, done.stderr
+        found.append(path.read_text())
+    return found
+
+
 def test_text_of_another_pair_of_languages_is_made_again(tmp_path):
     write_texts(tmp_path / "raw", LINES)
-    kept = []
-    for target in ("de", "fr", "de"):
-        done = bash(f"tokenize {tmp_path}/raw/train {tmp_path}/train en {target} --drop-empty")
-        assert done.returncode == 0, done.stderr
-        kept.append((tmp_path / "train.en").read_text())
+    command = f"tokenize {tmp_path}/raw/train {tmp_path}/train en {{}} --drop-empty"
+    kept = made_for_each_target(command, tmp_path / "train.en")
     assert kept == [LINES["en"], "a dog and a dog\n", LINES["en"]]
 
 
 def test_bpe_of_another_pair_of_languages_is_learned_again(tmp_path):
     write_texts(tmp_path / "words", LINES)
-    codes = []
-    for target in ("de", "fr", "de"):
-        done = bash(f"segment_bpe {tmp_path}/words {tmp_path}/bpe 9 en {target}")
-        assert done.returncode == 0, done.stderr
-        codes.append((tmp_path / "bpe" / "codes").read_bytes())
-    assert codes[0] == codes[2] != codes[1]
+    command = f"segment_bpe {tmp_path}/words {tmp_path}/bpe 9 en {{}}"
+    first, other, again = made_for_each_target(command, tmp_path / "bpe" / "codes")
+    assert first == again != other
 
 
 def test_both_sides_of_segmented_text_must_be_there(tmp_path):
