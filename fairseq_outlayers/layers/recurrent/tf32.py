@@ -14,6 +14,8 @@ def without_tf32() -> Iterator[None]:
     recomputed from cuDNN's states would be those of another function.
     """
     switches, name, full = _switches()
+    # In older PyTorch "medium" allows TF32, too, and restoring that alone would make it "high".
+    precision = torch.get_float32_matmul_precision() if name == "allow_tf32" else None
     before = [getattr(switch, name) for switch in switches]
     for switch in switches:
         setattr(switch, name, full)
@@ -22,6 +24,8 @@ def without_tf32() -> Iterator[None]:
     finally:
         for switch, value in zip(switches, before, strict=True):
             setattr(switch, name, value)
+        if precision is not None:
+            torch.set_float32_matmul_precision(precision)
 
 
 def _switches() -> Tuple[Tuple[Any, Any], str, Any]:
