@@ -10,6 +10,7 @@
 #   newer FILE THAN...                    whether FILE exists and is newer than all others
 #   made_with FILE OPTIONS...             whether FILE was made with these options
 #   note_options FILE OPTIONS...          store them for made_with
+#   kept FILE OPTIONS...                  the same as made_with, or FILE has no note: then notes them
 #   checksums FILE...                     of their contents, as an option of what is made from them
 #   into FILE COMMAND ...                 write the output of a command that succeeds to FILE
 #   download / tokenize / segment_bpe     run data_prep if needed
@@ -115,10 +116,13 @@ newer() {
 
 made_with() { [[ -e $1.options && $(<"$1.options") == "${*:2}" ]]; }
 
-# Whether FILE is of before checksums were noted: its note is of these options alone, or missing.
-of_before() { [[ ! -e $1.options ]] || made_with "$@"; }
-
 note_options() { printf '%s\n' "${*:2}" >"$1.options"; }
+
+# Of a file without a note, which is of before there were any, the options are taken to be these.
+kept() {
+  [[ -e $1.options ]] || note_options "$@"
+  made_with "$@"
+}
 
 # By the time alone, an input that was replaced by an older file would not be noticed. A missing
 # file is reported by the program that reads it.
@@ -151,8 +155,8 @@ tokenize() {
   options=("${languages[@]}" "$@" "$(checksums "$input.${languages[0]}" "$input.${languages[1]}")")
   if newer "$output.${languages[0]}" "$input.${languages[0]}" &&
     newer "$output.${languages[1]}" "$input.${languages[1]}" &&
-    { of_before "$output" "$@" || made_with "$output" "${options[@]}"; }; then
-    note_options "$output" "${options[@]}"
+    { kept "$output" "${options[@]}" || made_with "$output" "$@"; }; then
+    note_options "$output" "${options[@]}" # older notes have no checksums
     made "$output.${languages[0]} (exists)"
     return
   fi
@@ -180,10 +184,7 @@ segment_bpe() {
   mkdir -p "$output"
   files=("$input/train.$4" "$input/train.$5")
   options=("${languages[@]}" "$merges" "$(checksums "${files[@]}")")
-  if newer "$output/codes" "${files[@]}" &&
-    { of_before "$output/codes" || made_with "$output/codes" "${options[@]}"; }; then
-    note_options "$output/codes" "${options[@]}"
-  else
+  if ! newer "$output/codes" "${files[@]}" || ! kept "$output/codes" "${options[@]}"; then
     note_options "$output/codes" unfinished
     "$PYTHON" data_prep/segment.py learn --merges "$merges" --output "$output/codes" \
       --inputs "${files[@]}"
@@ -192,10 +193,8 @@ segment_bpe() {
   for split in train valid test; do
     files=("$output/codes" "$input/$split.$4" "$input/$split.$5")
     options=("${languages[@]}" "$(checksums "${files[@]}")")
-    if newer "$output/$split.$4" "${files[@]}" && newer "$output/$split.$5" "${files[@]}" &&
-      { of_before "$output/$split" || made_with "$output/$split" "${options[@]}"; }; then
-      note_options "$output/$split" "${options[@]}"
-    else
+    if ! newer "$output/$split.$4" "${files[@]}" || ! newer "$output/$split.$5" "${files[@]}" ||
+      ! kept "$output/$split" "${options[@]}"; then
       note_options "$output/$split" unfinished
       "$PYTHON" data_prep/segment.py apply --codes "$output/codes" --input "$input/$split" \
         --output "$output/$split" --languages "${languages[@]}"

@@ -50,11 +50,7 @@ make_text() {
   text=$(ask text_of "$size")
   files=("$TOKENIZED"/{train,valid,test}.{"$SOURCE","$TARGET"})
   options=("$SOURCE" "$TARGET" "$(checksums "${files[@]}")")
-  if newer "$text/done" "${files[@]}" &&
-    { of_before "$text/done" || made_with "$text/done" "${options[@]}"; }; then
-    note_options "$text/done" "${options[@]}"
-    return
-  fi
+  if newer "$text/done" "${files[@]}" && kept "$text/done" "${options[@]}"; then return; fi
   rm -rf "$text"
   mkdir -p "$text"
   for split in train valid test; do
@@ -94,10 +90,7 @@ for vectors in $VECTORS; do
     text=$(ask text_of "$size") table=$(ask table_of "$size" "$vectors")
     bin=$(ask bin_of "$size" "$vectors")
     step "table of $vectors vectors for $size pairs"
-    if newer "$table.npy" "$VECTORS_PATH" "$text/done" &&
-      { of_before "$table.npy" || made_with "$table.npy" "$state"; }; then
-      note_options "$table.npy" "$state"
-    else
+    if ! newer "$table.npy" "$VECTORS_PATH" "$text/done" || ! kept "$table.npy" "$state"; then
       rm -rf "$bin"
       note_options "$table.npy" unfinished
       "$PYTHON" data_prep/extract_embeddings.py --vectors "$VECTORS_PATH" \

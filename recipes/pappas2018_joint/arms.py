@@ -160,12 +160,15 @@ class Pappas2018(Recipe):
         """Lines for 00_prepare.sh: pair, vocabulary and folders of every arm, tab-separated."""
         for name in self.arms():
             self.arm(name)  # raises for an invalid name
-        parts = (name.split(".") for name in self.arms())
-        needed = sorted({(self.pair_of(direction), v) for direction, v, *_ in parts})
         return [
             "\t".join((pair, v, self.text_folder(pair, v), self.binary_folder(pair, v)))
-            for pair, v in needed
+            for pair, v in sorted(self.data_of_arms())
         ]
+
+    def data_of_arms(self) -> set[tuple[str, str]]:
+        """Pair and vocabulary of every arm."""
+        parts = (name.split(".") for name in self.arms())
+        return {(self.pair_of(direction), vocabulary) for direction, vocabulary, *_ in parts}
 
     # Names of arms.
 
@@ -246,11 +249,9 @@ class Pappas2018(Recipe):
         """Arms for short runs with large batches, with a vocabulary that ARMS have."""
         s = self.settings
         self.batch = f"--max-tokens {s.SPEED_TOKENS}"
-        names = [name.split(".")[:2] for name in self.arms()]
-        usual = [self.first, s.SAMPLING_VOCABULARY]
-        pairs = [(self.pair_of(direction), vocabulary) for direction, vocabulary in names]
-        prepared = (self.pair_of(self.first), s.SAMPLING_VOCABULARY) in pairs
-        direction, vocabulary = usual if prepared else names[0]
+        direction, vocabulary = self.first, s.SAMPLING_VOCABULARY
+        if (self.pair_of(direction), vocabulary) not in self.data_of_arms():
+            direction, vocabulary, *_ = self.arms()[0].split(".")
         data = self.binary_folder(self.pair_of(direction), vocabulary)
         return data, self.shares_of(direction, vocabulary, "nmt", "tied", *self.joints)
 
