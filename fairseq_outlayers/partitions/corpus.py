@@ -28,11 +28,21 @@ def text_of(dataset: Any, sizes: np.ndarray) -> Text:
         )
         if (dataset._index._pointers == first + starts[:-1] * np.dtype(dtype).itemsize).all():
             return Text(tokens, starts)
-    if getattr(dataset, "supports_prefetch", False):  # of --dataset-impl lazy
-        dataset.prefetch(range(len(sizes)))
-    sentences = [np.asarray(dataset[number]) for number in range(len(sizes))]
+    sentences = [np.asarray(sentence) for sentence in all_sentences(dataset, len(sizes))]
     # Not sizes: fairseq's truncated sources are up to a word shorter.
     return Text(np.concatenate(sentences), _starts([len(sentence) for sentence in sentences]))
+
+
+def all_sentences(dataset: Any, number: int) -> List[Any]:
+    """The first sentences of a dataset; one that reads on demand reads them at once.
+
+    Args:
+        dataset: maps the number of a sentence to its word ids.
+        number: of sentences.
+    """
+    if getattr(dataset, "supports_prefetch", False):  # of --dataset-impl lazy
+        dataset.prefetch(range(number))
+    return [dataset[index] for index in range(number)]
 
 
 def _starts(sizes: Union[np.ndarray, List[int]]) -> np.ndarray:

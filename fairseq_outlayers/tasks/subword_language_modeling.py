@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, as_flag
 from fairseq_outlayers.options import changed_defaults
+from fairseq_outlayers.partitions.corpus import all_sentences
 from fairseq_outlayers.tasks.text_columns import ColumnIterator, ColumnWindows, TokenStream
 
 
@@ -103,9 +104,7 @@ class SubwordLanguageModelingTask(LanguageModelingTask):
             raise FileNotFoundError(f"Dataset not found: {split} ({path})")
         if len(sentences) == 0:
             raise UserError(f"{path}: has no sentences; binarize a text that is not empty")
-        if getattr(sentences, "supports_prefetch", False):  # of --dataset-impl lazy
-            sentences.prefetch(range(len(sentences)))
-        tokens = torch.cat([sentences[number] for number in range(len(sentences))])
+        tokens = torch.cat(all_sentences(sentences, len(sentences)))
         if (padding := int((tokens == self.dictionary.pad()).sum())) > 0:
             raise UserError(
                 f"{path}: has the word {self.dictionary[self.dictionary.pad()]} {padding} times, "
