@@ -299,7 +299,7 @@ def find(recipe: Pappas2018, runs: Runs) -> Findings:
         terms=TERMS,
         why=WHY,
         remarks=REMARKS,
-        compared=compared,
+        compared=[*compared, *against_tying(arms)],
         advice=advice(arms, compared),
     )
 
@@ -314,6 +314,19 @@ def against_untied(arms: Arms) -> Iterator[Compared]:
     if other != arms.recipe.settings.VOCABULARY:
         small = arms.name(arms.small, arms.first, other)
         yield from in_one_vocabulary(arms, other, (arms.first, small))
+
+
+def against_tying(arms: Arms) -> Iterator[Compared]:
+    """Validation perplexities of the other layers, compared with tying; claim 2 has their BLEU."""
+    for direction in arms.directions:
+        base = arms.name("tied", direction)
+        others = ("bilinear", "output_structure", "context_structure")
+        for name in (arms.chosen_joint(direction), *(arms.name(o, direction) for o in others)):
+            if name in arms.runs and base in arms.runs:
+                where = figures.in_words(direction)
+                words = f"{where}: {figures.plain(name.split('.')[2])}", figures.plain("tied")
+                if found := Compared.in_validation_perplexity(arms.runs, name, base, words):
+                    yield replace(found, on_page=False)
 
 
 def in_one_vocabulary(arms: Arms, vocabulary: str, *joints: tuple[str, str]) -> Iterator[Compared]:
