@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every layer with subwords, and both baselines and a joint model with words, with several learning
+# Every layer with subwords in both directions, and both baselines and a joint model with words, with several learning
 # rates in short runs, compared by validation perplexity. The chosen rates are in arms.py.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -236,10 +236,13 @@ class Pappas2018(Recipe):
         ]
 
     def tuning_arms(self) -> list[str]:
-        """The runs of 05_tune.sh, in the first direction; none with the paper's setting."""
+        """The runs of 05_tune.sh; none with the paper's setting.
+
+        The layers with subwords in every direction, some with words in the first.
+        """
         s = self.settings
         tuned = [
-            *self.translation_arms(self.first),
+            *(name for direction in self.directions for name in self.translation_arms(direction)),
             *(f"{self.first}.{s.SAMPLING_VOCABULARY}.{m}" for m in ("nmt", "tied", self.small)),
         ]
         names = [f"tune-{arm}-{rate}" for arm in tuned for rate in GRID]

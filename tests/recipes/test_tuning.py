@@ -46,6 +46,14 @@ def test_epochs_and_runs_can_be_chosen_and_the_papers_rates_are_not_tuned(recipe
     assert not load(recipe, paper).tuning_arms()
 
 
+def test_layers_with_subwords_are_tuned_in_every_direction():
+    runs = load("pappas2018_joint", {}).tuning_arms()
+    assert {"tune-de-en.bpe4000.tied-0.006", "tune-en-de.bpe4000.tied-0.006"} <= set(runs)
+    assert not [run for run in runs if run.startswith("tune-en-de.words")]
+    one = load("pappas2018_joint", {"DIRECTIONS": "de-en"}).tuning_arms()
+    assert one == [run for run in runs if run.startswith("tune-de-en")]
+
+
 def test_of_an_option_that_is_given_twice_the_last_counts_as_in_fairseq():
     arm = load("pappas2018_joint", {}).arm("tune-de-en.bpe4000.nmt-0.003")
     assert arm.train.count("--max-epoch") == 2
