@@ -115,7 +115,7 @@ class PartitionedBatches(EpochBatchIterator):
         sizes = [f"{len(words.of(0))} {side}" for side, words in self.partitions.words.items()]
         logger.warning(
             "--partition-size %s: the whole training text is one partition, whose %s words fit, so "
-            "nothing is saved: choose a smaller one",
+            "training is as slow as without partitions: choose a smaller one",
             self.fingerprint.get("--partition-size"),
             " and ".join(sizes),
         )

@@ -33,7 +33,7 @@ LANGUAGES = {"de": "German", "en": "English", "fi": "Finnish"}
 def plain(model: str) -> str:
     """A model's name in words."""
     # With no-break spaces in the equation.
-    return MODELS.get(model) or f"joint, d\u00a0=\u00a0{model.removeprefix('joint')}"
+    return MODELS.get(model) or f"joint, d_j\u00a0=\u00a0{model.removeprefix('joint')}"
 
 
 def charts(arms: "Arms") -> dict[str, Chart]:

@@ -281,6 +281,15 @@ def test_the_chart_compares_models_of_all_words_with_the_short_list_as_it_is_use
     assert (first.label, first.value) == ("short list", -4.0)
 
 
+def test_the_chart_is_about_the_main_comparison_also_where_another_model_is_ahead():
+    scores = {"shortlist.unk2": 24.0, f"lv.{CHOSEN}": 22.0, f"lv_corrected.{CHOSEN}.unk2": 21.0}
+    runs = Scores(scores)
+    chart = figures.against_shortlist(runs, figures.rows_of(runs, CHOSEN))
+    assert chart.title.startswith(
+        "Corrected partitions, candidates (K = 4), unknown words replaced: -3.0"
+    )
+
+
 @pytest.mark.parametrize(
     ("gain", "words"),
     [(-2.0, "Short list: 2.0 [1.5, 2.5] BLEU above partitions."),

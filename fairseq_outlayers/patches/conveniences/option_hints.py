@@ -49,6 +49,14 @@ def _explain(
         if unnamed.args != (None,):
             raise
         raise UserError(f"{parser.prog} needs --task: give that of the training") from unnamed
+    except RuntimeError as unnamed:
+        # fairseq looks up no model as one, and raises without a message.
+        if unnamed.args:
+            raise
+        raise UserError(
+            f"{parser.prog} needs --arch: name a model, such as luong_lstm or "
+            "transformer_iwslt_de_en_outlayers"
+        ) from unnamed
     namespace = parsed[0] if isinstance(parsed, tuple) else parsed
     if re.search(NEEDING_A_CHECKPOINT, parser.prog) and not namespace.path:
         raise UserError("no checkpoint: give its path as --path")

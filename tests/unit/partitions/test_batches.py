@@ -186,7 +186,7 @@ def test_one_partition_of_the_whole_text_is_warned_of_once(size, caplog):
         batches.ordered_batches(epoch, False, shuffle=True)
     warned = (
         f"--partition-size {size}: the whole training text is one partition, whose 34 target words "
-        "fit, so nothing is saved: choose a smaller one"
+        "fit, so training is as slow as without partitions: choose a smaller one"
     )
     assert caplog.messages == ([] if size == 14 else [warned])
 

@@ -3,6 +3,7 @@
 import pytest
 from fairseq import options
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.conveniences import option_hints
 
 TRAIN = ["data-bin", "--optimizer", "adam", "--lr", "0.001"]
@@ -107,6 +108,11 @@ def test_a_missing_learning_rate_is_warned_of(caplog, given, warned):
     parser.prog = "fairseq-train"
     option_hints._warn_of_default_rate(parser, given.split())
     assert ("no --lr: fairseq's default of 0.25 is used" in caplog.text) == warned
+
+
+def test_a_command_without_a_model_is_refused_in_one_line():
+    with pytest.raises(UserError, match="needs --arch: name a model, such as luong_lstm or "):
+        options.parse_args_and_arch(options.get_training_parser(), input_args=TRAIN)
 
 
 def test_choices_are_listed_where_they_are_few(capsys):
