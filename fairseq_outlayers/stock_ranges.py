@@ -92,8 +92,8 @@ STOCK: Dict[str, Range] = {
     "max_len_a": Range(at_least=0, at_most=1_000),
     "max_len_b": Range(at_least=0, at_most=10_000),
     "min_len": FROM_ZERO,
-    # The length of a translation is raised to it.
-    "lenpen": Range(at_least=-50, at_most=50),
+    # The length of a translation is raised to it, in float32.
+    "lenpen": Range(at_least=-10, at_most=10),
     "unkpen": FINITE,
     "temperature": Range(above=0),
     "prefix_size": FROM_ZERO,

@@ -1,11 +1,13 @@
 """Translate a test set and write a page with scores, sentences, attention and candidates."""
 
 import argparse
+import re
 import shlex
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from fairseq_outlayers.commands.base import Command, add_checkpoints, add_data_argument
 from fairseq_outlayers.commands.tables import model_names
@@ -122,10 +124,12 @@ def run(options: argparse.Namespace) -> None:
     systems = []
     names = options.names or model_names(options.checkpoints)
     for name, path in zip(names, options.checkpoints, strict=True):
-        translator = _load(path, options)
+        with _named_as_given(options):
+            translator = _load(path, options)
         _check_languages(translator, pairs[:FIRST], options)
         clock.stage("loading")
-        translations = translator.translate([source for source, _ in pairs], **_search(options))
+        with _named_as_given(options):
+            translations = translator.translate([source for source, _ in pairs], **_search(options))
         systems.append(System(name, path, translator, translations))
         clock.stage("decoding")
     data = inspect_test_set(
@@ -142,8 +146,29 @@ def run(options: argparse.Namespace) -> None:
     print(f"{options.output} ({size / 1e6:.2f} MB): open it in a browser")
 
 
+@contextmanager
+def _named_as_given(options: argparse.Namespace) -> Iterator[None]:
+    """Name options and lines in errors of the Python API as on the command line."""
+    try:
+        yield
+    except UserError as error:
+        message = re.sub(
+            r"^texts\[(\d+)\]",
+            lambda found: f"--source {options.source}:{int(found[1]) + 1}",
+            str(error),
+        )
+        message = re.sub(
+            r"^(\w+)='?([^':]*)'?:",
+            lambda found: f"{as_flag(found[1], found[2])}:" if found[1] in options else found[0],
+            message,
+        )
+        raise UserError(message) from error
+
+
 def _check(options: argparse.Namespace) -> None:
     from sacrebleu.metrics import BLEU
+
+    from fairseq_outlayers.stock_ranges import check_stock_ranges
 
     if len(options.checkpoints) > MOST_MODELS:
         raise UserError(f"{len(options.checkpoints)} checkpoints; a page compares at most two")
@@ -155,6 +180,7 @@ def _check(options: argparse.Namespace) -> None:
         least = 0 if name == "neighbour_words" else 1
         if getattr(options, name) < least:
             raise UserError(f"{as_flag(name, getattr(options, name))}: must be at least {least}")
+    check_stock_ranges(options)
     known = sorted(BLEU.TOKENIZERS)
     name = options.bleu_tokenizer
     if name not in (None, *known):
@@ -176,6 +202,7 @@ def _load(path: str, options: argparse.Namespace) -> Any:
     model = load(path, options.data, device=options.device, **given)
     if not isinstance(model, Translator):
         raise UserError(f"{path}: a language model; inspect needs a translation model")
+    model.spelled = as_flag  # type: ignore[method-assign]  # options of the search in errors
     return model
 
 

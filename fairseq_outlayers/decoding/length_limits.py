@@ -1,8 +1,9 @@
-"""Length limits of a translation by the length of its own source."""
+"""Length limits of a translation by the length of its own source, and by a model's positions."""
 
 import math
-from typing import Any
+from typing import Any, Iterable
 
+from fairseq.modules import LearnedPositionalEmbedding
 from fairseq.search import Search
 from torch import Tensor
 
@@ -107,4 +108,16 @@ def limits_cross(min_len_a: float, max_len_a: float, max_len_b: int, where: str)
     return UserError(
         f"--min-len-a {min_len_a:g} contradicts --max-len-a {max_len_a:g} --max-len-b {max_len_b}: "
         f"{where}: lower --min-len-a, or raise one of the others"
+    )
+
+
+def learned_positions(parts: Iterable[Any]) -> float:
+    """The number of positions that all encoders or decoders have a vector for; infinity for any."""
+    return min(
+        (
+            part.max_positions()
+            for part in parts
+            if isinstance(getattr(part, "embed_positions", None), LearnedPositionalEmbedding)
+        ),
+        default=math.inf,
     )

@@ -1,5 +1,6 @@
-"""Sampling where all allowed words are improbable."""
+"""Sampling where all allowed words are improbable, or none is allowed."""
 
+import math
 from typing import Any, Tuple
 
 import torch
@@ -10,12 +11,13 @@ LEAST = -60.0  # nats; in float32 probabilities lose digits below -87, and are 0
 
 
 class RescaledSampling(Sampling):
-    """fairseq's sampling, renormalized where all allowed probabilities underflow in float32.
+    """fairseq's sampling, which fails where probabilities underflow, overflow, or are all 0.
 
     At the length limit only ``</s>`` is allowed, which at a low temperature may have the
-    probability 0; fairseq's sampling then fails. Here a distribution whose most probable word has
-    less than ``exp(LEAST)`` is normalized over the allowed words before a word is drawn. Scores are
-    as before.
+    probability 0 in float32; a bonus of ``--unkpen`` may raise one above float32. Here a
+    distribution whose most probable word has less than ``exp(LEAST)``, or more than 1, is
+    normalized over the allowed words before a word is drawn. Scores are as before. Where no word is
+    allowed, ``</s>`` is drawn with a score of ``-inf``, which ends no hypothesis.
     """
 
     @classmethod
@@ -28,8 +30,12 @@ class RescaledSampling(Sampling):
     ) -> Tuple[Tensor, Tensor, Tensor]:
         """Draw a word for each hypothesis; see fairseq's ``Search.step``."""
         best = lprobs.amax(-1, keepdim=True)
-        too_small = (best < LEAST) & best.isfinite()
+        beyond = ((best < LEAST) | (best > 0)) & best.isfinite()
         # For all rows: looking whether any needs it would wait for an accelerator.
-        shift = torch.where(too_small, lprobs.logsumexp(-1, keepdim=True), 0.0)
-        drawn, words, beams = super().step(step, lprobs - shift, scores, *args, **kwargs)
-        return drawn + shift.squeeze(-1).gather(1, beams), words, beams
+        shift = torch.where(beyond, lprobs.logsumexp(-1, keepdim=True), 0.0)
+        shifted = lprobs - shift
+        none_allowed = best.squeeze(-1) == -math.inf
+        shifted[..., self.eos].masked_fill_(none_allowed, 0.0)
+        drawn, words, beams = super().step(step, shifted, scores, *args, **kwargs)
+        drawn = drawn + shift.squeeze(-1).gather(1, beams)
+        return drawn.masked_fill(none_allowed.gather(1, beams), -math.inf), words, beams

@@ -24,7 +24,7 @@ from fairseq_outlayers.decoding.candidates import CandidateLists
 from fairseq_outlayers.decoding.ensemble import CandidateEnsemble
 from fairseq_outlayers.decoding.in_place_search import InPlaceBeamSearch
 from fairseq_outlayers.decoding.int8_projection import Int8Projections
-from fairseq_outlayers.decoding.length_limits import LengthLimits
+from fairseq_outlayers.decoding.length_limits import LengthLimits, learned_positions
 from fairseq_outlayers.decoding.sampling import RescaledSampling
 from fairseq_outlayers.errors import UserError, as_flag
 
@@ -93,6 +93,8 @@ class CandidateGenerator(SequenceGenerator):
         constraints: Optional[Tensor] = None,
         bos_token: Optional[int] = None,
     ) -> Hypotheses:
+        if self.match_source_len:
+            self._check_source_lengths(sample["net_input"]["src_lengths"], prefix_tokens)
         if self.max_len_a > 0:
             # A prefix beyond its sentence's limit is decoded whole. fairseq's limit, by the longest
             # source of the batch, would cut it.
@@ -105,7 +107,7 @@ class CandidateGenerator(SequenceGenerator):
                         stack.enter_context(self.int8_projections.of(model))
                 hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
             if not all(hypotheses):
-                raise _no_translation("")
+                raise no_translation("a sentence", self.spelled)
             return self._possible(hypotheses)
         assert constraints is None, "refused by the task"
         assert bos_token is None, "fairseq's translation begins with </s>"
@@ -113,7 +115,9 @@ class CandidateGenerator(SequenceGenerator):
         hypotheses = self._search(sample, prefix_tokens, factor)
         while unfinished := [n for n, found in enumerate(hypotheses) if not found]:
             if factor * self.candidates.frequent >= num_classes:
-                raise _no_translation(", even with every word as a candidate")
+                raise no_translation(
+                    "a sentence, even with every word as a candidate,", self.spelled
+                )
             factor *= 2
             rows = torch.tensor(unfinished)
             part, prefix = _take(sample, rows, len(hypotheses)), prefix_tokens
@@ -121,6 +125,22 @@ class CandidateGenerator(SequenceGenerator):
             for number, found in zip(unfinished, self._search(part, prefix, factor), strict=True):
                 hypotheses[number] = found
         return self._possible(hypotheses)
+
+    def _check_source_lengths(self, lengths: Tensor, prefix_tokens: Optional[Tensor]) -> None:
+        """Refuse sources and prefixes for which no translation has its source's length."""
+        limit = learned_positions(model.decoder for model in self.model.models)
+        longest = int(lengths.max())
+        if longest >= limit:
+            raise UserError(
+                f"{self.spelled('match_source_len')}: a source of {longest - 1} words, but the "
+                f"model has positions for translations of {limit - 2}: shorten or split it"
+            )
+        if prefix_tokens is not None and prefix_tokens.eq(self.eos).any():
+            raise UserError(
+                f"{self.spelled('prefix_size')}: a reference is shorter than that, and a "
+                f"translation may not end there with {self.spelled('match_source_len')}: leave one "
+                "of them out"
+            )
 
     def _possible(self, hypotheses: Hypotheses) -> Hypotheses:
         """Drop hypotheses with a probability of 0, unless a sentence has no others.
@@ -170,14 +190,15 @@ class CandidateGenerator(SequenceGenerator):
     def _check_numbers(self, smallest: int) -> None:
         """Raise a ``UserError`` if a sentence has fewer candidates than the search needs."""
         limits = {
-            "beam": (self.given_beam, self.candidates_needed <= smallest),
-            "sampling_topk": (self.sampling_topk, self.sampling_topk <= smallest),
+            "beam": (self.given_beam, self.candidates_needed),
+            "sampling_topk": (self.sampling_topk, self.sampling_topk),
         }
-        for name, (value, fits) in limits.items():
-            if not fits:
+        for name, (value, needed) in limits.items():
+            if needed > smallest:
                 raise UserError(
-                    f"{self.spelled(name, value)}: a sentence has only {smallest} candidates: "
-                    f"raise {self.spelled('candidate_frequent')}, or lower {self.spelled(name)}"
+                    f"{self.spelled(name, value)}: this search needs {needed} candidates, but a "
+                    f"sentence has only {smallest}: raise {self.spelled('candidate_frequent')}, or "
+                    f"lower {self.spelled(name)}"
                 )
 
 
@@ -222,10 +243,17 @@ class CandidateGeneratorWithAlignment(SequenceGeneratorWithAlignment, CandidateG
         return source, lengths, previous, tokens
 
 
-def _no_translation(where: str) -> UserError:
+def no_translation(what: str, spelled: Callable[..., str]) -> UserError:
+    """The error for a search that has ended without a hypothesis.
+
+    Args:
+        what: was searched for, in words.
+        spelled: an option in messages, of its name.
+    """
+    lengths = [spelled(name) for name in ("no_repeat_ngram_size", "min_len", "max_len_b")]
     return UserError(
-        f"a sentence has no finished translation{where}: loosen --no-repeat-ngram-size, --min-len "
-        "or --max-len-b; if they are loose, the model's scores may be nan"
+        f"{what} has no finished translation: loosen {lengths[0]}, {lengths[1]} or {lengths[2]}; "
+        "if they are loose, the model's scores may be nan"
     )
 
 

@@ -53,8 +53,14 @@ def _check_lengths(args: Any, min_len_a: float) -> None:
     max_len_a, max_len_b = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
     min_len = getattr(args, "min_len", 1)
     if getattr(args, "match_source_len", False):
-        for name, value, default in (("min_len", min_len, 1), ("min_len_a", min_len_a, 0)):
-            if value > default:
+        limits = (
+            ("min_len", min_len, 1),
+            ("min_len_a", min_len_a, 0),
+            ("max_len_a", max_len_a, 0),
+            ("max_len_b", max_len_b, 200),
+        )
+        for name, value, default in limits:
+            if value != default:
                 raise changes_nothing(
                     name,
                     value,

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+import numpy as np
 import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError, refuse_idle
+from fairseq_outlayers.formats.dictionary import SPECIALS
 from fairseq_outlayers.formats.lexicon import read_lexicon
 from fairseq_outlayers.formats.text import read_words
 from fairseq_outlayers.formats.units import segmentation_of
@@ -255,7 +257,7 @@ def build_replacement(
 
 
 def read_translations(path: Optional[str]) -> Dict[str, str]:
-    """The most probable translation of each word.
+    """The most probable translation of each word, special symbols left out.
 
     Raises:
         UserError: if a line is not ``SOURCE TARGET LN(P)``.
@@ -263,9 +265,11 @@ def read_translations(path: Optional[str]) -> Dict[str, str]:
     if not path:
         return {}
     try:
-        best = read_lexicon(Path(path), "fast_align").best(1)
+        table = read_lexicon(Path(path), "fast_align")
     except UserError as error:
         raise UserError(f"--unk-dictionary {error} (made by data_prep/build_lexicon.py)") from None
+    is_word = np.array([word not in SPECIALS for word in table.target_words])[table.targets]
+    best = table.selected(is_word).best(1)
     pairs = zip(best.sources.tolist(), best.targets.tolist(), strict=True)
     return {best.source_words[source]: best.target_words[target] for source, target in pairs}
 

@@ -41,5 +41,6 @@ def export_ctranslate2(path: str, output: Path, data: Any = None) -> Exported:
         try:
             FairseqConverter(str(stock), str(exported.data)).convert(str(new), force=True)
         except (ValueError, NotImplementedError) as error:
-            raise UserError(f"{path}: CTranslate2 does not support this model: {error}") from error
+            reason = " ".join(str(error).split())
+            raise UserError(f"{path}: CTranslate2 does not support this model: {reason}") from error
     return exported

@@ -36,7 +36,11 @@ class Lexicon(NamedTuple):
             _, starts, counts = np.unique(sources, return_index=True, return_counts=True)
             rank = np.arange(len(order)) - np.repeat(starts, counts)
             order = order[rank < per_word]
-        entries = (self.sources[order], self.targets[order], self.probabilities[order])
+        return self.selected(order)
+
+    def selected(self, chosen: np.ndarray) -> "Lexicon":
+        """The entries of a mask, or of indices in their order."""
+        entries = (self.sources[chosen], self.targets[chosen], self.probabilities[chosen])
         return Lexicon(self.source_words, self.target_words, *entries)
 
     def write(self, output: OutputFile) -> None:

@@ -2,18 +2,18 @@
 
 import copy
 import math
+import re
 import threading
-from typing import Any, Collection, Dict, Iterable, List, Mapping
+from typing import Any, Collection, Dict, List, Mapping
 
 import torch
-from fairseq.modules import LearnedPositionalEmbedding
 from fairseq.search import Sampling
 from omegaconf import open_dict
 from torch import Tensor
 
 from fairseq_outlayers.decoding.int8_projection import Int8Projections
 from fairseq_outlayers.decoding.sampling import RescaledSampling
-from fairseq_outlayers.decoding.search import CandidateGenerator
+from fairseq_outlayers.decoding.search import CandidateGenerator, no_translation
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, check_text
 from fairseq_outlayers.hub.search_options import check_names, checked_search
@@ -54,8 +54,8 @@ class TrainedModels:
         return next(self.models[0].parameters()).device
 
     @staticmethod
-    def _spelled(name: str, *value: Any) -> str:
-        """An option of the search in messages, by fairseq's name."""
+    def spelled(name: str, *value: Any) -> str:
+        """An option of the search in messages, by fairseq's name; commands have it as a flag."""
         return as_keyword(name, *value)
 
     def build_search(
@@ -73,7 +73,7 @@ class TrainedModels:
         check_names(given, known, self.config.generation)
         # Of candidates, the search checks each sentence's number.
         num_words = len(self.task.target_dictionary)
-        return self.build_generator(checked_search({**options, **given}, num_words, self._spelled))
+        return self.build_generator(checked_search({**options, **given}, num_words, self.spelled))
 
     def build_generator(self, options: Dict[str, Any]) -> Any:
         """fairseq's search, with checked options.
@@ -90,7 +90,7 @@ class TrainedModels:
         except AssertionError as error:
             raise UserError(f"the search cannot be built: {error}") from error
         if isinstance(generator, CandidateGenerator):
-            generator.spelled = self._spelled
+            generator.spelled = self.spelled
             if generator.int8_projections is not None:
                 generator.int8_projections = self.int8_projections
         elif type(getattr(generator, "search", None)) is Sampling:  # of other tasks
@@ -105,6 +105,8 @@ class TrainedModels:
         except UserError:
             raise
         except (AssertionError, ValueError) as error:
+            if re.fullmatch(r"(\d+) < \1", str(error)):  # the step, and the longest length
+                raise no_translation("the text", self.spelled) from error
             raise UserError(
                 f"the options of the search do not fit the text or the model: {error}"
             ) from error
@@ -137,15 +139,3 @@ def symbols(dictionary: Any, ids: Tensor) -> List[str]:
     """Units of ids, without ``</s>`` and padding."""
     hidden = (dictionary.eos(), dictionary.pad())
     return [dictionary[number] for number in ids.tolist() if number not in hidden]
-
-
-def learned_positions(parts: Iterable[Any]) -> float:
-    """The number of positions that all encoders or decoders have a vector for; infinity for any."""
-    return min(
-        (
-            part.max_positions()
-            for part in parts
-            if isinstance(getattr(part, "embed_positions", None), LearnedPositionalEmbedding)
-        ),
-        default=math.inf,
-    )

@@ -21,10 +21,11 @@ from fairseq import utils
 from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
+from fairseq_outlayers.decoding.length_limits import learned_positions
 from fairseq_outlayers.decoding.target_scores import log_mean_probability, target_log_probabilities
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.hub.arguments import check_iterable, check_whole
-from fairseq_outlayers.hub.base import TrainedModels, learned_positions, perplexity, symbols
+from fairseq_outlayers.hub.arguments import as_keyword, check_iterable, check_whole
+from fairseq_outlayers.hub.base import TrainedModels, perplexity, symbols
 from fairseq_outlayers.hub.batches import batches
 from fairseq_outlayers.hub.text import TextProcessor
 from fairseq_outlayers.hub.typed_options import ContinuationOptions
@@ -85,6 +86,11 @@ class LanguageModel(TrainedModels):
         self.first = [target.eos()]
         if getattr(task.args, "add_bos_token", False):
             self.first = [target.bos(), target.eos()]  # as fairseq's MonolingualDataset
+
+    @staticmethod
+    def spelled(name: str, *value: Any) -> str:
+        """An option of ``continue_`` in messages, by fairseq's name."""
+        return as_keyword("max_units" if name == "max_len_b" else name, *value)
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a str is an iterable of str, too

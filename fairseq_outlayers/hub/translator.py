@@ -21,6 +21,7 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
+from fairseq_outlayers.decoding.length_limits import learned_positions
 from fairseq_outlayers.decoding.target_scores import log_mean_probability, target_log_probabilities
 from fairseq_outlayers.decoding.unk_replacement import attended_words, without_new_words
 from fairseq_outlayers.errors import UserError
@@ -31,14 +32,30 @@ from fairseq_outlayers.hub.arguments import (
     check_real,
     check_whole,
 )
-from fairseq_outlayers.hub.base import TrainedModels, learned_positions, symbols
+from fairseq_outlayers.hub.base import TrainedModels, symbols
 from fairseq_outlayers.hub.batches import allowed_ids, as_sample, batches
 from fairseq_outlayers.hub.candidate_units import CandidateUnits
 from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
 SEARCH_OPTIONS = ("beam", *TranslationOptions.__annotations__)
+MAX_LENGTH = {"max_len_a": 1.2, "max_len_b": 10}  # defaults of Translator.translate
 READ_AHEAD = 16  # batches sorted by length together
+
+
+def without_limits(max_len_a: float, max_len_b: int) -> Dict[str, float]:
+    """fairseq's defaults, with which ``match_source_len`` alone decides on a length.
+
+    Raises:
+        UserError: if a limit is not at the default of :meth:`Translator.translate`.
+    """
+    for name, value in (("max_len_a", max_len_a), ("max_len_b", max_len_b)):
+        if value != MAX_LENGTH[name]:
+            raise UserError(
+                f"{as_keyword(name, value)} has no effect with match_source_len: leave one of them "
+                "out"
+            )
+    return {"max_len_a": 0, "max_len_b": 200}
 
 
 class Translator(TrainedModels):
@@ -60,7 +77,7 @@ class Translator(TrainedModels):
         return bool(getattr(self.task.cfg, "left_pad_source", True))
 
     @staticmethod
-    def _spelled(name: str, *value: Any) -> str:
+    def spelled(name: str, *value: Any) -> str:
         """An option of ``translate`` in messages, by fairseq's name."""
         return as_keyword("length_penalty" if name == "lenpen" else name, *value)
 
@@ -109,7 +126,9 @@ class Translator(TrainedModels):
             UserError: if an option is unknown or invalid.
         """
         check_whole("batch_size", batch_size)
-        options = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
+        options: Dict[str, Any] = {"beam": beam, "max_len_a": max_len_a, "max_len_b": max_len_b}
+        if generation.get("match_source_len"):
+            options |= without_limits(max_len_a, max_len_b)
         options["lenpen"] = check_real("length_penalty", length_penalty)
         if "lenpen" in generation:
             raise UserError(f"lenpen={generation['lenpen']}: its name is length_penalty here")

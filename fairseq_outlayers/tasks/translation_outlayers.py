@@ -23,7 +23,7 @@ from fairseq_outlayers.decoding.unk_replacement import (
     build_replacement,
     encode_new_words,
 )
-from fairseq_outlayers.errors import UserError, as_flag
+from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
 from fairseq_outlayers.partitions.options import PartitionConfig
 from fairseq_outlayers.partitions.training import PartitionedTraining
 from fairseq_outlayers.ranges import check_ranges, ranged
@@ -112,6 +112,10 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         if getattr(args, "score_reference", False) or seq_gen_cls is not None:
             return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         check_search(args, self.cfg, len(self.target_dictionary))
+        average = str(self.cfg.ensemble_average)
+        if average != "probabilities" and isinstance(models, list) and len(models) == 1:
+            remedy = "name several checkpoints, or leave it out"
+            raise changes_nothing("ensemble_average", average, "with one model", remedy)
         if self.candidate_lists is None:  # read once
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
@@ -130,7 +134,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
                 )
         extra.update(
             candidates=lists,
-            average=str(self.cfg.ensemble_average),
+            average=average,
             min_len_a=self.cfg.min_len_a,
             int8_projection=self.cfg.int8_projection,
         )
@@ -163,8 +167,9 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             or self.cfg.int8_projection
             # A step of ours is faster for a single model.
             or (isinstance(models, (list, tuple)) and len(models) == 1)
-            # fairseq's limit would depend on the batch.
+            # fairseq's limits would depend on the batch, or be beyond the model's positions.
             or getattr(args, "max_len_a", 0) != 0
+            or getattr(args, "match_source_len", False)
         )
 
     def inference_step(

@@ -101,6 +101,7 @@ def test_every_round_must_reach_the_threshold(values, verdict):
         ([110, 112, 111], [100, 101, 100], FAILS),
         ([100, 102, 101], [101, 98, 100], UNDECIDED),  # the seeds disagree, by more than a per cent
         ([100, 100.2, 100.1], [100.1, 100.1, 100.1], SAME),
+        ([10, 10.3, 10.15], [10.15, 10.15, 10.15], UNDECIDED),  # within 0.5, not within 1%
         ([100, 100.1, 100], [100.5, 100.4, 100.5], HOLDS),
         ([100, 90], [110], UNDECIDED),  # a seed that one side lacks is left out
         ([], [1], NOT_RUN),

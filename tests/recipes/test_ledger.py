@@ -245,3 +245,12 @@ def test_a_ledger_behind_a_link_grows_where_it_is(tmp_path):
     ledger.append(link, entry(arm="linear"))
     assert link.is_symlink()
     assert len(ledger.read(shared)) == 2
+
+
+def test_a_fingerprint_is_that_of_older_lines(tmp_path):
+    """Another one would train every arm again. Names count: a dictionary of another language."""
+    for name in ("dict.de.txt", "train.bin", "dict.en.txt"):
+        (tmp_path / name).write_text("the")
+    one, text, two = (tmp_path / name for name in ("dict.de.txt", "train.bin", "dict.en.txt"))
+    assert ledger.fingerprint([one, text]) != ledger.fingerprint([two, text])
+    assert ledger.fingerprint([one, text]) == "69cadf516143"

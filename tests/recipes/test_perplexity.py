@@ -1,5 +1,6 @@
 """An arm of a language model leaves a line with the perplexities that fairseq-eval-lm found."""
 
+import math
 import os
 import stat
 import sys
@@ -12,7 +13,9 @@ from recipes.lab import ledger
 from recipes.lab.arms import Arm, PerplexityTest
 from recipes.lab.running import perplexity
 from recipes.lab.running.run_arm import Place, Run, execute
+from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring, sentence_scores
+from recipes.lab.scores.resampling import RESAMPLES
 
 LOG = """x | INFO | fairseq_cli.eval_lm | num. model params: 4,650,000
 x | INFO | fairseq_cli.eval_lm | Evaluated 82,430 tokens in 9.1s (9001.10 tokens/s)
@@ -114,3 +117,17 @@ def test_an_arm_is_evaluated_on_both_splits_with_its_best_checkpoint(tmp_path, m
     # Another table of units beside the data is another arm.
     run("walks\twal ks\n")
     assert len(ledger.read(Path("ledger.jsonl"))) == 2
+
+
+def test_resampled_perplexities_need_the_scores_of_all_runs(tmp_path):
+    """Older runs have none; then perplexities are compared by seed alone."""
+    lines = [
+        {"arm": arm, "seed": 1, "key": "k", "setting": {}, "results": str(tmp_path),
+         "figures": {"test_ppl": math.exp(2)}}
+        for arm in "ab"
+    ]  # fmt: skip
+    (tmp_path / sentence_scores.FOLDER).mkdir()
+    for line, expected in zip(lines, (1, 1 + RESAMPLES), strict=True):
+        scoring.write_lines(sentence_scores.kept_file(tmp_path, line), ["4.0 2", "6.0 3"])
+        found = Runs(lines).perplexities_by_seed(["a", "b"])
+        assert [values.shape for values in found] == [(1, expected)] * 2

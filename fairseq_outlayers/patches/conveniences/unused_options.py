@@ -63,6 +63,9 @@ UNUSED = (
             "iter_decode_with_external_reranker",
         )
     ),
+    Unused(
+        "generate|interactive", "no_early_stop", f"fairseq's search does not read it: {LEAVE_OUT}"
+    ),
     *(
         Unused("generate|interactive", name, f"it is for speech: {LEAVE_OUT}")
         for name in (
@@ -121,7 +124,6 @@ UNUSED_IN_SCORING = (
     "min_len",
     "match_source_len",
     "no_repeat_ngram_size",
-    "no_early_stop",
     "diverse_beam_groups",
     "diversity_rate",
     "prefix_size",

@@ -127,3 +127,27 @@ def test_an_exchanged_source_and_reference_are_refused(tmp_path, shared, monkeyp
         AttributeError, match="translate"
     ):  # it goes on, to a model that cannot translate
         main(arguments("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lenpen", "nan"], "^--lenpen nan: "),
+        (["--device", "foo"], "^--device foo: "),
+        (["--beam", "5", "--candidate-frequent", "4"], "^--beam 5: this search needs 6 candidates"),
+    ],
+)
+def test_a_wrong_value_is_named_as_it_was_given(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        main(command(tmp_path, *options, models=1))
+
+
+def test_a_line_that_cannot_be_translated_is_named_by_its_file(tmp_path):
+    words = command(tmp_path, models=1)
+    source = tmp_path / "test.src"
+    lines = source.read_text(encoding="utf-8").split("\n")
+    source.write_text("\n".join([lines[0], "w1 </s> w2", *lines[2:]]), encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        main(words)
+    line = f"--source {source}:2: has </s>, which no text may have; remove it"
+    assert str(raised.value) == line

@@ -66,7 +66,8 @@ def decode():
     """A function: the hypotheses of a batch, by a task's generator with search options."""
 
     def run(task, models, batch, prefix_size=0, **options):
-        arguments = SimpleNamespace(**{"beam": 5, "max_len_a": 0, "max_len_b": 9, **options})
+        longest = {} if options.get("match_source_len") else {"max_len_a": 0, "max_len_b": 9}
+        arguments = SimpleNamespace(**{"beam": 5, **longest, **options})
         generator = task.build_generator(models, arguments)
         prefix = batch["target"][:, :prefix_size] if prefix_size else None
         torch.manual_seed(1)

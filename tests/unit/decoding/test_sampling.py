@@ -5,6 +5,7 @@ import torch
 from fairseq.search import Sampling
 
 from fairseq_outlayers.decoding.sampling import RescaledSampling
+from fairseq_outlayers.errors import UserError
 from tests.conftest import make_batch, make_dictionary, make_model
 
 BATCH, BEAM, WORDS = 2, 3, 12
@@ -41,6 +42,44 @@ def test_words_beyond_float32_are_drawn_as_if_they_were_probable(step, limits):
     assert lowered[1].equal(words)
     assert lowered[2].equal(beams)
     torch.testing.assert_close(lowered[0], scores - 500, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("limits", [(-1, -1.0), (2, -1.0)], ids=["all", "topk"])
+def test_a_word_may_be_more_probable_than_float32_holds(step, limits):
+    dictionary = make_dictionary(WORDS - 4)
+    scores, words, _ = drawn(RescaledSampling(dictionary, *limits), step, 0.0)
+    raised = drawn(RescaledSampling(dictionary, *limits), step, -500.0)
+    assert raised[1].equal(words)
+    torch.testing.assert_close(raised[0], scores + 500, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("limits", [(-1, -1.0), (2, -1.0), (-1, 0.5)], ids=["all", "topk", "topp"])
+def test_where_no_word_is_allowed_the_end_is_drawn_and_ends_nothing(step, limits):
+    dictionary = make_dictionary(WORDS - 4)
+    search = RescaledSampling(dictionary, *limits)
+    lprobs = log_probabilities()
+    lprobs[1] = -torch.inf
+    torch.manual_seed(2)
+    scores, words, _ = search.step(step, lprobs, SCORES)
+    assert words[1].tolist() == [dictionary.eos()] * BEAM
+    assert scores[1].tolist() == [-torch.inf] * BEAM
+    assert scores[0].isfinite().all()
+
+
+@pytest.mark.parametrize("frequent", [0, 5])
+def test_without_an_allowed_word_the_list_grows_or_the_search_is_refused(
+    frequent, make_task, decode
+):
+    task = make_task(candidate_frequent=frequent) if frequent else make_task()
+    model = make_model("luong_lstm", task).eval()
+    options = {"beam": 2, "sampling": True, "no_repeat_ngram_size": 1}
+    batch = make_batch(task, [(3, 3), (2, 3)])
+    found = decode(task, [model], batch, **options, min_len=8)
+    assert all(len(one["tokens"]) > 8 for sentence in found for one in sentence)
+    with pytest.raises(UserError, match=r"no finished translation.*loosen --no-repeat-ngram-size"):
+        decode(task, [model], batch, **options, min_len=50, max_len_b=60)
 
 
 def test_a_search_at_a_low_temperature_ends_where_only_the_end_is_allowed(make_task, decode):

@@ -468,13 +468,14 @@ class TestRefusals:
         self.refused(make_task(candidate_frequent=9), "prefix_allowed_tokens_fn", **options)
 
     def test_more_beams_than_candidates(self, make_task):
-        self.refused(make_task(candidate_frequent=5), "--beam 5: a sentence has only 5 candidates")
+        expected = "--beam 5: this search needs 6 candidates, but a sentence has only 5: raise"
+        self.refused(make_task(candidate_frequent=5), expected)
 
     def test_more_siblings_than_candidates(self, make_task, decode):
         """They need twice the beam."""
         task = make_task(candidate_frequent=9)
         models, batch = models_of(task), make_batch(task, LENGTHS)
-        with pytest.raises(UserError, match="--beam 5: a sentence has only 9 candidates"):
+        with pytest.raises(UserError, match=r"--beam 5: this search needs 10 .* only 9"):
             decode(task, models, batch, diversity_rate=0.5)
         assert decode(make_task(candidate_frequent=10), models, batch, diversity_rate=0.5)
 
@@ -485,8 +486,8 @@ class TestRefusals:
         with pytest.raises(UserError) as raised:
             decode(task, models, batch, beam=1000)
         assert str(raised.value) == (
-            "--beam 1000: a sentence has only 5 candidates: raise --candidate-frequent, or lower "
-            "--beam"
+            "--beam 1000: this search needs 41 candidates, but a sentence has only 5: raise "
+            "--candidate-frequent, or lower --beam"
         )
 
     @pytest.mark.parametrize(("frequent", "beam"), [(4, 4), (5, 4), (5, 5)])
@@ -500,8 +501,9 @@ class TestRefusals:
         with pytest.raises(UserError) as raised:
             task.build_model(config)
         assert str(raised.value) == (
-            f'{{"beam": {beam}}} in --eval-bleu-args: a sentence has only {frequent} candidates: '
-            "raise --candidate-frequent, or lower beam in --eval-bleu-args"
+            f'{{"beam": {beam}}} in --eval-bleu-args: this search needs {beam + 1} candidates, but '
+            f"a sentence has only {frequent}: raise --candidate-frequent, or lower beam in "
+            "--eval-bleu-args"
         )
 
     def test_a_list_without_its_two_specials(self, make_task):

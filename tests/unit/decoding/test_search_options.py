@@ -94,6 +94,32 @@ def test_a_minimum_share_with_the_length_of_the_source_is_refused(make_task):
     )
 
 
+@pytest.mark.parametrize(("name", "value"), [("max_len_a", 0.5), ("max_len_b", 50)])
+def test_a_longest_length_with_the_length_of_the_source_is_refused(name, value, make_task):
+    task = make_task()
+    assert refused(task, models_of(task), match_source_len=True, **{name: value}) == (
+        f"--{name.replace('_', '-')} {value} has no effect with --match-source-len: translations "
+        "are as long as their source with its </s>; leave one of them out"
+    )
+
+
+def test_an_average_of_one_model_is_refused(make_task):
+    task = make_task(ensemble_average="log_probabilities")
+    assert refused(task, models_of(task)) == (
+        "--ensemble-average log_probabilities has no effect with one model: name several "
+        "checkpoints, or leave it out"
+    )
+    task.build_generator(models_of(task, 2), SimpleNamespace())
+
+
+def test_a_prefix_that_ends_before_the_length_of_the_source_is_refused(make_task, decode):
+    task = make_task()
+    batch = make_batch(task, [(5, 2), (4, 3)])
+    with pytest.raises(UserError, match=r"--prefix-size: a reference is shorter .* leave one of"):
+        decode(task, models_of(task), batch, prefix_size=3, match_source_len=True)
+    assert decode(task, models_of(task), batch, prefix_size=2, match_source_len=True)
+
+
 def test_as_many_words_as_the_dictionary_has_may_be_sampled(make_task, decode):
     task = make_task()
     batch = make_batch(task, LENGTHS)
@@ -105,7 +131,10 @@ def test_a_sample_larger_than_the_candidates_is_refused(share, make_task, decode
     task = make_task(candidate_frequent=12, min_len_a=share)
     models, batch = models_of(task), make_batch(task, LENGTHS)
     assert decode(task, models, batch, sampling=True, sampling_topk=12)
-    with pytest.raises(UserError, match="--sampling-topk 13: a sentence has only 12 candidates: "):
+    with pytest.raises(
+        UserError,
+        match="--sampling-topk 13: this search needs 13 cand",
+    ):
         decode(task, models, batch, sampling=True, sampling_topk=13)
 
 

@@ -176,6 +176,12 @@ def test_options_that_do_not_fit_are_refused(options, message, make_task):
         make_task(**options)
 
 
+def test_special_symbols_translate_no_word(tmp_path):
+    table = tmp_path / "table"
+    table.write_text("a\t</s>\t-0.1\na\tx\t-0.2\nb\t<unk>\t0\n", encoding="utf-8")
+    assert read_translations(str(table)) == {"a": "x"}
+
+
 def test_a_dictionary_that_is_no_table_is_named_with_its_line(tmp_path):
     (tmp_path / "table").write_text("a b -1\nhaus house\n")
     with pytest.raises(

@@ -35,6 +35,16 @@ def test_a_sentence_longer_than_the_positions_is_named(translator):
     assert len(translator.translate("w1 " * 11).source) == 11
 
 
+def test_a_translation_of_its_sources_length_has_positions_or_is_refused(translator):
+    assert translator.translate("w1 " * 10, match_source_len=True).text
+    with pytest.raises(UserError) as raised:
+        translator.translate("w1 " * 11, match_source_len=True)
+    assert str(raised.value) == (
+        "match_source_len: a source of 11 words, but the model has positions for translations of "
+        "10: shorten or split it"
+    )
+
+
 def test_the_text_of_a_pair_that_is_too_long_is_named(translator):
     with pytest.raises(UserError, match=r"pairs\[1\]\[0\]: 13 units"):
         translator.score([("w1", "w1"), (LONG, "w1")])

@@ -108,12 +108,20 @@ def test_every_option_of_the_search_is_taken(translator):
     ("options", "message"),
     [
         ({"match_source_len": True, "min_len": 5}, "--min-len 5 has no effect with --match-sourc"),
+        ({"match_source_len": True, "max_len_a": 1}, "max_len_a=1 has no effect with match_source"),
         ({"beam": 50, "diverse_beam_groups": 25}, "the options of the search do not fit"),
     ],
 )
 def test_options_that_do_not_fit_the_text_or_the_model_are_one_line(translator, options, message):
     with pytest.raises(UserError, match=message):
         translator.translate("w1", **options)
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_a_continuation_that_cannot_end_is_named_by_what_bounds_it(language_model, sampling):
+    options = {"no_repeat_ngram_size": 1, "min_len": 30, "max_units": 40, "sampling": sampling}
+    with pytest.raises(UserError, match=r"the text has no .* min_len or max_units"):
+        language_model.continue_("w1", **options)
 
 
 def test_the_length_penalty_of_continue_is_taken(language_model):
@@ -138,11 +146,13 @@ def test_a_continuation_names_the_length_penalty_as_it_takes_it(language_model):
     [
         (
             {"beam": 1000},
-            "beam=1000: a sentence has only 12 candidates: raise candidate_frequent, or lower beam",
+            "beam=1000: this search needs 21 candidates, but a sentence has only 12: raise "
+            "candidate_frequent, or lower beam",
         ),
         (
             {"beam": 12},
-            "beam=12: a sentence has only 12 candidates: raise candidate_frequent, or lower beam",
+            "beam=12: this search needs 13 candidates, but a sentence has only 12: raise "
+            "candidate_frequent, or lower beam",
         ),
     ],
 )

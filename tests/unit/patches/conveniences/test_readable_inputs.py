@@ -412,3 +412,41 @@ def test_a_shards_last_checkpoint_is_looked_for_by_its_suffix(tmp_path, monkeypa
     found = []
     named_checkpoint._require_named(lambda *given: found.append(given), cfg, trainer)
     assert found == [(cfg, trainer)]
+
+
+def test_every_part_of_a_text_is_looked_at(corpus):
+    """fairseq reads train, train1, ... as one text."""
+    for suffix in (".idx", ".bin"):
+        content = corpus.with_suffix(suffix).read_bytes()
+        corpus.with_name(f"text1{suffix}").write_bytes(content)
+    dictionary = make_dictionary(20)
+    whole = data_utils.load_indexed_dataset(str(corpus), dictionary, None, combine=True)
+    assert len(whole) == 6
+    corpus.with_name("text1.bin").write_bytes(content[:-1])
+    with pytest.raises(UserError, match="truncated"):
+        data_utils.load_indexed_dataset(str(corpus), dictionary, None, combine=True)
+
+
+def test_a_tab_stays_one_where_it_separates_constraints():
+    read, constraints = [], []
+    task = SimpleNamespace(
+        target_dictionary=make_dictionary(20),
+        get_interactive_tokens_and_lengths=lambda lines, encode: (read.extend(lines), []),
+        build_dataset_for_inference=lambda *_, **given: constraints.append(given["constraints"]),
+        get_batch_iterator=lambda **_: SimpleNamespace(next_epoch_itr=lambda shuffle: []),
+    )
+    cfg = SimpleNamespace(
+        generation=SimpleNamespace(constraints="ordered"),
+        dataset=SimpleNamespace(
+            max_tokens=9, batch_size=9, skip_invalid_size_inputs_valid_test=False
+        ),
+    )
+    assert not list(interactive.make_batches(["a\u00a0b\tw1"], cfg, task, 9, str))
+    assert read == ["a b"]
+    assert constraints[0][0, 0] == 1  # one constraint
+
+
+def test_a_text_that_ends_within_a_character_is_refused(tmp_path):
+    (tmp_path / "text.de").write_bytes("a ä".encode()[:-1])
+    with pytest.raises(UserError, match=r"text\.de: not UTF-8 text"):
+        check_lines([str(tmp_path / "text.de")])

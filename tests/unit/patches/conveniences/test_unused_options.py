@@ -85,6 +85,12 @@ def test_defaults_are_accepted(command):
         ),
         (
             "fairseq-generate",
+            {"no_early_stop": True},
+            "--no-early-stop has no effect in fairseq-generate: fairseq's search does not read it: "
+            "leave it out",
+        ),
+        (
+            "fairseq-generate",
             {"retain_dropout_modules": ["LuongLSTM"]},
             "--retain-dropout-modules LuongLSTM has no effect without --retain-dropout: add "
             "that, or leave it out",
@@ -203,3 +209,16 @@ def test_what_scoring_given_translations_ignores_is_an_option_of_the_search(name
     check("fairseq-generate", score_reference=True)
     with pytest.raises(UserError, match=f"--{name.replace('_', '-')} .*with --score-reference"):
         check("fairseq-generate", score_reference=True, **{name: "other"})
+
+
+def test_a_part_of_the_text_is_said_of_translating_alone(caplog):
+    check("fairseq-train", distributed_world_size=2)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("named", [{}, {"source_lang": "de"}, {"target_lang": "en"}])
+def test_moses_needs_both_languages(named):
+    both = {"source_lang": "de", "target_lang": "en"}
+    check("fairseq-generate", tokenizer="moses", **both)
+    with pytest.raises(UserError, match="--tokenizer moses needs the languages"):
+        check("fairseq-generate", tokenizer="moses", **{**dict.fromkeys(both), **named})

@@ -78,3 +78,11 @@ def test_a_resumed_run_averages_at_the_same_updates(stop):
     after.restore(before.get_model().state_dict())
     train(model, after, range(stop + 1, 11))
     assert_all(after.get_model().state_dict(), closed_form([3, 6, 9]))
+
+
+def test_parts_of_one_storage_are_tensors_of_their_own():
+    from fairseq_outlayers.patches.required.moving_average import _repeated_names
+
+    table = torch.zeros(4, 2)
+    state = {"whole": table, "first": table[:1], "turned": table.view(2, 4), "again": table}
+    assert _repeated_names(state) == {"again"}

@@ -114,3 +114,16 @@ def test_a_store_that_does_not_answer_is_rank_0(clock):
     watch = rank_watch.RankWatch(Counts(), 1, 3, timeout=10.0)
     clock[0] += 11
     assert "rank 1: rank 0 (place unknown) has not responded for 10 s" in watch.verdict()
+
+
+def test_a_rank_that_never_counted_is_not_silent_after_this_process_was_stopped(monkeypatch):
+    from fairseq_outlayers.patches.required import rank_watch
+
+    now = [100.0]
+    monkeypatch.setattr(rank_watch.time, "monotonic", lambda: now[0])
+    watch = rank_watch.RankWatch(None, 0, 2, timeout=10.0)
+    now[0] += 1000  # stopped with its job
+    watch.excuse(1000)
+    assert watch.silent(10.0) == []
+    now[0] += 51
+    assert watch.silent(10.0) == [1]

@@ -1,6 +1,7 @@
 """A model cannot take the name of another one, and its file may be imported by two names."""
 
 import importlib.util
+import sys
 
 import pytest
 from fairseq.models import MODEL_REGISTRY, BaseFairseqModel, register_model
@@ -40,3 +41,14 @@ def test_a_file_may_be_imported_by_two_names(tmp_path, monkeypatch):
         found.append(module.Mine)
     monkeypatch.delitem(MODEL_REGISTRY, "imported_twice")
     assert found[0] is found[1]
+
+
+def test_a_copy_whose_class_has_kept_its_name_is_refused_too(tmp_path, monkeypatch):
+    copied = tmp_path / "copied.py"
+    copied.write_text(CODE.replace("imported_twice", "luong_lstm").replace("Mine", "LuongLSTM"))
+    spec = importlib.util.spec_from_file_location("copied", copied)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "copied", module)
+    with pytest.raises(UserError, match=r"copied\.LuongLSTM cannot be registered as luong_lstm"):
+        spec.loader.exec_module(module)
+    assert MODEL_REGISTRY["luong_lstm"] is LuongLSTM

@@ -175,3 +175,16 @@ def test_the_number_of_gpus_is_not_that_of_processes_on_a_cpu(launch, monkeypatc
     assert (how, options.distributed_world_size) == ("apart", 1)
     with pytest.raises(UserError, match="--distributed-world-size 2: fairseq starts processes on"):
         launch(4, cpu=True, distributed_world_size=2)
+
+
+def test_processes_of_slurm_on_cpus_are_counted_also_beside_as_many_gpus(launch, monkeypatch):
+    slurm = {"SLURM_STEP_NODELIST": "node", "SLURM_NTASKS_PER_NODE": "4"}
+    monkeypatch.setattr(utils, "infer_init_method", lambda *_, **__: None)  # asks scontrol
+    _, options = launch(4, slurm, cpu=True)
+    assert options.distributed_world_size == 4
+
+
+def test_several_gpus_may_validate():
+    torchrun_on_cpu._refuse_parts_of_a_text(validate.main, on_cpu=False)
+    with pytest.raises(UserError, match="fairseq-eval-lm evaluates a text in one process"):
+        torchrun_on_cpu._refuse_parts_of_a_text(eval_lm.main, on_cpu=False)
