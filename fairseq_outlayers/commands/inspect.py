@@ -202,7 +202,7 @@ def _load(path: str, options: argparse.Namespace) -> Any:
     model = load(path, options.data, device=options.device, **given)
     if not isinstance(model, Translator):
         raise UserError(f"{path}: a language model; inspect needs a translation model")
-    model.spelled = as_flag  # type: ignore[method-assign]  # options of the search in errors
+    model.spelled = as_flag  # type: ignore[assignment]  # options of the search in errors
     return model
 
 

@@ -20,6 +20,10 @@
 - **Search.** With ``incremental_state`` the decoder computes only the last position, and reorders
   its cache. Candidate lists need no more: they pass class ids to the output layer, and the decoder
   still reads ids of the whole dictionary.
+- **TorchScript.** A model that ``torch.jit.script`` cannot compile inherits :class:`NotCompiled`
+  first, which says so.
+- **Dropout** is ``Dropout(share, self)`` (``layers/dropout.py``) or fairseq's, not ``nn.Dropout``,
+  which ``--retain-dropout`` does not reach.
 - **No memory.** What a training pass computes does not depend on earlier batches.
 """
 

@@ -50,10 +50,18 @@ class RowAdam(torch.optim.AdamW):
         Raises:
             ValueError: for an option of AdamW that updates of rows do not have.
         """
-        for name in ("amsgrad", "maximize"):
-            if param_group.get(name):
-                raise ValueError(f"{name}: RowAdam does not support it: use torch.optim.AdamW")
+        _refuse_others(param_group)
         super().add_param_group(param_group)
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """Load a state, also one of ``torch.optim.AdamW``.
+
+        Raises:
+            ValueError: for an option of AdamW that updates of rows do not have.
+        """
+        for group in state_dict["param_groups"]:
+            _refuse_others(group)
+        super().load_state_dict(state_dict)
 
     @torch.no_grad()
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -94,6 +102,12 @@ class RowAdam(torch.optim.AdamW):
         if state["step"].dim() == 0:  # until now, every update was dense
             state["step"] = state["step"].expand(len(table)).clone()
         return state
+
+
+def _refuse_others(group: Dict[str, Any]) -> None:
+    for name in ("amsgrad", "maximize"):
+        if group.get(name):
+            raise ValueError(f"{name}: RowAdam does not support it: use torch.optim.AdamW")
 
 
 def _step_without_hooks(optimizer: torch.optim.AdamW) -> None:

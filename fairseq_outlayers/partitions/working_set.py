@@ -81,12 +81,21 @@ class WorkingSet:
             table.activate(few, None)
         was_training = layer.training
         layer.eval()  # dropout would use the RNG
-        with torch.enable_grad():  # otherwise class embeddings would be cached
-            bias = layer.class_bias()
-            found = [len(rows) for rows in (layer.class_embeddings(), bias) if rows is not None]
-        layer.train(was_training)
-        for table in tables:
-            table.deactivate()
+        try:
+            with torch.enable_grad():  # otherwise class embeddings would be cached
+                bias = layer.class_bias()
+                found = [len(rows) for rows in (layer.class_embeddings(), bias) if rows is not None]
+        except (RuntimeError, IndexError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UserError(
+                f"--partition-size: with {len(few)} rows in use, {type(layer).__name__} fails "
+                f"({reason}). If it has a fixed number for each class, it must set "
+                "depends_on_words = True, and cannot be trained by partitions"
+            ) from error
+        finally:
+            layer.train(was_training)
+            for table in tables:
+                table.deactivate()
         if any(number != len(few) for number in found):
             raise UserError(
                 f"--partition-size: with {len(few)} rows in use, {type(layer).__name__} scores "

@@ -75,7 +75,7 @@ class Sampler(ABC):
         """Sample classes for one batch.
 
         Args:
-            targets: class ids, ``(N,)``, padding removed.
+            targets: class ids, ``(N,)``, padding removed; not to be changed.
             generator: the only RNG.
         Returns:
             Tensors on the device of ``targets``; logarithms in float64. An upload must not block

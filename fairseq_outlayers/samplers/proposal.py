@@ -21,8 +21,8 @@ class ProposalFileSampler(ProposalSampler):
 
     ``W`` is the sum of all weights, ``s`` the smoothing. To estimate a softmax, ``Q(k)`` must be
     positive for all classes, so a class without a weight is refused unless ``s`` is above 0. Only
-    ``<s>`` and padding, which are never targets, get the smallest weight in the file by default;
-    ``</s>`` and ``<unk>`` are words like others.
+    padding, and ``<s>``, which is a target with ``--add-bos-token`` alone, get the smallest weight
+    in the file by default; ``</s>`` and ``<unk>`` are words like others.
     """
 
     advice = "scale the weights of --proposal-file"

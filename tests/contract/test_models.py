@@ -246,6 +246,15 @@ def test_a_saved_model_loads_strictly_and_holds_every_table_once(task, arch, out
 
 
 @pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
+def test_dropout_is_of_a_kind_that_retain_dropout_reaches(task, arch):
+    if arch in LANGUAGE_MODEL_ARCHITECTURES:
+        task.source_dictionary = task.target_dictionary
+    modules = make_model(arch, task).named_modules()
+    plain = [name for name, module in modules if type(module) is torch.nn.Dropout]
+    assert not plain, "use layers.dropout.Dropout"
+
+
+@pytest.mark.parametrize("arch", [*TRANSLATION_ARCHITECTURES, *LANGUAGE_MODEL_ARCHITECTURES])
 def test_weights_trained_with_other_words_are_refused(arch):
     def build(words):
         dictionary = Dictionary()

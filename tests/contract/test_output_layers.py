@@ -5,6 +5,7 @@ import torch
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
+from fairseq_outlayers.layers.initialization import Initializer, SelfInitialized
 from fairseq_outlayers.options import OutputLayerConfig
 from fairseq_outlayers.output_layers import OUTPUT_LAYERS, build_output_layer
 from fairseq_outlayers.output_layers.computed import ComputedOutputLayer
@@ -165,6 +166,38 @@ def test_candidate_gradients_reach_the_candidates_alone(name, bias):
 def test_the_bias_is_the_only_thing_that_no_class_bias_takes_away(name, bias):
     names = {parameter for parameter, _ in make_layer(name, bias).named_parameters()}
     assert ("bias" in names) == bias
+
+
+class Recorded(Initializer):
+    """Which parameters a model's initialization reaches."""
+
+    def __init__(self):
+        self.filled = set()
+
+    def fill(self, owner, name, parameter):
+        self.filled.add(id(parameter))
+
+
+@each_layer
+def test_the_bias_and_submodules_are_initialized_like_the_rest_of_the_model(name, bias):
+    """A layer's own parameters may keep their values; ``reset_parameters`` calls ``super()``."""
+    layer, initializer = make_layer(name, bias), Recorded()
+    layer.reset_parameters(initializer)
+    itself = {
+        id(parameter)
+        for module in layer.modules()
+        if isinstance(module, SelfInitialized)
+        for parameter in module.parameters(recurse=False)
+    }
+    for parameter_name, parameter in layer.named_parameters():
+        if parameter_name == "bias" or id(parameter) not in itself:
+            assert id(parameter) in initializer.filled, parameter_name
+
+
+@each_layer
+def test_dropout_is_of_a_kind_that_retain_dropout_reaches(name, bias):
+    modules = make_layer(name, bias).modules()
+    assert not [m for m in modules if type(m) is nn.Dropout], "use layers.dropout.Dropout"
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(bias):

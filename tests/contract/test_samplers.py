@@ -64,7 +64,7 @@ def test_the_training_loss_and_its_gradients_are_those_of_the_columns_drawn(
     model, criterion, task, batch
 ):
     logits, targets = scores_and_targets(model, task, batch)
-    draw = criterion.sampler.sample(targets, BatchRNG(SEED).next(4))
+    draw = criterion.sampler.sample(targets.clone(), BatchRNG(SEED).next(4))
     corrected = logits[:, draw.ids] - draw.log_expected_count
     corrected = corrected.masked_fill(draw.ids == targets.unsqueeze(1), float("-inf"))
     own = logits.gather(1, targets.unsqueeze(1))

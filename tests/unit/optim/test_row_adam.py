@@ -256,3 +256,6 @@ def test_updates_of_a_row_are_counted_in_float32_whatever_the_default():
 def test_options_that_updates_of_rows_do_not_have_are_refused(name):
     with pytest.raises(ValueError, match=f"{name}: RowAdam does not support it"):
         RowAdam([{"params": [make_table(2, 2)], name: True}])
+    saved = torch.optim.AdamW([make_table(2, 2)], **{name: True}).state_dict()
+    with pytest.raises(ValueError, match=f"{name}: RowAdam does not support it"):
+        RowAdam([make_table(2, 2)]).load_state_dict(saved)

@@ -103,7 +103,9 @@ def test_words_that_are_cut_off_count_as_unknown():
 def test_a_draw_is_a_pure_function_of_the_generator(name):
     sampler = make(name, make_dictionary(40), 12)
     batches = [torch.from_numpy(generator(100 + n).integers(2, 44, 6)) for n in range(20)]
+    before = torch.stack(batches)
     draws = [sampler.sample(batch, generator(seed)) for seed, batch in enumerate(batches)]
+    assert torch.equal(torch.stack(batches), before)  # the loss reads the targets later
     for seed, found in enumerate(draws):  # whatever the earlier batches were
         fresh = make(name, make_dictionary(40), 12).sample(batches[seed], generator(seed))
         for a, b in zip(found, fresh, strict=True):

@@ -157,6 +157,23 @@ def test_partitions_refuse_a_layer_that_reads_a_table_past_its_object(layer):
         WorkingSet(layer(Hidden), 12, None)
 
 
+class Prior(Declared):
+    """A fixed number for each class, without ``depends_on_words``."""
+
+    def __init__(self, num_classes, size):
+        super().__init__(num_classes, size)
+        self.register_buffer("prior", torch.ones(num_classes, 1))
+
+    def class_embeddings(self, ids=None):
+        prior = self.prior if ids is None else self.prior[ids]
+        return super().class_embeddings(ids) * prior
+
+
+def test_partitions_refuse_a_layer_that_fails_with_some_rows(layer):
+    with pytest.raises(UserError, match=r"2 rows in use, Prior fails .*depends_on_words = True"):
+        WorkingSet(layer(Prior), 12, None)
+
+
 def test_a_declared_table_beside_a_parameter_of_one_number_works_under_partitions(layer):
     model = layer(Declared)
     whole = model.decoder.output_projection.weight.detach().clone()
