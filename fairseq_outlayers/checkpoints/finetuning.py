@@ -283,12 +283,14 @@ def _refuse_misfits(
     missing = [name for name in done.new if not name.startswith(EXCHANGED)]
     extra = [n for n in given if n not in own and not n.startswith(EXCHANGED)]
     extra = [n for n in extra if not n.endswith(FINGERPRINT)]
-    for name in [*missing, *extra]:
+    misfits = [*missing, *extra]
+    if misfits:
+        name = misfits[0]
         there = _size(given[name]) if name in given else "no such parameter"
         here = _size(own[name]) if name in own else "none"
         raise UserError(
             f"--finetune-from-model {path}: {name}: the checkpoint (--arch {arch}) has {there}, "
-            f"the model {here} ({len(missing) + len(extra)} such): give the checkpoint's sizes "
+            f"the model {here} ({len(misfits)} such): give the checkpoint's sizes "
             "and numbers of layers; only the output layer, the source vectors and the words may "
             "differ"
         )
