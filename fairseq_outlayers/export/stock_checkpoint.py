@@ -19,7 +19,7 @@ from fairseq_outlayers.checkpoints.stored_options import TEXT_OPTIONS, arch_of
 from fairseq_outlayers.errors import UserError, as_flag, require_new_path
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.output_layers import output_layer_of
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -64,7 +64,8 @@ def export_checkpoint(
     """
     require_new_path(output)
     model, config, task, state = load_with_dictionaries(path, data)
-    if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
+    layer = output_layer_of(model)
+    if layer is None:
         raise UserError(
             f"{path}: its output layer is fairseq's own, so there is nothing to bake; for "
             "CTranslate2 use ct2-fairseq-converter --user_dir fairseq_outlayers (docs/export.md)"
@@ -72,7 +73,7 @@ def export_checkpoint(
     arch = arch_of(state)
     options, is_stock = _stock_options(config, arch)
     target = build_model(argparse.Namespace(**options), task)
-    baked = bake(model.decoder.output_projection, _hidden_size(target))
+    baked = bake(layer, _hidden_size(target))
     target.load_state_dict(_weights(model, target, baked, is_stock), strict=False)
     difference = _difference(model, target.eval(), task)
     if not difference <= MOST:  # also if it is no number
