@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from recipes.lab.arms import Table
-from recipes.lab.ledger import ARM, TUNING, kind_of
+from recipes.lab.ledger import TUNING, kind_of, of_arms
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
 from recipes.lab.scores import length_limits, scoring
@@ -214,7 +214,7 @@ def write(
     arms = wanted.arms
     if wanted.only:
         entries = [entry for entry in entries if entry["arm"] in arms]
-    runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms, form)
+    runs = Runs.by_setting(of_arms(entries), arms, form)
     missing = not_run(entries, arms, seeds)
     if not runs.arms:
         print(f"\narms not run: {', '.join(missing) or 'none'}")
