@@ -15,7 +15,7 @@ import numpy as np
 
 from lib.candidate_coverage import CoverageReport
 from lib.candidate_files import RankedTranslations
-from lib.common import CommandParser, positive_int, refuse_idle, run
+from lib.common import CommandParser, positive_int, refuse_unless, run
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import DictionaryFile
@@ -209,9 +209,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     if (options.dev_source is None) != (options.dev_target is None):
         raise UserError("--dev-source and --dev-target go together; give both or neither")
-    refuse_idle(options, options.ctranslate2 is not None, "without --ctranslate2", "frequent")
+    refuse_unless(options, options.ctranslate2 is not None, "without --ctranslate2", "frequent")
     reports = "report-frequent", "report-per-word"
-    refuse_idle(options, options.dev_source is not None, "without --dev-source", *reports)
+    refuse_unless(options, options.dev_source is not None, "without --dev-source", *reports)
     for frequent in options.report_frequent or ():
         if frequent < 2:
             raise UserError(

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lib.common import CommandParser, positive_int, refuse_idle, run
+from lib.common import CommandParser, positive_int, refuse_unless, run
 from lib.ibm_model1 import Corpus, ibm_model1
 
 from fairseq_outlayers.errors import UserError
@@ -120,9 +120,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     model1 = options.aligner == "ibm1" and options.alignments is None and options.table is None
-    refuse_idle(options, model1, "unless IBM Model 1 is trained", "iterations")
-    refuse_idle(options, options.table is not None, "without --table", "table-format")
-    refuse_idle(options, options.table is None, "beside --table", "source", "target")
+    refuse_unless(options, model1, "unless IBM Model 1 is trained", "iterations")
+    refuse_unless(options, options.table is not None, "without --table", "table-format")
+    refuse_unless(options, options.table is None, "beside --table", "source", "target")
     return options
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from lib.common import CommandParser, positive_int, progress, refuse_idle, run
+from lib.common import CommandParser, positive_int, progress, refuse_unless, run
 from lib.word_units import UNITS, Cutter
 
 from fairseq_outlayers.errors import UserError
@@ -104,9 +104,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     learns = options.units == "morphs" and not options.segmentations
-    refuse_idle(options, learns, "unless Morfessor is trained", "seed")
+    refuse_unless(options, learns, "unless Morfessor is trained", "seed")
     options.seed = options.seed or 1
-    refuse_idle(options, options.units == "syllables", "unless --units syllables", "language")
+    refuse_unless(options, options.units == "syllables", "unless --units syllables", "language")
     if options.segmentations and options.units != "morphs":
         parser.error(f"--segmentations needs --units morphs, not {options.units}")
     return options

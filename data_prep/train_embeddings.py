@@ -11,7 +11,7 @@ from lib.common import (
     CommandParser,
     positive_int,
     progress,
-    refuse_idle,
+    refuse_unless,
     run,
     worker_count,
 )
@@ -113,7 +113,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"fasttext: number of hash buckets for subwords (default: {BUCKETS})",
     )
     options = parser.parse_args(arguments)
-    refuse_idle(options, options.method == "fasttext", "without --method fasttext", "buckets")
+    refuse_unless(options, options.method == "fasttext", "without --method fasttext", "buckets")
     return options
 
 

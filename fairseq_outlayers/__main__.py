@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
+import fairseq_outlayers
 from fairseq_outlayers.commands.base import checkpoints_first
 from fairseq_outlayers.formats.text import escape_unprintable_words
 from fairseq_outlayers.suggestions import HelpfulParser
@@ -69,7 +70,7 @@ class _Version(argparse.Action):
     """Prints versions without importing the packages."""
 
     def __call__(self, *_: Any) -> None:
-        print(f"fairseq_outlayers {importlib.import_module('fairseq_outlayers').__version__}")
+        print(f"fairseq_outlayers {fairseq_outlayers.__version__}")
         print(_first_installed("fairseq-fixed", "fairseq"))
         print(_first_installed("torch"))
         print("Python", sys.version.split()[0])
@@ -136,7 +137,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             "see docs/installing.md\n",
         )
     else:
-        importlib.import_module("fairseq_outlayers").register()
+        fairseq_outlayers.register()
         COMMANDS[chosen.command].run(chosen)
     return 0
 

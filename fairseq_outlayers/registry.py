@@ -114,13 +114,14 @@ class Selection:
 
     def refuse_unselected(self, config: Any) -> None:
         """Raise ``UserError`` for the first given option of an entry that is not selected."""
-        for name, _ in self.idle(config):
+        idle = [name for name, _ in self.idle(config)]
+        if idle:
             raise changes_nothing(
-                name,
-                getattr(config, name),
+                idle[0],
+                getattr(config, idle[0]),
                 f"with {as_flag(self.option)} {getattr(config, self.option)}",
-                f"it is an option of {', '.join(self.owners(name))}; select one of them, or leave "
-                "it out",
+                f"it is an option of {', '.join(self.owners(idle[0]))}; select one of them, or "
+                "leave it out",
             )
 
     def idle(self, config: Any, kind: Optional[type] = None) -> Iterator[Tuple[str, Any]]:

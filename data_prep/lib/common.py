@@ -57,7 +57,7 @@ positive_int = between(1, 1_000_000_000)
 worker_count = between(1, 1_000)
 
 
-def refuse_idle(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:
+def refuse_unless(options: argparse.Namespace, acts: bool, where: str, *names: str) -> None:
     """Reject options without effect.
 
     Args:

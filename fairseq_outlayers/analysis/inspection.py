@@ -3,6 +3,7 @@
 The data are only dictionaries, lists, texts and numbers, listed in :func:`inspect_test_set`.
 """
 
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from sacrebleu.metrics import BLEU, CHRF
@@ -15,7 +16,7 @@ from fairseq_outlayers.analysis.sentence_details import (
     neighbour_data,
     words_by_frequency,
 )
-from fairseq_outlayers.formats.text import read_lines, require_parallel
+from fairseq_outlayers.formats.text import count_parallel_lines, read_lines
 from fairseq_outlayers.hub.translation import Translation
 from fairseq_outlayers.hub.translator import Translator
 
@@ -35,9 +36,8 @@ def read_pairs(source: str, reference: str) -> List[Tuple[str, str]]:
     Raises:
         UserError: if a file cannot be read or is empty, or the numbers of lines differ.
     """
-    texts = [list(read_lines(path)) for path in (source, reference)]
-    require_parallel(source, len(texts[0]), reference, len(texts[1]))
-    return list(zip(*texts, strict=True))
+    count_parallel_lines([Path(source), Path(reference)])
+    return list(zip(read_lines(source), read_lines(reference), strict=True))
 
 
 def inspect_test_set(

@@ -14,6 +14,7 @@ import torch.nn as nn
 from fairseq.modules import AdaptiveInput
 from torch import Tensor
 
+from fairseq_outlayers.checkpoints.names import BIAS, OUTPUT
 from fairseq_outlayers.checkpoints.stored_options import arch_of, model_option
 from fairseq_outlayers.checkpoints.word_rows import WordRows, rows_of_sides
 from fairseq_outlayers.compositions import COMPOSITIONS
@@ -24,9 +25,8 @@ from fairseq_outlayers.reservoirs.regenerated import VERSION
 from fairseq_outlayers.source_embeddings import InternalSourceEmbedding
 from fairseq_outlayers.tables.table import declared_tables
 
-OUTPUT, SOURCE = "decoder.output_projection.", "encoder.embed_tokens."
+SOURCE = "encoder.embed_tokens."
 TIED_TO = "decoder.embed_tokens.weight"
-BIAS = f"{OUTPUT}bias"
 # Learned source vectors, alone and beside external ones.
 INTERNAL = (f"{SOURCE}weight", f"{SOURCE}internal.weight")
 EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
@@ -283,12 +283,14 @@ def _refuse_misfits(
     missing = [name for name in done.new if not name.startswith(EXCHANGED)]
     extra = [n for n in given if n not in own and not n.startswith(EXCHANGED)]
     extra = [n for n in extra if not n.endswith(FINGERPRINT)]
-    for name in [*missing, *extra]:
+    misfits = [*missing, *extra]
+    if misfits:
+        name = misfits[0]
         there = _size(given[name]) if name in given else "no such parameter"
         here = _size(own[name]) if name in own else "none"
         raise UserError(
             f"--finetune-from-model {path}: {name}: the checkpoint (--arch {arch}) has {there}, "
-            f"the model {here} ({len(missing) + len(extra)} such): give the checkpoint's sizes "
+            f"the model {here} ({len(misfits)} such): give the checkpoint's sizes "
             "and numbers of layers; only the output layer, the source vectors and the words may "
             "differ"
         )

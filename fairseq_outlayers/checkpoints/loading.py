@@ -11,10 +11,8 @@ from torch import Tensor
 
 from fairseq_outlayers.checkpoints.stored_options import (
     check_dictionaries,
-    read_checkpoint,
-    set_languages,
+    read_with_data,
     task_options,
-    use_folder_beside,
 )
 from fairseq_outlayers.compositions.embedding import ComposedEmbedding
 from fairseq_outlayers.errors import UserError, require_checkpoint
@@ -86,10 +84,7 @@ def load_with_dictionaries(path: str, data: Any = None) -> Loaded:
         UserError: if either is missing.
     """
     require_checkpoint(path)
-    state = read_checkpoint(path, data)
-    if data is None:
-        use_folder_beside(path, state)
-    set_languages(state)
+    state, _ = read_with_data(path, data)
     check_dictionaries(path, state)
     reset_search(task_options(state))
     (model,), config, task = checkpoint_utils.load_model_ensemble_and_task([path], state=state)

@@ -7,6 +7,9 @@ from typing import Any, Dict, Optional
 # The group is the suffix of a shard.
 NAME = re.compile(r"checkpoint(?:\d+|_\d+_\d+|_last|_best|\.best_.+?)((?:-shard|-rank-)\d+)?\.pt")
 LAST = "checkpoint_last.pt"
+# Of the output layer's parameters, and the one with a number for each class.
+OUTPUT = "decoder.output_projection."
+BIAS = f"{OUTPUT}bias"
 # In the extra_state of checkpoints that no training has saved; of averages, the number of their
 # checkpoints.
 AVERAGE, EXPORT = "outlayers_average", "outlayers_export"

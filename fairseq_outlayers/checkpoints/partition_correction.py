@@ -13,13 +13,12 @@ import torch
 from fairseq import checkpoint_utils, utils
 
 from fairseq_outlayers.checkpoints import loading
+from fairseq_outlayers.checkpoints.names import BIAS
 from fairseq_outlayers.checkpoints.stored import load_stored
 from fairseq_outlayers.checkpoints.stored_options import task_options
 from fairseq_outlayers.errors import UserError, require_new_file
 from fairseq_outlayers.partitions.batches import CORRECTION
 from fairseq_outlayers.partitions.options import is_corrected
-
-BIAS = "decoder.output_projection.bias"
 
 
 def correct(path: str, output: Path, data: Optional[str] = None) -> torch.Tensor:

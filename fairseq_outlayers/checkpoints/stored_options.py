@@ -3,7 +3,7 @@
 import os
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
@@ -94,6 +94,23 @@ def use_folder_beside(path: str, state: Dict[str, Any]) -> Optional[Path]:
         return None
     task_options(state)["data"] = str(beside)
     return beside
+
+
+def read_with_data(path: str, data: Any = None) -> Tuple[Dict[str, Any], Any]:
+    """Load a checkpoint, and find the folder of its dictionaries and its languages.
+
+    Args:
+        path: of the checkpoint.
+        data: folder that replaces the training data; by default the checkpoint's if that has
+            dictionaries and the training data have none.
+    Returns:
+        Its content, and the folder that replaces the training data, if any.
+    """
+    state = read_checkpoint(path, data)
+    if data is None:
+        data = use_folder_beside(path, state)
+    set_languages(state)
+    return state, data
 
 
 def check_dictionaries(path: str, state: Dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.formats.dictionary import file_of
+from fairseq_outlayers.formats.dictionary import checksum, file_of
 from fairseq_outlayers.formats.subword_table import read_subword_table, table_path
 
 MADE_HERE = ("syllables", "morphs")  # by data_prep/build_subword_table.py
@@ -40,8 +40,7 @@ class WordUnits(NamedTuple):
 
     def fingerprint(self) -> int:
         """CRC-32 of symbols and ids."""
-        checksum = zlib.crc32("\n".join(self.symbols).encode("utf-8", "surrogatepass"))
-        return zlib.crc32(self.ids.numpy().tobytes(), checksum)
+        return zlib.crc32(self.ids.numpy().tobytes(), checksum(self.symbols))
 
 
 def units_of_dictionary(dictionary: Any, kind: str) -> WordUnits:

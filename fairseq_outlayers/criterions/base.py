@@ -12,7 +12,7 @@ from omegaconf import II
 from torch import Tensor
 
 from fairseq_outlayers.criterions import reporting
-from fairseq_outlayers.criterions.features import hidden_and_targets, output_layer_of
+from fairseq_outlayers.criterions.features import hidden_and_targets, require_output_layer
 from fairseq_outlayers.losses import ClassBlock, full_nll, smoothing_term, streamed_nll
 from fairseq_outlayers.output_layers import OutputLayer
 from fairseq_outlayers.ranges import check_ranges, ranged, share
@@ -85,7 +85,7 @@ class SoftmaxCriterion(FairseqCriterion):
             The summed loss in nats (with ``reduce=False`` one value for each position that is not
             padding, ``(N,)``), its denominator, and what to log.
         """
-        layer = output_layer_of(model, self.name)
+        layer = require_output_layer(model, self.name)
         hidden, targets = hidden_and_targets(model, sample, self.padding_idx)
         compute = self.training_loss if self.training else self.exact_loss
         loss, nll, counts = compute(layer, hidden, targets, reduce)

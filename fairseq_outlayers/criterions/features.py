@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.output_layers import OutputLayer, output_layer_of
 
 
-def output_layer_of(model: Any, criterion: str) -> OutputLayer:
+def require_output_layer(model: Any, criterion: str) -> OutputLayer:
     """The model's output layer, also through a data-parallel wrapper.
 
     Raises:
         UserError: if the model's output layer is not ours, or the wrapper does not support
             parameters used outside ``forward``.
     """
-    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
-    if not isinstance(layer, OutputLayer):
+    layer = output_layer_of(model)
+    if layer is None:
         raise UserError(
             f"--criterion {criterion} needs a model that takes --output-layer "
             "(luong_lstm, transformer_outlayers, transformer_lm_outlayers, ...), and "

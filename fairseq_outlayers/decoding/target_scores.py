@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_outlayers.decoding.in_place_search import has_plain_softmax
 from fairseq_outlayers.losses import full_nll
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.output_layers import OutputLayer, output_layer_of
 
 
 def target_log_probabilities(model: Any, targets: Tensor, net_input: Mapping[str, Any]) -> Tensor:
@@ -80,5 +80,4 @@ def _log_probabilities(layer: OutputLayer, hidden: Tensor, targets: Tensor) -> T
 
 def _layer(model: Any) -> Optional[OutputLayer]:
     """A model's output layer, if it is ours and followed by a plain softmax."""
-    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
-    return layer if isinstance(layer, OutputLayer) and has_plain_softmax(model) else None
+    return output_layer_of(model) if has_plain_softmax(model) else None

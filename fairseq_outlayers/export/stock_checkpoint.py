@@ -16,10 +16,10 @@ from torch import Tensor
 from fairseq_outlayers.checkpoints.loading import load_with_dictionaries
 from fairseq_outlayers.checkpoints.names import EXPORT
 from fairseq_outlayers.checkpoints.stored_options import TEXT_OPTIONS, arch_of
-from fairseq_outlayers.errors import UserError, as_flag, require_checkpoint, require_new_path
+from fairseq_outlayers.errors import UserError, as_flag, require_new_path
 from fairseq_outlayers.export.baking import ClassMatrix, absorb_bias, bake
 from fairseq_outlayers.options import OutputLayerConfig, SourceEmbeddingConfig, reset_idle_options
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.output_layers import output_layer_of
 
 OURS = "_outlayers"
 PROJECTION = "decoder.output_projection"
@@ -62,10 +62,10 @@ def export_checkpoint(
     Raises:
         UserError: if the layer or the model cannot be exported, or ``output`` exists.
     """
-    require_checkpoint(path)
     require_new_path(output)
     model, config, task, state = load_with_dictionaries(path, data)
-    if not isinstance(getattr(model.decoder, "output_projection", None), OutputLayer):
+    layer = output_layer_of(model)
+    if layer is None:
         raise UserError(
             f"{path}: its output layer is fairseq's own, so there is nothing to bake; for "
             "CTranslate2 use ct2-fairseq-converter --user_dir fairseq_outlayers (docs/export.md)"
@@ -73,9 +73,8 @@ def export_checkpoint(
     arch = arch_of(state)
     options, is_stock = _stock_options(config, arch)
     target = build_model(argparse.Namespace(**options), task)
-    baked = bake(model.decoder.output_projection, _hidden_size(target))
-    weights = _weights(model, target, baked, is_stock)
-    target.load_state_dict(weights, strict=False)
+    baked = bake(layer, _hidden_size(target))
+    target.load_state_dict(_weights(model, target, baked, is_stock), strict=False)
     difference = _difference(model, target.eval(), task)
     if not difference <= MOST:  # also if it is no number
         raise UserError(
@@ -84,8 +83,7 @@ def export_checkpoint(
     if for_converter:
         closed = _without(task.target_dictionary.pad(), baked)
         target.load_state_dict(_weights(model, target, closed, is_stock), strict=False)
-    kept = {name: value for name, value in target.state_dict().items() if name in weights}
-    checkpoint = _checkpoint(config, task, options, kept, state, for_converter)
+    checkpoint = _checkpoint(config, options, dict(target.state_dict()), state, for_converter)
     output.parent.mkdir(parents=True, exist_ok=True)
     checkpoint_utils.torch_persistent_save(checkpoint, str(output))
     found = Exported(options["_name"], not is_stock, difference, str(config.task.data))
@@ -151,12 +149,9 @@ def _weights(model: Any, target: Any, baked: ClassMatrix, is_stock: bool) -> Dic
     for name, like in target.state_dict().items():
         if name not in found:
             found[name] = _tensor(model, name)
-        if name in found:
-            found[name] = found[name].to(like)
-            if found[name].shape != like.shape:
-                raise UserError(
-                    f"{name}: {tuple(found[name].shape)} does not fit {tuple(like.shape)}"
-                )
+        found[name] = found[name].to(like)
+        if found[name].shape != like.shape:
+            raise UserError(f"{name}: {tuple(found[name].shape)} does not fit {tuple(like.shape)}")
     return found
 
 
@@ -216,7 +211,7 @@ def _difference(model: Any, target: Any, task: Any) -> float:
 
 
 def _checkpoint(
-    config: Any, task: Any, options: Dict[str, Any], weights: Any, state: Any, for_converter: bool
+    config: Any, options: Dict[str, Any], weights: Any, state: Any, for_converter: bool
 ) -> Dict[str, Any]:
     """The checkpoint's content: weights and options, no optimizer state."""
     whole = OmegaConf.to_container(config, resolve=True, enum_to_str=True)

@@ -71,20 +71,10 @@ def read_parallel_words(reference: str, other: str) -> List[List[str]]:
     """The words of each line of ``other``, which must have as many lines as ``reference``.
 
     Raises:
-        UserError: if the numbers of lines differ or are 0.
+        UserError: as :func:`count_parallel_lines`.
     """
-    sentences = list(read_words(other))
-    require_parallel(other, len(sentences), reference, sum(1 for _ in read_words(reference)))
-    return sentences
-
-
-def require_parallel(one: str, lines_of_one: int, other: str, lines_of_other: int) -> None:
-    """Refuse two texts whose numbers of lines differ or are 0 with a ``UserError``."""
-    if lines_of_one != lines_of_other or not lines_of_one:
-        raise UserError(
-            f"{one} has {lines_of_one} lines and {other} {lines_of_other}: they must be line by "
-            "line translations of the same sentences, at least one"
-        )
+    count_parallel_lines([Path(other), Path(reference)])
+    return list(read_words(other))
 
 
 def count_lines(path: Path) -> int:

@@ -29,8 +29,8 @@ from fairseq_outlayers.checkpoints.stored_options import (
     check_dictionaries,
     check_texts,
     read_checkpoint,
+    read_with_data,
     set_languages,
-    use_folder_beside,
 )
 from fairseq_outlayers.errors import UserError, require_checkpoint
 from fairseq_outlayers.hub.arguments import check_iterable, checked
@@ -134,14 +134,10 @@ def load(
     check_dtype(dtype)
     if data is not None and not str(data):
         raise UserError("data='': must be a folder; leave it out for that of the training")
-    state = read_checkpoint(paths[0], data)
-    if data is None:
-        data = use_folder_beside(paths[0], state)
-    set_languages(state)
+    state, data = read_with_data(paths[0], data)
     config = state["cfg"]
     task_name = str(config.task._name)
-    is_translation = _is_translation(paths[0], task_name)
-    made = Translator if is_translation else LanguageModel
+    made = _kind_of(paths[0], task_name)
     if kind not in (None, made):
         raise UserError(
             f"{paths[0]}: --task {task_name}, which gives a {made.__name__}, but "
@@ -150,7 +146,7 @@ def load(
     check_dictionaries(paths[0], state)
     if candidates is not None:
         options = {"candidates": str(candidates), "candidate_frequent": FREQUENT, **options}
-    if is_translation:
+    if made is Translator:
         _set_decoding(config, options)
     elif options:
         raise UserError(
@@ -159,28 +155,34 @@ def load(
         )
     models, task = _load_models(paths, state, data)
     for model in models:
-        model.to(device=device, dtype=dtype).eval()
-        model.prepare_for_inference_(config)
-        for module in model.modules():  # fairseq sets None, but TorchScript needs a bool
-            if getattr(module, "need_attn", False) is None:
-                module.need_attn = False
+        _prepare(model, config, device, dtype)
     text = TextProcessor.build(
         config, task, tokenizer, bpe, None if bpe_codes is None else str(bpe_codes)
     )
-    if not is_translation:
-        return LanguageModel(models, task, config, text)
-    translator = Translator(models, task, config, text)
-    translator.build_generator({})  # reports errors in the candidate file now
-    return translator
+    loaded = made(models, task, config, text)
+    if isinstance(loaded, Translator):
+        loaded.build_generator({})  # reports errors in the candidate file now
+    return loaded
 
 
-def _is_translation(path: str, kind: str) -> bool:
-    """Whether a task is translation; otherwise it is language modeling."""
-    if kind not in TRANSLATION and "language_modeling" not in kind:
-        raise UserError(
-            f"{path}: --task {kind}: load supports only translation and language models"
-        )
-    return kind in TRANSLATION
+def _kind_of(path: str, task_name: str) -> Type[TrainedModels]:
+    """:class:`Translator` or :class:`LanguageModel`, by the task of a checkpoint."""
+    if task_name in TRANSLATION:
+        return Translator
+    if "language_modeling" in task_name:
+        return LanguageModel
+    raise UserError(
+        f"{path}: --task {task_name}: load supports only translation and language models"
+    )
+
+
+def _prepare(model: Any, config: Any, device: Union[str, torch.device], dtype: torch.dtype) -> None:
+    """Place a model, for inference only."""
+    model.to(device=device, dtype=dtype).eval()
+    model.prepare_for_inference_(config)
+    for module in model.modules():  # fairseq sets None, but TorchScript needs a bool
+        if getattr(module, "need_attn", False) is None:
+            module.need_attn = False
 
 
 def _checked_paths(checkpoint: Any) -> List[str]:
@@ -232,12 +234,13 @@ def _load_models(paths: List[str], state: Dict[str, Any], data: Union[str, Path,
         set_languages(state)
         other = state["cfg"]
         name = str(other.task._name)
-        if _is_translation(path, name) != (config.task._name in TRANSLATION):
+        kind = _kind_of(path, name)
+        if (kind is Translator) != (config.task._name in TRANSLATION):
             raise UserError(
                 f"{path}: --task {name}, but {paths[0]} has --task {config.task._name}: the "
                 "models of an ensemble must have the same task"
             )
-        if not _is_translation(path, name):
+        if kind is LanguageModel:
             check_texts(path, other.task, config.task)
         check_equal_dictionaries(path, other, task)  # in its own data folder
         if data:

@@ -1,6 +1,6 @@
 """Output layers. To add one: write its file, add its line to ``OUTPUT_LAYERS``."""
 
-from typing import Any, Dict, Type
+from typing import Any, Dict, Optional, Type
 
 import torch.nn as nn
 
@@ -56,6 +56,12 @@ def build_output_layer(
     return layer
 
 
+def output_layer_of(model: Any) -> Optional[OutputLayer]:
+    """A model's output layer, also through a data-parallel wrapper; None if it is not ours."""
+    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
+    return layer if isinstance(layer, OutputLayer) else None
+
+
 __all__ = [
     "OUTPUT_LAYER",
     "OUTPUT_LAYERS",
@@ -71,4 +77,5 @@ __all__ = [
     "SubwordOutputLayer",
     "TiedOutputLayer",
     "build_output_layer",
+    "output_layer_of",
 ]

@@ -147,10 +147,11 @@ def plain_layer(config: Any) -> Optional[Type[OutputLayer]]:
             of a composition is given and nothing is composed.
     """
     if config.tie == ORIGINAL:
-        for name, _ in uncomposed(config):
+        idle = [name for name, _ in uncomposed(config)]
+        if idle:
             raise changes_nothing(
-                name,
-                getattr(config, name),
+                idle[0],
+                getattr(config, idle[0]),
                 f"with --tie {ORIGINAL}",
                 "the input embeddings of this model are a plain table, so nothing is composed; "
                 f"leave it out, or choose --tie {', '.join(PRESETS)}",

@@ -32,12 +32,12 @@ def element(tag: str, content: str = "", **attributes: object) -> str:
     return f"<{tag}{given}>{content}</{tag}>"
 
 
-def json_script(name: str, data: Any) -> str:
-    """Data for the page's script, escaped so that no text can close the element."""
+def json_script(data: Any) -> str:
+    """Data for the page's script (``#data``), escaped so that no text can close the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029\x7f":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return f'<script type="application/json" id="{escape(name)}">{text}</script>'
+    return f'<script type="application/json" id="data">{text}</script>'
 
 
 def document(title: str, body: str, scripts: Sequence[str], footer: str = "") -> str:

@@ -45,7 +45,7 @@ def inspection_page(data: Dict[str, Any], title: str, command: str = "") -> str:
 <noscript>The list works without JavaScript; a sentence's details need it.</noscript>
 </article>
 </main>
-{json_script("data", details)}"""
+{json_script(details)}"""
     made = "".join(element("p", escape(line)) for line in data["signatures"])
     made += element("p", element("code", escape(command))) if command else ""
     footer = element("details", element("summary", "How this page was made") + made)

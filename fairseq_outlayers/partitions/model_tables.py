@@ -5,7 +5,7 @@ from typing import Any, Dict, List
 import torch.nn as nn
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.output_layers import OutputLayer
+from fairseq_outlayers.output_layers import output_layer_of
 from fairseq_outlayers.tables.table import Table, table_of
 
 Named = Dict[str, Table]
@@ -17,8 +17,8 @@ def target_tables(model: Any) -> Named:
     Raises:
         UserError: if there are none, or the output layer depends on the words themselves.
     """
-    layer = getattr(getattr(model, "decoder", None), "output_projection", None)
-    if not isinstance(layer, OutputLayer):
+    layer = output_layer_of(model)
+    if layer is None:
         raise UserError(
             "--partition-size and --freeze-embeddings need a model that takes --output-layer, and "
             f"{type(model).__name__} does not: choose another --arch (luong_lstm, rnnsearch, "

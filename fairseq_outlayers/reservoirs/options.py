@@ -116,9 +116,11 @@ def check_echo_options(cfg: Any) -> None:
     """Refuse options that are invalid or have no effect, before any weight is drawn."""
     fixed = fixed_radius(cfg)
     check_ranges(cfg, class_of(cfg))
-    for name, _ in idle_echo_options(cfg):
+    idle = [name for name, _ in idle_echo_options(cfg)]
+    if idle:
         remedy = "nothing is frozen; choose another --release, or leave it out"
-        raise changes_nothing(name, getattr(cfg, name), f"with --release {cfg.release}", remedy)
+        where = f"with --release {cfg.release}"
+        raise changes_nothing(idle[0], getattr(cfg, idle[0]), where, remedy)
     if fixed is not None and cfg.radius_init not in (None, FORMER_RADIUS_INIT):
         raise UserError(
             f"--radius-init {cfg.radius_init} initializes learned radii, but --spectral-radius "

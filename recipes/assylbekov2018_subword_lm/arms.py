@@ -106,8 +106,6 @@ class Assylbekov2018(Recipe):
         "LR": ("", "learning rate of all arms (default: chosen by 05_tune.sh, see arms.py)"),
         "TUNE": ("", "which runs of 05_tune.sh (default: all)"),
         "LOOK_INTO": ("ptb", "DATA whose models are studied in step 50"),
-        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
         "NEIGHBOURS_OF": ("while his you richard trading", "words of step 50, if in the "
                                                            "dictionary"),
     }  # fmt: skip

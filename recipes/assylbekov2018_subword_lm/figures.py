@@ -80,7 +80,7 @@ def perplexities(runs: Runs, data: str) -> Chart:
     of = confidence_in_words(len(runs.seeds([arm])) for arm in [base, *arms] if arm in runs)
     below = f"{NOTE} {seeds}; bars, if any: intervals of {of}; smaller is better."
     below += f" Not shown: {', '.join(far)}." if far else ""
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
+    return chart_parts.rows_chart(title, x, rows, below, zero=True)
 
 
 def read(folder: Path, pattern: str) -> list:

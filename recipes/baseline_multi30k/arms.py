@@ -41,8 +41,6 @@ class Baseline(Recipe):
         "LR": ("0.003", "learning rate"),
         "CLIP": ("5", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
-        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }
 
     def prepare(self) -> None:

@@ -1,7 +1,7 @@
 """What the baseline should show: our models translate like fairseq's, and tying costs nothing."""
 
 from recipes.lab.arms import Recipe
-from recipes.lab.claims import Claim, Part, about_equal, at_least, exact
+from recipes.lab.claims import Claim, Part, about_equal, at_least, exact, numbered
 from recipes.lab.figures import chart_parts
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
@@ -44,7 +44,7 @@ def claims_of(runs: Runs) -> list[Claim]:
         "`joint` translates at least as well as `tied`":
             [at_least(runs, "transformer_joint", "transformer_tied")],
     }  # fmt: skip
-    return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
+    return numbered(found)
 
 
 def find(recipe: Recipe, runs: Runs) -> Findings:

@@ -120,8 +120,6 @@ class DiGangi2017(Recipe):
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "CLIP": ("1", "maximum norm of the gradient"),
         "BEAM": ("5", "beam size"),
-        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }  # fmt: skip
 
     def prepare(self) -> None:

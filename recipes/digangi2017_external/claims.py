@@ -12,7 +12,7 @@ from recipes.digangi2017_external import figures
 from recipes.digangi2017_external.arms import CHANGES, LUONG, rate_of_its_own
 from recipes.digangi2017_external.figures import SETTINGS
 from recipes.lab.arms import Recipe
-from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, weighted
+from recipes.lab.claims import UNDECIDED, Claim, Part, at_least, exact, measured, numbered, weighted
 from recipes.lab.pages import costs, summary
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
@@ -198,7 +198,7 @@ def claims_of(arms: Arms, folder: Path) -> list[Claim]:
             [part for size in arms.sizes
              for part in ordered(arms, size, (f"{LUONG}mix_sum", f"{LUONG}baseline"))],
     }  # fmt: skip
-    return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
+    return numbered(found)
 
 
 def against_baseline(arms: Arms) -> Iterator[Compared]:

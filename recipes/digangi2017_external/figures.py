@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from recipes.digangi2017_external.arms import LUONG
 from recipes.lab.claims import FAILS, HOLDS, judge
 from recipes.lab.figures import chart_parts
-from recipes.lab.figures.charts import Chart, Row, Rows
+from recipes.lab.figures.charts import Chart, Row
 from recipes.lab.pages.summary import Compared
 from recipes.lab.scores.resampling import confidence_in_words
 
@@ -66,7 +66,7 @@ def gains(arms: "Arms") -> Chart:
         title = f"BLEU: no difference from the model's own vectors is proven in {len(rows)}"
         title += " comparisons"
     x = "difference in BLEU from the model's own vectors"
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], chart_parts.note_of(shown))
+    return chart_parts.rows_chart(title, x, rows, chart_parts.note_of(shown), zero=True)
 
 
 def perplexities(compared: Sequence[Compared]) -> Chart:
@@ -86,4 +86,4 @@ def perplexities(compared: Sequence[Compared]) -> Chart:
     below = f"Intervals of {confidence_in_words(seeds)} over {' or '.join(map(str, seeds))} seeds;"
     below += " smaller is better."
     x = "change of validation perplexity from the model's own vectors, %"
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
+    return chart_parts.rows_chart(title, x, rows, below, zero=True)

@@ -106,8 +106,6 @@ class Garg2020(Recipe):
         "LENPENS": ("0.5 1 1.5 2 3", "length penalties of step 20; 1 in all other steps"),
         "TUNE_UPDATES": ("1100", "updates of each run of 05_tune.sh"),
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
-        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }
 
     def prepare(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from recipes.garg2020_esnmt import checkpoint_sizes, figures, length_penalty
 from recipes.lab.arms import Recipe
-from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured
+from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured, numbered
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.pages import costs as costs_table
 from recipes.lab.pages import equal_time
@@ -222,7 +222,7 @@ def claims_of(runs: Runs) -> list[Claim]:
         "Frozen models reach 70 to 80% (the paper's words; added when the results were known)":
             list(of_trained(runs, OURS, band=(0.7, 0.8))),
     }  # fmt: skip
-    return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
+    return numbered(found)
 
 
 def find(recipe: Recipe, runs: Runs) -> Findings:

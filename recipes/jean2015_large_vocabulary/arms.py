@@ -84,8 +84,6 @@ class Jean2015(Recipe):
         ),
         "TIMING_ROUNDS": ("5", "rounds of decoding in step 80"),
         "TIMING_SENTENCES": ("200", "test sentences in step 80"),
-        "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
     }
 
     def prepare(self) -> None:

@@ -24,10 +24,10 @@ from recipes.lab.claims import (
     every_round,
     ratios,
     smaller_in_percent,
-    speeds,
     weighted,
 )
 from recipes.lab.figures.chart_parts import seeds_of
+from recipes.lab.pages import costs
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -121,7 +121,7 @@ class Evidence:
 
     def __init__(self, runs: Runs, folder: Path, chosen: str):
         self.runs, self.chosen = runs, chosen
-        self.rounds = {kind: speeds(folder / f"{kind}_speed.json") for kind in SPEEDS}
+        self.rounds = {kind: costs.rounds(folder / f"{kind}_speed.json") for kind in SPEEDS}
 
     def lv(self, *parts: str) -> str:
         """A decoding of the model trained on partitions, over the chosen lists."""

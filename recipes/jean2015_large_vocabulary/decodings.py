@@ -125,20 +125,20 @@ def lists_of(runs: "Runs", model: str) -> list[Lists]:
     return sorted(lists for lists in found if lists.model == model)
 
 
-def comparable(runs: "Runs", model: str = "lv") -> tuple["Runs", list[Lists]]:
-    """The plain decodings of the newest schedule, and the runs of the seeds that all have."""
-    names = [str(lists) for lists in lists_of(runs, model)]
+def comparable(runs: "Runs") -> tuple["Runs", list[Lists]]:
+    """The plain decodings of lv with the newest schedule, and the runs of seeds that all have."""
+    names = [str(lists) for lists in lists_of(runs, "lv")]
     alike = runs.mostly_alike(names)
-    return alike.with_seeds_of(names), lists_of(alike, model)
+    return alike.with_seeds_of(names), lists_of(alike, "lv")
 
 
-def choice(runs: "Runs", default: str, model: str = "lv") -> str:
-    """K and K' with the highest BLEU on the dev set; the smaller ones if equal.
+def choice(runs: "Runs", default: str) -> str:
+    """K and K' with which lv has the highest BLEU on the dev set; the smaller ones if equal.
 
     Args:
         default: if there are none, e.g. ``k2000.kp10`` for K = 2,000 and K' = 10.
     """
-    view, found = comparable(runs, model)
+    view, found = comparable(runs)
     scores = {
         lists: score
         for lists in found
@@ -147,4 +147,4 @@ def choice(runs: "Runs", default: str, model: str = "lv") -> str:
     if not scores:
         return default
     best = max(scores, key=lambda lists: scores[lists])  # the first of equals
-    return str(best).removeprefix(f"{model}.")
+    return str(best).removeprefix("lv.")

@@ -106,7 +106,12 @@ def is_told(error: BaseException) -> bool:
     from recipes.lab.running.process import CommandFailed
     from recipes.lab.scores.scoring import Incomplete
 
-    return isinstance(error, (UserError, CommandFailed, Incomplete))
+    if isinstance(error, (UserError, CommandFailed, Incomplete)):
+        return True
+    # Imported for other errors only: it imports fairseq.
+    from fairseq_outlayers.errors import UserError as ErrorOfThePackage
+
+    return isinstance(error, ErrorOfThePackage)
 
 
 def require_data(folder: str) -> None:

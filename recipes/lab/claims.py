@@ -10,8 +10,7 @@ interval, and it
 """
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,6 @@ from recipes.lab.scores.resampling import (
     over_seeds,
     percent_saved,
 )
-from recipes.lab.scores.scoring import read_json
 
 HOLDS, FAILS, SAME, UNDECIDED, NOT_RUN = "holds", "fails", "no difference", "undecided", "not run"
 PARTLY_RUN = "partly run"
@@ -84,6 +82,11 @@ class Claim(NamedTuple):
         """The verdict for readers: "partly run" if inequalities are missing for it."""
         tried = any(part.verdict != NOT_RUN for part in self.deciding)
         return PARTLY_RUN if tried and self.verdict == NOT_RUN else self.verdict
+
+
+def numbered(found: Mapping[str, Sequence[Part]]) -> list[Claim]:
+    """Claims numbered from 1, from the inequalities of each text."""
+    return [Claim(n, text, parts) for n, (text, parts) in enumerate(found.items(), start=1)]
 
 
 def together(verdicts: Sequence[str], any_is_enough: bool = False) -> str:
@@ -246,11 +249,6 @@ def every_round(inequality: str, values: Sequence[float], threshold: float, step
     verdict = HOLDS if all(reached) else UNDECIDED if any(reached) else FAILS
     verdict = UNDECIDED if len(values) < ROUNDS_NEEDED else verdict
     return Part(inequality, verdict, ", ".join(f"{value:.2f}" for value in values))
-
-
-def speeds(file: Path) -> dict[str, list[float]]:
-    """The speed of each arm in every round, of a file of measurements; empty if not measured."""
-    return {row["arm"]: row["rounds"] for row in read_json(file).get("rows", [])}
 
 
 def ratios(rounds: dict[str, list[float]], fast: str, slow: str) -> list[float]:

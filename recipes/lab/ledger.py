@@ -13,7 +13,7 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -118,6 +118,11 @@ def find(ledger: Path, arm: str, setting: dict, seed: int, kind: str = ARM) -> d
 def kind_of(entry: dict) -> str:
     """ "arm", or "tuning": a run for choosing a setting, scored by validation only."""
     return entry.get("kind", ARM)
+
+
+def of_arms(entries: Sequence[dict]) -> list[dict]:
+    """The lines of arms, without tuning runs."""
+    return [entry for entry in entries if kind_of(entry) == ARM]
 
 
 @contextmanager

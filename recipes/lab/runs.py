@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.lab.ledger import ARM, kind_of
+from recipes.lab.ledger import of_arms
 from recipes.lab.scores import kept_translations, schedules, sentence_scores
 from recipes.lab.scores.resampling import (
     Estimate,
@@ -39,7 +39,7 @@ class Runs:
         form: str | None = "plain",
         schedule: Sequence[str] = schedules.OPTIONS,
     ):
-        entries = [entry for entry in entries if kind_of(entry) == ARM]
+        entries = of_arms(entries)
         newest = {entry["arm"]: entry["key"] for entry in entries}
         labelled = [(e["arm"], e) for e in entries if e["key"] == newest[e["arm"]]]
         self._read(labelled, form)

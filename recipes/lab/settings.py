@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Settings of every recipe.
+# Settings of every recipe, which may declare another default.
 SHARED = {
     "ARMS": ("", "arms to run, in order of priority (default: all)"),
     "SEEDS": ("1", "every arm is run once per seed"),
@@ -17,6 +17,8 @@ SHARED = {
     ),
     "TIME_BUDGET": ("", "seconds after which no new arm is started"),
     "FORCE": ("0", "1: repeat runs that are in the ledger, and measurements"),
+    "SPEED_UPDATES": ("40", "updates per arm and round in step 80"),
+    "SPEED_ROUNDS": ("5", "rounds of step 80"),
 }
 # Read by common.sh before it can call Python.
 SHELL = {

@@ -83,7 +83,6 @@ class Pappas2018(Recipe):
         "TUNE": ("", "runs of 05_tune.sh (default: all)"),
         "BEAM": ("5", "beam size"),
         "SPEED_UPDATES": ("20", "updates per arm and round in step 80"),
-        "SPEED_ROUNDS": ("5", "rounds of step 80"),
         "SPEED_TOKENS": ("5000", "tokens per batch in step 80: at least 4,000 target tokens"),
         "NEIGHBOURS_OF": ("walking red dog woman", "words of step 60, of the first direction"),
     }

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios, speeds
+from recipes.lab.claims import FAILS, HOLDS, Claim, Part, every_round, exact, ratios
 from recipes.lab.figures import chart_parts
-from recipes.lab.pages import equal_epochs, equal_time
+from recipes.lab.pages import costs, equal_epochs, equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
 from recipes.lab.runs import Runs
@@ -278,7 +278,7 @@ CLAIMS: tuple[Callable[[Arms], Claim], ...] = (
 
 def find(recipe: Pappas2018, runs: Runs) -> Findings:
     """Verdicts and figures."""
-    arms = Arms(recipe, runs, speeds(recipe.ledger.parent / recipe.speed_file))
+    arms = Arms(recipe, runs, costs.rounds(recipe.ledger.parent / recipe.speed_file))
     chosen = [arms.choice(direction) for direction in arms.directions]
     far_below = [FAR_BELOW] if recipe.settings.SETTING == "multi30k" else []
     compared = list(against_untied(arms))

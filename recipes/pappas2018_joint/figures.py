@@ -69,7 +69,7 @@ def output_layers(arms: "Arms", direction: str) -> Chart:
     title = leaders(rows, direction, view.bleu(base))
     x = f"difference in BLEU from {plain('nmt')}"
     below = chart_parts.note(view, [base, *names])
-    return Chart(title, [Rows(x, rows, zero=True, form="+.1f")], below)
+    return chart_parts.rows_chart(title, x, rows, below, zero=True)
 
 
 def in_words(direction: str) -> str:
@@ -133,8 +133,8 @@ def gain_by_frequency(arms: "Arms", direction: str) -> Chart:
     title = f"{in_words(direction)}: {largest_gain(plain(joint.split('.')[2]), rows)}"
     shown = [joint, *(other for other in others if other in arms.runs)]
     view = arms.runs.alike(shown) or arms.runs
-    return Chart(title, [Rows("difference in METEOR", rows, zero=True, form="+.1f")],
-                 chart_parts.note(view, shown))  # fmt: skip
+    below = chart_parts.note(view, shown)
+    return chart_parts.rows_chart(title, "difference in METEOR", rows, below, zero=True)
 
 
 def largest_gain(method: str, rows: Sequence[Row]) -> str:

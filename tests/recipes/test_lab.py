@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_outlayers.errors import UserError as ErrorOfThePackage
 from recipes.lab import __main__ as lab
 from recipes.lab import ledger
 from recipes.lab.arms import Recipe, load
@@ -276,6 +277,16 @@ def test_an_empty_setting_is_its_default(empty):
     settings = Settings({"A": ("1", ""), "B": ("", "")}, {"A": empty, "B": empty})
     settings.defaults(A=2, B=3)
     assert (settings.A, settings.B, settings.whole("B")) == ("1", "3", 3)
+
+
+def test_an_error_of_the_package_for_its_users_is_one_line_as_well(capsys):
+    def refuse(recipe):
+        raise ErrorOfThePackage("--output report.html: is a folder; name a file")
+
+    assert lab.run_command("baseline_multi30k", refuse) == 1
+    message = "baseline_multi30k: --output report.html: is a folder; name a file\n"
+    assert capsys.readouterr().err == message
+    assert not lab.is_told(ValueError("x"))
 
 
 def test_a_recipe_that_is_not_there_is_named():

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from recipes.lab import ledger
+from recipes.lab.arms import Table
 from recipes.lab.pages import table
 from recipes.lab.pages.comparison import Comparison, paired_bootstrap
 from recipes.lab.runs import Runs
@@ -66,8 +67,9 @@ def add(
     ledger.append(path, entry)
 
 
-def write(path, name="report", title="Title", **more):
-    return table.write(ledger.read(path), path.parent / name, title, **more)
+def write(path, name="report", title="Title", arms=(), only=False, compare=True, **more):
+    wanted = Table(name, title, arms, only, compare)
+    return table.write(ledger.read(path), path.parent, wanted, **more)
 
 
 def read(path, name="report"):
@@ -254,7 +256,7 @@ def test_the_files_hold_signatures_commands_and_every_seed(results):
 @pytest.mark.parametrize("path", sorted(ledger.ROOT.glob("results/**/ledger.jsonl")))
 def test_the_figures_of_the_reports_are_those_of_the_ledgers(path, tmp_path):
     """Every ledger there is makes a table, and none of its figures is another one."""
-    table.write(ledger.read(path), tmp_path / "report", "Title", compare=False)
+    table.write(ledger.read(path), tmp_path, Table("report", "Title", [], compare=False))
     entries = [line for line in ledger.read(path) if ledger.kind_of(line) == ledger.ARM]
     rows = json.loads((tmp_path / "report.json").read_text())["rows"]
     found = {(row["key"], seed): fig for row in rows for seed, fig in row["seeds"].items()}

@@ -7,15 +7,12 @@ weight of 0. Called right after the command line is parsed
 """
 
 import argparse
-import importlib.util
-import logging
 import re
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
+from fairseq_outlayers.patches.conveniences.impossible_values import check_values
 from fairseq_outlayers.patches.conveniences.known_metrics import TASKS
-
-logger = logging.getLogger(__name__)
 
 LEAVE_OUT = "leave it out"
 ADD_OR_LEAVE_OUT = "add that, or leave it out"
@@ -132,7 +129,7 @@ UNUSED_IN_SCORING = (
 
 
 def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[str] = ()) -> None:
-    """Refuse options of the command line without effect.
+    """Refuse options of the command line without effect, and values that are impossible.
 
     Args:
         parser: of the command.
@@ -159,7 +156,7 @@ def check_unused(parser: argparse.ArgumentParser, options: Any, words: Sequence[
         else:
             where = f"without {as_flag(unused.needed)}"
         raise changes_nothing(unused.option, getattr(options, unused.option), where, unused.remedy)
-    _check_values(command, options)
+    check_values(command, options)
 
 
 def is_given(parser: argparse.ArgumentParser, options: Any, name: str) -> bool:
@@ -194,54 +191,4 @@ def _check_scoring(parser: argparse.ArgumentParser, options: Any) -> None:
     if options.print_alignment == "soft":
         raise UserError(
             "--print-alignment soft: --score-reference prints only hard alignments: leave out soft"
-        )
-
-
-def _check_values(command: str, options: Any) -> None:
-    """Refuse values with which a command ends in a traceback or means something else."""
-    if "interactive" in command and getattr(options, "print_alignment", None) == "soft":
-        raise UserError(
-            "--print-alignment soft: fairseq-interactive prints only hard alignments: use "
-            "fairseq-generate, or leave out soft"
-        )
-    merged = getattr(options, "post_process", None)
-    if "eval" in command and options.task == "subword_language_modeling" and merged is not None:
-        raise UserError(
-            f"--post-process {merged}: a word that the end of a window divides would count as two: "
-            "leave it out, and raise the perplexity per unit to the power of units / words"
-        )
-    context = getattr(options, "context_window", 0) or 0
-    window = getattr(options, "tokens_per_sample", None)
-    if re.search("eval.lm", command) and window is not None and context >= window:
-        raise UserError(
-            f"--context-window {context}: must be below --tokens-per-sample {window}, which counts "
-            "the words of the context too: lower it, or raise --tokens-per-sample"
-        )
-    asynchronous = getattr(options, "write_checkpoints_asynchronously", False)
-    if "train" in command and asynchronous and importlib.util.find_spec("iopath") is None:
-        raise UserError(
-            "--write-checkpoints-asynchronously needs the package iopath, which is not installed: "
-            "pip install iopath, or leave it out"
-        )
-    parts = getattr(options, "distributed_world_size", 1)
-    if "generate" in command and parts > 1:
-        logger.warning(
-            f"--distributed-world-size {parts}: this process translates one of {parts} parts of "
-            "the text (--distributed-rank, from 0 on); BLEU is that of the part"
-        )
-    sets = getattr(options, "valid_subset", None) or "valid"
-    if getattr(options, "combine_valid_subsets", None) and sets != "valid":
-        raise UserError(
-            f"--valid-subset {sets}: --combine-valid-subsets joins all sets named valid, valid1, "
-            "...: leave one of the two out"
-        )
-    if getattr(options, "optimizer", None) == "composite":
-        raise UserError(
-            "--optimizer composite takes its groups from the configuration of fairseq-hydra-train: "
-            "use that, or choose another optimizer"
-        )
-    named = getattr(options, "source_lang", None) and getattr(options, "target_lang", None)
-    if getattr(options, "tokenizer", None) == "moses" and not named:
-        raise UserError(
-            "--tokenizer moses needs the languages: give --source-lang and --target-lang"
         )

@@ -16,6 +16,7 @@ sets use this function; ``fairseq-interactive`` and ``fairseq-eval-lm`` request 
 which drops nothing. Batches of fixed shapes (TPUs) are not changed.
 """
 
+import inspect
 from typing import Any, Callable, Iterable, List
 
 import numpy as np
@@ -33,20 +34,9 @@ def _keep_tail(
     if len(indices) == 0:
         return []  # stock raises an IndexError
     batches = stock(indices, *args, **kwargs)
-    if _fixed_shapes(*args, **kwargs) is not None:
+    given = inspect.signature(stock).bind(indices, *args, **kwargs).arguments
+    if given.get("fixed_shapes") is not None:
         return batches
     # Batches are consecutive slices of `indices`, so the end is missing.
     kept = sum(len(batch) for batch in batches)
     return batches if kept == len(indices) else [*batches, indices[kept:]]
-
-
-def _fixed_shapes(
-    num_tokens_fn: Any,
-    num_tokens_vec: Any = None,
-    max_tokens: Any = None,
-    max_sentences: Any = None,
-    required_batch_size_multiple: int = 1,
-    fixed_shapes: Any = None,
-) -> Any:
-    """Stock's argument of this name, positional or not."""
-    return fixed_shapes

@@ -42,15 +42,14 @@ def _track_start(stock: Callable[..., Any], cfg: Any, trainer: Any, **passthroug
 
 def _begins(cfg: Any, trainer: Any) -> bool:
     """Whether training starts from another model, and the model is ours."""
-    from fairseq_outlayers.output_layers import OutputLayer
+    from fairseq_outlayers.output_layers import output_layer_of
 
     if not cfg.finetune_from_model or cfg.restore_file != LAST:
         return False
     last = last_of(cfg.save_dir, trainer.checkpoint_suffix)
     if PathManager.exists(last) or getattr(cfg, "continue_once", None) is not None:
         return False
-    decoder = getattr(trainer.get_model(), "decoder", None)
-    return isinstance(getattr(decoder, "output_projection", None), OutputLayer)
+    return output_layer_of(trainer.get_model()) is not None
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")

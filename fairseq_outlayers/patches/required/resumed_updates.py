@@ -50,10 +50,11 @@ def _restore_updates(
     if extra_state is not None and not (
         options.reset_dataloader or options.finetune_from_model is not None
     ):
-        for what in (words for mark, words in NOT_TRAINED.items() if mark in extra_state):
+        untrained = [words for mark, words in NOT_TRAINED.items() if mark in extra_state]
+        if untrained:
             raise UserError(
-                f"--restore-file {filename}: {what} has no training to continue; to train from its "
-                "parameters, use --finetune-from-model instead"
+                f"--restore-file {filename}: {untrained[0]} has no training to continue; to train "
+                "from its parameters, use --finetune-from-model instead"
             )
     starts_anew = reset_optimizer or options.reset_dataloader
     if extra_state is None or starts_anew or not self._optim_history:

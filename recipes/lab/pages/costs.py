@@ -16,6 +16,11 @@ def measured(speed: Path) -> Speeds:
     return {row["arm"]: row for row in read_json(speed).get("rows", [])}
 
 
+def rounds(speed: Path) -> dict[str, list[float]]:
+    """The speed of each arm in every round; empty without a file."""
+    return {arm: row["rounds"] for arm, row in measured(speed).items()}
+
+
 def table(
     names: Mapping[str, str], speeds: Speeds, before: Columns, heading: str = "model"
 ) -> list[str]:

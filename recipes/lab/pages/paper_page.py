@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recipes.lab.claims import CLOSE, MARGIN, NOT_COUNTED, NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
-from recipes.lab.ledger import ARM, TUNING, kind_of
+from recipes.lab.ledger import TUNING, kind_of, of_arms
 from recipes.lab.pages import summary
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules, scoring
@@ -123,7 +123,7 @@ def again(
     if view and (both := view.seeds(arms)):
         own = f'SEEDS="{" ".join(map(str, both))}" ARMS="{" ".join(arms)}"'
         commands.append((f"{own} recipes/{recipe.name}/run.sh", "first row"))
-    runs = [entry for entry in entries if kind_of(entry) == ARM]
+    runs = of_arms(entries)
     seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
     commands += [
@@ -170,7 +170,7 @@ def counts(claim: Claim) -> str:
 def repeated(entries: Sequence[dict]) -> Iterator[str]:
     """Runs of one arm, setting and seed whose scores differ, for example between machines."""
     by_run: dict[tuple, list[dict]] = {}
-    for entry in (entry for entry in entries if kind_of(entry) == ARM):
+    for entry in of_arms(entries):
         by_run.setdefault((entry["arm"], entry["seed"], entry["key"]), []).append(entry["figures"])
     for (arm, seed, _), runs in by_run.items():
         score = next((name for name in SCORES if name in runs[-1]), None)
@@ -215,7 +215,7 @@ def since(entries: Sequence[dict]) -> list[str]:
     """Dates and schedules of the ledger lines."""
     by_schedule: dict[str, list[dict]] = {}
     tuning = sum(kind_of(entry) == TUNING for entry in entries)
-    for entry in (entry for entry in entries if kind_of(entry) == ARM):
+    for entry in of_arms(entries):
         by_schedule.setdefault(schedules.in_words(entry), []).append(entry)
     lines = []
     for words, own in by_schedule.items():

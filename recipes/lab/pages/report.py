@@ -76,10 +76,7 @@ def write(recipe: Recipe) -> list[Path]:
     form = getattr(module, "FORM", None)
     for one in recipe.tables():
         print(f"\n== {one.title}")
-        files += table.write(
-            entries, folder / one.name, one.title, one.arms, recipe.seeds, one.only, one.compare,
-            form,
-        )  # fmt: skip
+        files += table.write(entries, folder, one, recipe.seeds, form)
     files += table.write_tuning(entries, folder)
     if module:
         print("\n== claims")

@@ -235,12 +235,8 @@ def end(name: str) -> str:
     return f"<!-- end of {name} -->"
 
 
-def renew(file: Path, parts: dict[str, list[str]]) -> bool:
-    """Update generated parts between their comments, if the file has these.
-
-    Returns:
-        Whether the file has any.
-    """
+def renew(file: Path, parts: dict[str, list[str]]) -> None:
+    """Update generated parts between their comments, if the file has these."""
     text, known = file.read_text(encoding="utf-8"), False
     for name, lines in parts.items():
         before, opening, rest = text.partition(begin(name))
@@ -251,4 +247,3 @@ def renew(file: Path, parts: dict[str, list[str]]) -> bool:
             text = before + opening + body + closing + after
     if known:
         scoring.write_lines(file, text.rstrip("\n").split("\n"))
-    return known

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from recipes.lab.ledger import ARM, TUNING, kind_of
+from recipes.lab.arms import Table
+from recipes.lab.ledger import TUNING, kind_of, of_arms
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
 from recipes.lab.scores import length_limits, scoring
@@ -193,42 +194,39 @@ def write_tuning(entries: Sequence[dict], folder: Path) -> list[Path]:
 
 def write(
     entries: Sequence[dict],
-    output: Path,
-    title: str,
-    arms: Sequence[str] = (),
+    folder: Path,
+    wanted: Table,
     seeds: Sequence[int] = (),
-    only: bool = False,
-    compare: bool = True,
     form: str | None = None,
 ) -> list[Path]:
     """Write a table and print it.
 
     Args:
         entries: lines of a ledger.
-        output: path without .md and .json.
-        arms: of the recipe, in order.
+        folder: for its files.
+        wanted: the table.
         seeds: expected seeds of each arm.
-        only: omit arms that are not in ``arms``.
-        compare: test differences in BLEU.
-        form: of that BLEU: "plain", "tokenised", or None for plain text if available.
+        form: of the BLEU that is compared: "plain", "tokenised", or None for plain text if
+            available.
     Returns:
         The files; empty if there is no row.
     """
-    if only:
+    arms = wanted.arms
+    if wanted.only:
         entries = [entry for entry in entries if entry["arm"] in arms]
-    runs = Runs.by_setting([entry for entry in entries if kind_of(entry) == ARM], arms, form)
+    runs = Runs.by_setting(of_arms(entries), arms, form)
     missing = not_run(entries, arms, seeds)
     if not runs.arms:
         print(f"\narms not run: {', '.join(missing) or 'none'}")
         return []
-    comparison = Comparison(runs) if compare else None
+    comparison = Comparison(runs) if wanted.compare else None
     cells = columns(runs, comparison)
-    lines = [f"# {title}", "", *table(cells), ""]
+    lines = [f"# {wanted.title}", "", *table(cells), ""]
     lines += [f"- {note}" for note in footnotes(runs, list(cells))]
     lines += [f"- not compared: {p}" for p in (comparison.problems if comparison else ())]
     lines += ["", f"Arms not run: {', '.join(missing) or 'none'}.", ""]
-    files = [Path(f"{output}.json"), Path(f"{output}.md")]
-    scoring.write_json(files[0], _as_json(title, runs, comparison, missing))
+    files = [folder / f"{wanted.name}.json", folder / f"{wanted.name}.md"]
+    scoring.write_json(files[0], _as_json(wanted.title, runs, comparison, missing))
     scoring.write_lines(files[1], [*lines, "## Commands", "", *commands(runs)])
     print("\n".join(table(cells)))
     print(f"\narms not run: {', '.join(missing) or 'none'}")

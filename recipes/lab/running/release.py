@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.lab import ledger
-from recipes.lab.ledger import ARM, kind_of
 from recipes.lab.running import process
 from recipes.lab.running.run_arm import state_of
 from recipes.lab.scores import scoring
@@ -71,7 +70,7 @@ def choose(
     different vocabularies do not compare.
     """
     wanted = list(names or recipe.arms())
-    entries = [entry for entry in entries if kind_of(entry) == ARM]
+    entries = ledger.of_arms(entries)
     here = {e["arm"]: e for e in entries if e["arm"] in wanted and is_here(e)}
     if not here:
         raise UserError(

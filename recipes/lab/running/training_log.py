@@ -7,6 +7,7 @@ strings. The log of a resumed run may contain an epoch twice; the later one is u
 import json
 import math
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
@@ -48,6 +49,47 @@ def parse_line(line: str) -> Statistics | None:
     return Statistics(match["tag"], values)
 
 
+@dataclass
+class _Log:
+    """What the lines of a log say.
+
+    Attributes:
+        epochs: statistics of training, by epoch.
+        validations: epoch and perplexity of each; 0 and NaN if the line has none.
+        echo: the last statistics of frozen layers.
+        parameters: of the model.
+        attempts: how often the training was started.
+        finished: whether the last attempt came to its end.
+    """
+
+    epochs: dict[int, dict[str, float]] = field(default_factory=dict)
+    validations: list[tuple[int, float]] = field(default_factory=list)
+    echo: dict[str, float] = field(default_factory=dict)
+    parameters: int | None = None
+    attempts: int = 0
+    finished: bool = False
+
+    def add(self, line: str) -> None:
+        """Read the next line."""
+        if found := PARAMETERS.search(line):
+            self.parameters = int(found[1].replace(",", ""))
+            self.attempts += 1
+            self.finished = False
+        elif FINISHED.search(line):
+            self.finished = True
+        elif statistics := parse_line(line):
+            self._add_statistics(*statistics)
+
+    def _add_statistics(self, tag: str, values: dict[str, float]) -> None:
+        if tag == "train_inner":
+            self.echo |= {name: v for name, v in values.items() if name.startswith(ECHO)}
+        elif tag == "train":
+            self.epochs[int(values["epoch"])] = values
+        elif tag == "valid":
+            epoch = int(values.get("epoch", 0))
+            self.validations.append((epoch, values.get("valid_ppl", math.nan)))
+
+
 def summarize(path: Path) -> dict:
     """The figures of a training run.
 
@@ -65,37 +107,21 @@ def summarize(path: Path) -> dict:
         epochs, updates, best_valid_ppl, attempts (1 unless the run was resumed), finished.
         A figure that is not in the log is None.
     """
-    epochs: dict[int, dict[str, float]] = {}
-    perplexities: list[float] = []
-    validated: dict[int, float] = {}
-    echo: dict[str, float] = {}
-    parameters, attempts, finished = None, 0, False
+    read = _Log()
     with open(path, encoding="utf-8", errors="replace") as log:
         for line in log:
-            if found := PARAMETERS.search(line):
-                parameters = int(found[1].replace(",", ""))
-                attempts += 1
-                finished = False
-            elif FINISHED.search(line):
-                finished = True
-            elif (statistics := parse_line(line)) is None:
-                continue
-            elif statistics.tag == "train_inner":
-                echo |= {k: v for k, v in statistics.values.items() if k.startswith(ECHO)}
-            elif statistics.tag == "train":
-                epochs[int(statistics.values["epoch"])] = statistics.values
-            elif statistics.tag == "valid":
-                perplexities.append(statistics.values.get("valid_ppl", math.nan))
-                validated[int(statistics.values.get("epoch", 0))] = perplexities[-1]
+            read.add(line)
+    epochs = read.epochs
+    speeds, shares, seconds = (
+        [values[name] for values in epochs.values() if name in values]
+        for name in ("train_wps", "train_sampled_share", "train_train_wall")
+    )
+    known = [value for _, value in read.validations if not math.isnan(value)]
     last = epochs[max(epochs)] if epochs else {}
-    speeds = [values["train_wps"] for values in epochs.values() if "train_wps" in values]
-    shares = [v["train_sampled_share"] for v in epochs.values() if "train_sampled_share" in v]
-    seconds = [v["train_train_wall"] for v in epochs.values() if "train_train_wall" in v]
-    known = [value for value in perplexities if not math.isnan(value)]
     updates = last.get("train_num_updates")
-    history = _history(epochs, validated)
+    history = _history(epochs, dict(read.validations))
     return {
-        "parameters": parameters,
+        "parameters": read.parameters,
         "train_tokens_per_second": median(speeds) if speeds else None,
         "train_seconds": sum(seconds) if seconds else None,
         "train_seconds_epochs": len(seconds),
@@ -103,9 +129,9 @@ def summarize(path: Path) -> dict:
         "epochs": max(epochs) if epochs else 0,
         "updates": int(updates) if updates is not None else None,
         "best_valid_ppl": min(known) if known else None,
-        "attempts": attempts,
-        "finished": finished,
-        **({"echo": echo} if echo else {}),
+        "attempts": read.attempts,
+        "finished": read.finished,
+        **({"echo": read.echo} if read.echo else {}),
         **({"history": history} if history else {}),
     }
 

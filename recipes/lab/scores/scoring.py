@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
@@ -16,7 +16,11 @@ HYPOTHESIS = re.compile(r"^D-(\d+)\t\S+\t(.*)$")
 TOKEN_SCORES = re.compile(r"^P-(\d+)\t(.*)$")
 
 
-Found = TypeVar("Found")
+class Hypothesis(NamedTuple):
+    """A translation and the log-probabilities of its tokens, with the end of the sentence."""
+
+    text: str
+    scores: list[float]
 
 
 class Incomplete(ValueError):
@@ -58,12 +62,8 @@ def hypotheses_in_corpus_order(output: Path, expected: int) -> list[str]:
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
-    best: dict[int, str] = {}
-    for line in read_lines(output):
-        if match := HYPOTHESIS.match(line):
-            # With --nbest, the best is the first.
-            best.setdefault(int(match[1]), match[2])
-    return _in_order(best, output, expected)
+    # With --nbest, the best is the first.
+    return [hypotheses[0].text for hypotheses in _in_order(output, expected)]
 
 
 def most_probable(output: Path, expected: int) -> list[str]:
@@ -79,30 +79,8 @@ def most_probable(output: Path, expected: int) -> list[str]:
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
-    best: dict[int, tuple[float, str]] = {}
-    hypothesis = ""
-    for line in read_lines(output):
-        if match := HYPOTHESIS.match(line):
-            hypothesis = match[2]
-        elif match := TOKEN_SCORES.match(line):
-            number, score = int(match[1]), sum(map(float, match[2].split()))
-            if number not in best or score > best[number][0]:
-                best[number] = (score, hypothesis)
-    return [text for _, text in _in_order(best, output, expected)]
-
-
-def _in_order(found: Mapping[int, Found], output: Path, expected: int) -> list[Found]:
-    """The values in corpus order; raises Incomplete if a sentence is missing."""
-    missing = [number for number in range(expected) if number not in found]
-    if missing or len(found) != expected:
-        examples = ", ".join(map(str, missing[:5])) or "none"
-        raise Incomplete(
-            f"{output} holds {len(found)} hypotheses for {expected} references "
-            f"({len(missing)} sentences missing, the first: {examples}; numbers count from 0). "
-            "Sentences over --max-source-positions are skipped, and without our --user-dir "
-            "fairseq drops the last ones where the size is not a multiple of 8."
-        )
-    return [found[number] for number in range(expected)]
+    found = _in_order(output, expected)
+    return [max(hypotheses, key=lambda one: sum(one.scores)).text for hypotheses in found]
 
 
 def token_counts(output: Path, expected: int) -> list[int]:
@@ -114,11 +92,29 @@ def token_counts(output: Path, expected: int) -> list[int]:
     Raises:
         Incomplete: if a sentence is missing or there are more than expected.
     """
-    counts: dict[int, int] = {}
+    return [len(hypotheses[0].scores) - 1 for hypotheses in _in_order(output, expected)]
+
+
+def _in_order(output: Path, expected: int) -> list[list[Hypothesis]]:
+    """The hypotheses of each sentence in corpus order; raises Incomplete if one has none."""
+    found: dict[int, list[Hypothesis]] = {}
+    text = ""
     for line in read_lines(output):
-        if match := TOKEN_SCORES.match(line):
-            counts.setdefault(int(match[1]), len(match[2].split()) - 1)
-    return _in_order(counts, output, expected)
+        if match := HYPOTHESIS.match(line):
+            text = match[2]
+        elif match := TOKEN_SCORES.match(line):
+            scores = [float(score) for score in match[2].split()]
+            found.setdefault(int(match[1]), []).append(Hypothesis(text, scores))
+    missing = [number for number in range(expected) if number not in found]
+    if missing or len(found) != expected:
+        examples = ", ".join(map(str, missing[:5])) or "none"
+        raise Incomplete(
+            f"{output} holds {len(found)} hypotheses for {expected} references "
+            f"({len(missing)} sentences missing, the first: {examples}; numbers count from 0). "
+            "Sentences over --max-source-positions are skipped, and without our --user-dir "
+            "fairseq drops the last ones where the size is not a multiple of 8."
+        )
+    return [found[number] for number in range(expected)]
 
 
 def detokenize(lines: Sequence[str], language: str) -> list[str]:

@@ -88,7 +88,7 @@ def test_the_command_prints_tables_and_examples_side_by_side(tmp_path, table_pat
     assert "| mix | 1 | 1 |" in printed
     assert "- line 2, **w2**: w0 w2 w2\n  - mix: A B B\n" in printed
     (tmp_path / "short").write_text("A\n")
-    with pytest.raises(UserError, match=r"short has 1 lines and .*test\.en 5"):
+    with pytest.raises(UserError, match=r"short:1: last of 1 lines, but .*test\.en has 5"):
         main(["external-words", *line.split(), f"short={tmp_path}/short"])
 
 

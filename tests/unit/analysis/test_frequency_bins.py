@@ -98,7 +98,7 @@ def test_other_parameters_take_the_place_of_a_language(files, capsys):
 
 def test_files_of_different_lengths_are_refused_with_their_lengths(files):
     (files / "short").write_text("the cat\n")
-    with pytest.raises(UserError, match=r"short has 1 lines and .*ref 2"):
+    with pytest.raises(UserError, match=r"short:1: last of 1 lines, but .*ref has 2"):
         main(["frequency-bins", *arguments(files, "good", "short")])
 
 
@@ -131,7 +131,7 @@ def test_files_that_cannot_be_used_are_named(files, name, content, message):
 def test_empty_files_are_refused(files):
     for name in ("ref", "good"):
         (files / name).write_text("")
-    with pytest.raises(UserError, match="at least one"):
+    with pytest.raises(UserError, match="empty file, 0 lines"):
         main(["frequency-bins", *arguments(files, "good")])
 
 

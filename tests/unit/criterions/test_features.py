@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_outlayers.criterions.features import output_layer_of, real_positions
+from fairseq_outlayers.criterions.features import real_positions, require_output_layer
 from fairseq_outlayers.errors import UserError
 from tests.devices import DEVICES, device_of_kind
 
@@ -32,4 +32,4 @@ def test_a_wrong_number_of_tokens_is_not_believed(number):
 
 def test_a_model_of_an_encoder_alone_is_refused():
     with pytest.raises(UserError, match="full_softmax needs a model that takes --output-layer"):
-        output_layer_of(torch.nn.Module(), "full_softmax")
+        require_output_layer(torch.nn.Module(), "full_softmax")

@@ -1,0 +1,109 @@
+"""Refuse values with which a command ends in a traceback, or does not do what they say.
+
+Each check looks at one option of the parsed command line, which other commands may lack. Called
+after the checks of options without effect (``patches/conveniences/unused_options.py``).
+"""
+
+import importlib.util
+import logging
+import re
+from typing import Any
+
+from fairseq_outlayers.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+
+def check_values(command: str, options: Any) -> None:
+    """Refuse impossible values; warn of a translation of only a part of the text.
+
+    Args:
+        command: its name, such as ``fairseq-generate``.
+        options: the parsed command line, of translation or language modeling.
+    Raises:
+        UserError: about the first one.
+    """
+    for check in CHECKS:
+        check(command, options)
+
+
+def _soft_alignments(command: str, options: Any) -> None:
+    if "interactive" in command and getattr(options, "print_alignment", None) == "soft":
+        raise UserError(
+            "--print-alignment soft: fairseq-interactive prints only hard alignments: use "
+            "fairseq-generate, or leave out soft"
+        )
+
+
+def _divided_words(command: str, options: Any) -> None:
+    merged = getattr(options, "post_process", None)
+    if "eval" in command and options.task == "subword_language_modeling" and merged is not None:
+        raise UserError(
+            f"--post-process {merged}: a word that the end of a window divides would count as two: "
+            "leave it out, and raise the perplexity per unit to the power of units / words"
+        )
+
+
+def _context_as_long_as_the_window(command: str, options: Any) -> None:
+    context = getattr(options, "context_window", 0) or 0
+    window = getattr(options, "tokens_per_sample", None)
+    if re.search("eval.lm", command) and window is not None and context >= window:
+        raise UserError(
+            f"--context-window {context}: must be below --tokens-per-sample {window}, which counts "
+            "the words of the context too: lower it, or raise --tokens-per-sample"
+        )
+
+
+def _writing_without_iopath(command: str, options: Any) -> None:
+    asynchronous = getattr(options, "write_checkpoints_asynchronously", False)
+    if "train" in command and asynchronous and importlib.util.find_spec("iopath") is None:
+        raise UserError(
+            "--write-checkpoints-asynchronously needs the package iopath, which is not installed: "
+            "pip install iopath, or leave it out"
+        )
+
+
+def _part_of_the_text(command: str, options: Any) -> None:
+    parts = getattr(options, "distributed_world_size", 1)
+    if "generate" in command and parts > 1:
+        logger.warning(
+            f"--distributed-world-size {parts}: this process translates one of {parts} parts of "
+            "the text (--distributed-rank, from 0 on); BLEU is that of the part"
+        )
+
+
+def _sets_named_and_joined(command: str, options: Any) -> None:
+    sets = getattr(options, "valid_subset", None) or "valid"
+    if getattr(options, "combine_valid_subsets", None) and sets != "valid":
+        raise UserError(
+            f"--valid-subset {sets}: --combine-valid-subsets joins all sets named valid, valid1, "
+            "...: leave one of the two out"
+        )
+
+
+def _composite_optimizer(command: str, options: Any) -> None:
+    if getattr(options, "optimizer", None) == "composite":
+        raise UserError(
+            "--optimizer composite takes its groups from the configuration of fairseq-hydra-train: "
+            "use that, or choose another optimizer"
+        )
+
+
+def _moses_without_languages(command: str, options: Any) -> None:
+    named = getattr(options, "source_lang", None) and getattr(options, "target_lang", None)
+    if getattr(options, "tokenizer", None) == "moses" and not named:
+        raise UserError(
+            "--tokenizer moses needs the languages: give --source-lang and --target-lang"
+        )
+
+
+CHECKS = (
+    _soft_alignments,
+    _divided_words,
+    _context_as_long_as_the_window,
+    _writing_without_iopath,
+    _part_of_the_text,
+    _sets_named_and_joined,
+    _composite_optimizer,
+    _moses_without_languages,
+)
