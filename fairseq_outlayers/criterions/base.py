@@ -72,6 +72,10 @@ class SoftmaxCriterion(FairseqCriterion):
         check_ranges(cfg, class_of(cfg))
         return super().build_criterion(cfg, task)
 
+    def check_model(self, model: nn.Module) -> None:
+        """Raise a ``UserError`` for a model without an output layer of ours."""
+        require_output_layer(model, self.name)
+
     def follow_updates(self, update_number: Callable[[], int]) -> None:
         """Set the function that returns the trainer's update number."""
         self.update_number = update_number

@@ -9,8 +9,9 @@ When the trainer is constructed, the patch calls these hooks where they exist:
 ``prepare_training(options)`` of the model and ``prepare_training(options, model)`` of the task with
 all options, and ``prepare_model(options, model)`` of the optimizer with its own.
 
-fairseq does not tell a criterion which update a batch belongs to. ``follow_updates(get_number)`` of
-the criterion, if it exists, receives the trainer's function for that.
+fairseq does not tell a criterion which update a batch belongs to, nor for which model it is.
+``follow_updates(get_number)`` of the criterion, if it exists, receives the trainer's function for
+the number, and ``check_model(model)`` may refuse a model before anything is trained.
 """
 
 from typing import Any, Callable
@@ -31,6 +32,9 @@ def _with_preparation(
     *others: Any,
     **named: Any,
 ) -> None:
+    criterion = others[0] if others else named.get("criterion")
+    if hasattr(criterion, "check_model"):
+        criterion.check_model(model)
     if hasattr(model, "prepare_training"):
         model.prepare_training(cfg)
     if hasattr(task, "prepare_training"):
@@ -39,6 +43,5 @@ def _with_preparation(
     if hasattr(optimizer, "prepare_model"):
         optimizer.prepare_model(cfg.optimizer, model)
     stock(self, cfg, task, model, *others, **named)
-    criterion = others[0] if others else named.get("criterion")
-    if criterion is not None and hasattr(criterion, "follow_updates"):
+    if hasattr(criterion, "follow_updates"):
         criterion.follow_updates(self.get_num_updates)
