@@ -101,30 +101,42 @@ class CandidateGenerator(SequenceGenerator):
             longest = 0 if prefix_tokens is None else prefix_tokens.size(1)
             self.max_len_b = max(self.given_max_len_b, longest)
         if self.candidates is None:
-            with ExitStack() as stack:
-                if self.int8_projections is not None:
-                    for model in self.model.models:
-                        stack.enter_context(self.int8_projections.of(model))
-                hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
-            if not all(hypotheses):
-                raise no_translation("a sentence", self.spelled)
-            return self._possible(hypotheses)
-        assert constraints is None, "refused by the task"
-        assert bos_token is None, "fairseq's translation begins with </s>"
+            hypotheses = self._search_all(sample, prefix_tokens, constraints, bos_token)
+        else:
+            assert constraints is None, "refused by the task"
+            assert bos_token is None, "fairseq's translation begins with </s>"
+            hypotheses = self._search_candidates(sample, prefix_tokens)
+        return self._possible(hypotheses)
+
+    def _search_all(self, sample: Dict[str, Any], *how: Any) -> Hypotheses:
+        """A search over all words."""
+        with ExitStack() as stack:
+            if self.int8_projections is not None:
+                for model in self.model.models:
+                    stack.enter_context(self.int8_projections.of(model))
+            hypotheses = super()._generate(sample, *how)
+        if not all(hypotheses):
+            raise no_translation("a sentence", self.spelled)
+        return hypotheses
+
+    def _search_candidates(
+        self, sample: Dict[str, Any], prefix_tokens: Optional[Tensor]
+    ) -> Hypotheses:
+        """A search over lists, with 2K, 4K, ... words for sentences without a translation."""
+        assert self.candidates is not None
         num_classes, factor = self.vocab_size, 1
         hypotheses = self._search(sample, prefix_tokens, factor)
         while unfinished := [n for n, found in enumerate(hypotheses) if not found]:
             if factor * self.candidates.frequent >= num_classes:
-                raise no_translation(
-                    "a sentence, even with every word as a candidate,", self.spelled
-                )
+                what = "a sentence, even with every word as a candidate,"
+                raise no_translation(what, self.spelled)
             factor *= 2
             rows = torch.tensor(unfinished)
             part, prefix = _take(sample, rows, len(hypotheses)), prefix_tokens
             prefix = None if prefix is None else prefix[rows.to(prefix.device)]
             for number, found in zip(unfinished, self._search(part, prefix, factor), strict=True):
                 hypotheses[number] = found
-        return self._possible(hypotheses)
+        return hypotheses
 
     def _check_source_lengths(self, lengths: Tensor, prefix_tokens: Optional[Tensor]) -> None:
         """Refuse sources and prefixes for which no translation has its source's length."""

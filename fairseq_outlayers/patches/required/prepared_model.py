@@ -32,7 +32,7 @@ def _with_preparation(
     *others: Any,
     **named: Any,
 ) -> None:
-    criterion = others[0] if others else named.get("criterion")
+    criterion: Any = others[0] if others else named.get("criterion")
     if hasattr(criterion, "check_model"):
         criterion.check_model(model)
     if hasattr(model, "prepare_training"):
