@@ -2,20 +2,23 @@
 
     python benchmarks/large_vocabulary.py
     python benchmarks/large_vocabulary.py --vocabularies 30000 500000 --arms stock partitions
+    python benchmarks/large_vocabulary.py --model transformer
 
 Arms, for every size of both vocabularies:
 
-    stock         fairseq's `lstm` with `cross_entropy` and Adam
+    stock         fairseq's `lstm` (or `transformer`) with `cross_entropy` and Adam
     adaptive      the same with fairseq's `adaptive_loss` (adaptive softmax, its default cutoffs)
-    exact         `luong_lstm` with `full_softmax` and Adam: what the model alone changes
+    exact         `luong_lstm` (or `transformer_outlayers`) with `full_softmax` and Adam: what the
+                  model alone changes
     sampled_adam  with `sampled_softmax` (--num-sampled classes) and Adam: what the loss changes
     sampled       with `lazy_adam`, too
     partitions    with `partition_softmax`, reshuffled, both sides limited to --partition-size; Adam
 
-No arm has dropout. Words follow Zipf's law. Every round trains each arm for some updates; ratios
-are to the first arm of the round, with the same number of words. Memory is the peak of the process;
-"beyond tables" is without the three word tables and a bias (also in stock fairseq; of `adaptive`
-the output's smaller tables) and their two moments. Under partitions, moments of whole tables are
+LSTMs have a layer per side, Transformers three, with four heads and feed-forward layers four times
+as wide. No arm has dropout. Words follow Zipf's law. Every round trains each arm for some updates;
+ratios are to the first arm of the round, with the same number of words. Memory is the peak of the
+process; "beyond tables" is without the three word tables and a bias (also in fairseq's LSTM; of
+`adaptive` the output's smaller tables) and their two moments. Under partitions, moments of whole tables are
 allocated at the end of the first partition, so none are subtracted for a run that ends before. The
 dictionaries of both sides, which are included, are also measured separately.
 """
@@ -39,6 +42,7 @@ STOCK = ("stock", "adaptive")  # trained without this package
 ALL_ROWS = (*STOCK, "exact", "sampled_adam")  # an update moves every row of the tables
 CUTOFFS = (10_000, 50_000, 200_000)  # fairseq's default
 FACTOR = 4  # each cluster's vectors have so many times fewer dimensions
+MODELS = ("lstm", "transformer")
 
 
 def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> Path:
@@ -68,18 +72,12 @@ def write_corpus(folder: Path, vocabulary: int, sentences: int, length: int) -> 
 
 def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list[str]:
     """Options of fairseq-train for an arm."""
-    size = str(settings.dimensions)
     common = f"--max-tokens {settings.max_tokens} --lr 0.001 --clip-norm 5 --dropout 0"
     common += " --num-workers 0"
     common += " --cpu" if settings.device == "cpu" else ""
     common += "" if settings.precision == "float32" else f" --{settings.precision}"
-    ours = f"--arch luong_lstm --embed-dim {size} --hidden-size {size} --encoder-layers 1"
-    ours += " --decoder-layers 1"
-    stock = (
-        "--arch lstm --optimizer adam --encoder-layers 1 --decoder-layers 1 "
-        f"--encoder-embed-dim {size} --encoder-hidden-size {size} --decoder-embed-dim {size} "
-        f"--decoder-hidden-size {size} --decoder-out-embed-dim {size}"
-    )
+    stock, ours = models_of(settings.model, settings.dimensions)
+    stock += " --optimizer adam"
     sampled = f"{ours} --criterion sampled_softmax --sampler log_uniform"
     sampled += f" --num-sampled {settings.num_sampled}"
     cutoffs = ",".join(map(str, cutoffs_of(vocabulary)))
@@ -95,6 +93,28 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
         f"--source-partition-size {settings.partition_size} --reshuffle-partitions",
     }
     return f"{common} {kinds[kind]}".split()
+
+
+def models_of(model: str, size: int) -> tuple[str, str]:
+    """Options of fairseq's model, and of ours of the same size."""
+    layers = "--encoder-layers {0} --decoder-layers {0}"
+    if model == "transformer":
+        sides = " ".join(
+            f"--{side}-embed-dim {size} --{side}-attention-heads 4 "
+            f"--{side}-ffn-embed-dim {4 * size}"
+            for side in ("encoder", "decoder")
+        )
+        sizes = f"{layers.format(3)} {sides}"
+        return f"--arch transformer {sizes}", f"--arch transformer_outlayers {sizes}"
+    sides = " ".join(
+        f"--{name} {size}"
+        for name in (
+            "encoder-embed-dim", "encoder-hidden-size", "decoder-embed-dim",
+            "decoder-hidden-size", "decoder-out-embed-dim",
+        )
+    )  # fmt: skip
+    ours = f"--arch luong_lstm --embed-dim {size} --hidden-size {size} {layers.format(1)}"
+    return f"--arch lstm {layers.format(1)} {sides}", ours
 
 
 def classes_scored(logs: list[Path], vocabulary: int) -> float:
@@ -116,10 +136,10 @@ def cutoffs_of(vocabulary: int) -> list[int]:
     return [cutoff for cutoff in CUTOFFS if cutoff < vocabulary]
 
 
-def output_parameters(kind: str, vocabulary: int, dimensions: int) -> int:
+def output_parameters(kind: str, vocabulary: int, dimensions: int, bias: bool = True) -> int:
     """Of class vectors and biases, or of an adaptive softmax with its projections."""
     if kind != "adaptive":
-        return vocabulary * (dimensions + 1)
+        return vocabulary * (dimensions + bias)
     ends = [*cutoffs_of(vocabulary), vocabulary]
     count = (ends[0] + len(ends) - 1) * dimensions
     for number, (begin, end) in enumerate(pairwise(ends), start=1):
@@ -128,9 +148,11 @@ def output_parameters(kind: str, vocabulary: int, dimensions: int) -> int:
     return count
 
 
-def table_megabytes(kind: str, vocabulary: int, dimensions: int, moments: int = MOMENTS) -> float:
+def table_megabytes(
+    kind: str, vocabulary: int, dimensions: int, moments: int = MOMENTS, bias: bool = True
+) -> float:
     """Size of embeddings and output parameters with their moments, in float32."""
-    count = 2 * vocabulary * dimensions + output_parameters(kind, vocabulary, dimensions)
+    count = 2 * vocabulary * dimensions + output_parameters(kind, vocabulary, dimensions, bias)
     return count * 4 * (1 + moments) / 1e6
 
 
@@ -186,6 +208,7 @@ def main() -> None:
         first = rounds[f"{settings.arms[0]}.V{size}"]
         is_short = kind == "partitions" and not leaves_first_partition(data[size], settings)
         moments = 0 if is_short else MOMENTS
+        bias = kind != "stock" or settings.model == "lstm"  # fairseq's Transformer has none
         logs = [runs / f"{name}.round{number}.log" for number in range(1, settings.rounds + 1)]
         row = {
             "arm": name,
@@ -194,7 +217,7 @@ def main() -> None:
             "speed_by_first": [own / other for own, other in zip(rounds[name], first, strict=True)],
             "peak_mb": row_of["peak_rss_mb"],
             "beyond_tables_mb": row_of["peak_rss_mb"]
-            - table_megabytes(kind, size, settings.dimensions, moments),
+            - table_megabytes(kind, size, settings.dimensions, moments, bias),
             "dictionaries_mb": dictionaries[size],
             # Of an adaptive softmax, the clusters that a batch needs: not logged.
             "gpu_gb": gpu_gigabytes(logs),
@@ -232,6 +255,7 @@ def parse_arguments() -> argparse.Namespace:
     kinds = ["stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions"]
     parser.add_argument("--vocabularies", type=int, nargs="+", default=[30_000, 100_000, 500_000])
     parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--model", choices=MODELS, default="lstm", help="default: lstm")
     parser.add_argument("--partition-size", type=int, default=15_000)
     parser.add_argument("--num-sampled", type=int, default=8192)
     parser.add_argument(
@@ -258,9 +282,11 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
     parser.add_argument(
-        "--output", type=Path, default=Path("results/benchmarks/large_vocabulary.json")
+        "--output", type=Path, help="default: results/benchmarks/large_vocabulary[_MODEL].json"
     )
     settings = parser.parse_args()
+    of_model = "" if settings.model == "lstm" else f"_{settings.model}"
+    settings.output = settings.output or turns.RESULTS / f"large_vocabulary{of_model}.json"
     refusing = {"sampled", "partitions"} & set(settings.arms)
     if settings.precision == "fp16" and refusing:
         parser.error(f"--precision fp16: leave out --arms {' '.join(sorted(refusing))}")

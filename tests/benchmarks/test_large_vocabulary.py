@@ -8,7 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fairseq import options
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.modules import AdaptiveSoftmax
+
+from tests.conftest import make_task
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -53,17 +57,29 @@ def test_parameters_of_the_output_are_those_of_fairseqs_layers(benchmark, kind, 
     assert found == sum(parameter.numel() for parameter in layer.parameters())
 
 
+@pytest.mark.parametrize("model", ["lstm", "transformer"])
 @pytest.mark.parametrize(("device", "precision"), [("cpu", "float32"), ("cuda", "amp")])
-def test_arms_differ_in_what_they_compare_alone(benchmark, device, precision):
+def test_arms_differ_in_what_they_compare_alone(benchmark, model, device, precision):
     settings = SimpleNamespace(
         dimensions=8, max_tokens=100, partition_size=50, num_sampled=10, device=device,
-        precision=precision,
+        precision=precision, model=model,
     )  # fmt: skip
     kinds = ("stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions")
     found = {kind: benchmark.options_of(kind, 12_000, settings) for kind in kinds}
-    for options in found.values():
-        assert options[options.index("--dropout") + 1] == "0"
-        assert ("--cpu" in options, "--amp" in options) == (device == "cpu", precision == "amp")
+    for words in found.values():
+        assert words[words.index("--dropout") + 1] == "0"
+        assert ("--cpu" in words, "--amp" in words) == (device == "cpu", precision == "amp")
     differing = set(found["sampled"]) ^ set(found["sampled_adam"])
     assert differing == {"lazy_adam", "adam"}
     assert "--reshuffle-partitions" in found["partitions"]
+
+
+def test_transformers_of_both_sides_have_the_same_parameters_but_for_biases(benchmark):
+    parser = options.get_training_parser()
+    task, sizes = make_task(num_source=26, num_target=36), []
+    for words in benchmark.models_of("transformer", 8):
+        given = options.parse_args_and_arch(parser, ["data", *words.split()])
+        parser = options.get_training_parser()
+        model = ARCH_MODEL_REGISTRY[given.arch].build_model(given, task)
+        sizes.append(sum(parameter.numel() for parameter in model.parameters()))
+    assert sizes[1] - sizes[0] == 40  # a bias for each of our classes
