@@ -18,9 +18,9 @@ LSTMs have a layer per side, Transformers three, with four heads and feed-forwar
 as wide. No arm has dropout. Words follow Zipf's law. Every round trains each arm for some updates;
 ratios are to the first arm of the round, with the same number of words. Memory is the peak of the
 process; "beyond tables" is without the three word tables and a bias (also in fairseq's LSTM; of
-`adaptive` the output's smaller tables) and their two moments. Under partitions, moments of whole tables are
-allocated at the end of the first partition, so none are subtracted for a run that ends before. The
-dictionaries of both sides, which are included, are also measured separately.
+`adaptive` the output's smaller tables) and their two moments. Under partitions, moments of whole
+tables are allocated at the end of the first partition, so none are subtracted for a run that ends
+before. The dictionaries of both sides, which are included, are also measured separately.
 """
 
 import argparse
