@@ -158,8 +158,12 @@ def _named_as_given(options: argparse.Namespace) -> Iterator[None]:
             str(error),
         )
         message = re.sub(
-            r"^(\w+)='?([^':]*)'?:",
-            lambda found: f"{as_flag(found[1], found[2])}:" if found[1] in options else found[0],
+            r"^(\w+)=(?:'([^']*)'|(\S+?)): ",
+            lambda found: (
+                f"{as_flag(found[1], found[3] or found[2] or repr(found[2]))}: "
+                if found[1] in options
+                else found[0]
+            ),
             message,
         )
         raise UserError(message) from error

@@ -7,7 +7,7 @@ import torch
 from fairseq.search import Sampling
 from torch import Tensor
 
-LEAST = -60.0  # nats; in float32 probabilities lose digits below -87, and are 0 below -103
+LARGEST = 60.0  # nats; in float32 probabilities lose digits below -87, and overflow above 88
 
 
 class RescaledSampling(Sampling):
@@ -15,9 +15,10 @@ class RescaledSampling(Sampling):
 
     At the length limit only ``</s>`` is allowed, which at a low temperature may have the
     probability 0 in float32; a bonus of ``--unkpen`` may raise one above float32. Here a
-    distribution whose most probable word has less than ``exp(LEAST)``, or more than 1, is
-    normalized over the allowed words before a word is drawn. Scores are as before. Where no word is
-    allowed, ``</s>`` is drawn with a score of ``-inf``, which ends no hypothesis.
+    distribution whose most probable word has less than ``exp(-LARGEST)``, or more than
+    ``exp(LARGEST)``, is normalized over the allowed words before a word is drawn. Scores are as
+    before. Where no word is allowed, ``</s>`` is drawn with a score of ``-inf``, which ends no
+    hypothesis.
     """
 
     @classmethod
@@ -30,7 +31,7 @@ class RescaledSampling(Sampling):
     ) -> Tuple[Tensor, Tensor, Tensor]:
         """Draw a word for each hypothesis; see fairseq's ``Search.step``."""
         best = lprobs.amax(-1, keepdim=True)
-        beyond = ((best < LEAST) | (best > 0)) & best.isfinite()
+        beyond = (best.abs() > LARGEST) & best.isfinite()
         # For all rows: looking whether any needs it would wait for an accelerator.
         shift = torch.where(beyond, lprobs.logsumexp(-1, keepdim=True), 0.0)
         shifted = lprobs - shift

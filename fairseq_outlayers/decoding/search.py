@@ -147,12 +147,14 @@ class CandidateGenerator(SequenceGenerator):
                 f"{self.spelled('match_source_len')}: a source of {longest - 1} words, but the "
                 f"model has positions for translations of {limit - 2}: shorten or split it"
             )
-        if prefix_tokens is not None and prefix_tokens.eq(self.eos).any():
-            raise UserError(
-                f"{self.spelled('prefix_size')}: a reference is shorter than that, and a "
-                f"translation may not end there with {self.spelled('match_source_len')}: leave one "
-                "of them out"
-            )
+        if prefix_tokens is not None:
+            ends = prefix_tokens.eq(self.eos)
+            if (ends.any(1) & (ends.int().argmax(1) < lengths)).any():
+                raise UserError(
+                    f"{self.spelled('prefix_size', prefix_tokens.size(1))}: a reference ends "
+                    "within these words, before its translation may end with "
+                    f"{self.spelled('match_source_len')}: leave one of them out"
+                )
 
     def _possible(self, hypotheses: Hypotheses) -> Hypotheses:
         """Drop hypotheses with a probability of 0, unless a sentence has no others.
@@ -264,7 +266,7 @@ def no_translation(what: str, spelled: Callable[..., str]) -> UserError:
     """
     lengths = [spelled(name) for name in ("no_repeat_ngram_size", "min_len", "max_len_b")]
     return UserError(
-        f"{what} has no finished translation: loosen {lengths[0]}, {lengths[1]} or {lengths[2]}; "
+        f"{what} has no finished hypothesis: loosen {lengths[0]}, {lengths[1]} or {lengths[2]}; "
         "if they are loose, the model's scores may be nan"
     )
 

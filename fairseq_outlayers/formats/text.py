@@ -96,7 +96,7 @@ def count_parallel_lines(paths: Sequence[Path]) -> int:
     if counts[shortest] != counts[longest]:
         raise UserError(
             f"{shortest}:{counts[shortest]}: last of {counts[shortest]:,} lines, but {longest} "
-            f"has {counts[longest]:,}; line n of each file must translate line n of the other"
+            f"has {counts[longest]:,}; line n of every file must belong to the same sentence"
         )
     return counts[shortest]
 

@@ -89,7 +89,7 @@ class LanguageModel(TrainedModels):
 
     @staticmethod
     def spelled(name: str, *value: Any) -> str:
-        """An option of ``continue_`` in messages, by fairseq's name."""
+        """An option in messages, by its name in ``continue_``."""
         return as_keyword("max_units" if name == "max_len_b" else name, *value)
 
     @overload

@@ -40,6 +40,7 @@ from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOp
 
 SEARCH_OPTIONS = ("beam", *TranslationOptions.__annotations__)
 MAX_LENGTH = {"max_len_a": 1.2, "max_len_b": 10}  # defaults of Translator.translate
+UNLIMITED = {"max_len_a": 0, "max_len_b": 200}  # fairseq's
 READ_AHEAD = 16  # batches sorted by length together
 
 
@@ -47,15 +48,15 @@ def without_limits(max_len_a: float, max_len_b: int) -> Dict[str, float]:
     """fairseq's defaults, with which ``match_source_len`` alone decides on a length.
 
     Raises:
-        UserError: if a limit is not at the default of :meth:`Translator.translate`.
+        UserError: if a limit is at no default, of :meth:`Translator.translate` or of fairseq.
     """
     for name, value in (("max_len_a", max_len_a), ("max_len_b", max_len_b)):
-        if value != MAX_LENGTH[name]:
+        if value not in (MAX_LENGTH[name], UNLIMITED[name]):
             raise UserError(
                 f"{as_keyword(name, value)} has no effect with match_source_len: leave one of them "
                 "out"
             )
-    return {"max_len_a": 0, "max_len_b": 200}
+    return dict(UNLIMITED)
 
 
 class Translator(TrainedModels):

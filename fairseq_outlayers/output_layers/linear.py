@@ -30,7 +30,7 @@ class LinearOutputLayer(OutputLayer):
     def build(
         cls, config: Any, embedding: nn.Embedding, hidden_size: int, dictionary: Any
     ) -> "LinearOutputLayer":
-        return cls(embedding.num_embeddings, hidden_size, bias=not config.no_class_bias)
+        return cls(len(dictionary), hidden_size, bias=not config.no_class_bias)
 
     def reset_parameters(self, initializer: Initializer) -> None:
         super().reset_parameters(initializer)

@@ -114,7 +114,7 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
         check_search(args, self.cfg, len(self.target_dictionary))
         average = str(self.cfg.ensemble_average)
         if average != "probabilities" and isinstance(models, list) and len(models) == 1:
-            remedy = "name several checkpoints, or leave it out"
+            remedy = "it averages the models of an ensemble; leave it out"
             raise changes_nothing("ensemble_average", average, "with one model", remedy)
         if self.candidate_lists is None:  # read once
             self.candidate_lists = build_lists(

@@ -171,7 +171,7 @@ SAYS = {
     "an export over a file": "^error: codes exists: name another --output",
     "a page of texts out of step": "test.xx:9: last of 9 lines, but train.yy has 80",
     "a page of a source not there": NOT_THERE.format("nowhere"),
-    "a page on no device": "device=no_such: PyTorch has no such device",
+    "a page on no device": "--device no_such: PyTorch has no such device",
     "gates of a model without": "has no transform gates",
     "external words of another dictionary": "^error: table.npy: belongs to another dictionary",
     "external words of a vector file": NOT_THERE.format("words.vec.json"),

@@ -154,7 +154,7 @@ def test_texts_of_different_lengths_are_refused(tmp_path):
     (tmp_path / "a").write_text("one\ntwo\n")
     (tmp_path / "b").write_text("one\n")
     (tmp_path / "none").write_text("")
-    with pytest.raises(UserError, match=r"b:1: last of 1 lines, but .*a has 2; line n of each"):
+    with pytest.raises(UserError, match=r"b:1: last of 1 lines, but .*a has 2; line n of every"):
         read_pairs(str(tmp_path / "a"), str(tmp_path / "b"))
     with pytest.raises(UserError, match="0 lines"):
         read_pairs(str(tmp_path / "none"), str(tmp_path / "none"))

@@ -25,11 +25,13 @@ def drawn(search, step, lowered):
 
 
 @pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("lowered", [0.0, -3.0, 20.0])
 @pytest.mark.parametrize("limits", [(-1, -1.0), (2, -1.0), (-1, 0.5)], ids=["all", "topk", "topp"])
-def test_ordinary_distributions_are_sampled_bit_for_bit_as_by_fairseq(step, limits):
+def test_what_float32_holds_is_sampled_bit_for_bit_as_by_fairseq(step, lowered, limits):
+    """Also where ``--unkpen`` has raised a probability above 1."""
     dictionary = make_dictionary(WORDS - 4)
-    expected = drawn(Sampling(dictionary, *limits), step, 0.0)
-    found = drawn(RescaledSampling(dictionary, *limits), step, 0.0)
+    expected = drawn(Sampling(dictionary, *limits), step, lowered)
+    found = drawn(RescaledSampling(dictionary, *limits), step, lowered)
     assert all(a.equal(b) for a, b in zip(found, expected, strict=True))
 
 
@@ -78,7 +80,7 @@ def test_without_an_allowed_word_the_list_grows_or_the_search_is_refused(
     batch = make_batch(task, [(3, 3), (2, 3)])
     found = decode(task, [model], batch, **options, min_len=8)
     assert all(len(one["tokens"]) > 8 for sentence in found for one in sentence)
-    with pytest.raises(UserError, match=r"no finished translation.*loosen --no-repeat-ngram-size"):
+    with pytest.raises(UserError, match=r"no finished hypothesis.*loosen --no-repeat-ngram-size"):
         decode(task, [model], batch, **options, min_len=50, max_len_b=60)
 
 

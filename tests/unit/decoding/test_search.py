@@ -399,7 +399,7 @@ def test_what_cannot_finish_at_all_is_said(make_task, decode, monkeypatch):
     monkeypatch.setattr(CandidateGenerator, "_search", lambda *_: [[]])
     task = make_task(candidate_frequent=6)
     models, batch = models_of(task), make_batch(task, [(3, 3)])
-    with pytest.raises(UserError, match="no finished translation"):
+    with pytest.raises(UserError, match="no finished hypothesis"):
         decode(task, models, batch)
 
 

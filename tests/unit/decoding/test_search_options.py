@@ -106,8 +106,8 @@ def test_a_longest_length_with_the_length_of_the_source_is_refused(name, value, 
 def test_an_average_of_one_model_is_refused(make_task):
     task = make_task(ensemble_average="log_probabilities")
     assert refused(task, models_of(task)) == (
-        "--ensemble-average log_probabilities has no effect with one model: name several "
-        "checkpoints, or leave it out"
+        "--ensemble-average log_probabilities has no effect with one model: it averages the models "
+        "of an ensemble; leave it out"
     )
     task.build_generator(models_of(task, 2), SimpleNamespace())
 
@@ -115,9 +115,11 @@ def test_an_average_of_one_model_is_refused(make_task):
 def test_a_prefix_that_ends_before_the_length_of_the_source_is_refused(make_task, decode):
     task = make_task()
     batch = make_batch(task, [(5, 2), (4, 3)])
-    with pytest.raises(UserError, match=r"--prefix-size: a reference is shorter .* leave one of"):
+    with pytest.raises(UserError, match=r"--prefix-size 3: a reference ends .* leave one of"):
         decode(task, models_of(task), batch, prefix_size=3, match_source_len=True)
     assert decode(task, models_of(task), batch, prefix_size=2, match_source_len=True)
+    longer = make_batch(task, [(5, 6)])
+    assert decode(task, models_of(task), longer, prefix_size=7, match_source_len=True)
 
 
 def test_as_many_words_as_the_dictionary_has_may_be_sampled(make_task, decode):

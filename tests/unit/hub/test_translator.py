@@ -357,7 +357,7 @@ def test_as_many_words_are_sampled_from_as_a_list_has_beyond_the_most_frequent_o
     source = "w8 w9 w10 w11"
     assert len(model.translate(source).candidates) > 9
     assert model.translate(source, sampling=True, sampling_topk=9)
-    with pytest.raises(UserError, match="20: a sentence has only 11 candidates"):
+    with pytest.raises(UserError, match="20: this search needs 20 candidates, but a sentence has only 11"):
         model.translate(source, sampling=True, sampling_topk=20)
 
 
@@ -413,7 +413,7 @@ def test_a_model_whose_scores_are_nan_is_an_error(translation_checkpoint, limits
     with torch.no_grad():
         for parameter in model.models[0].parameters():
             parameter.fill_(math.nan)
-    with pytest.raises(UserError, match=r"no finished translation.*may be nan"):
+    with pytest.raises(UserError, match=r"no finished hypothesis.*may be nan"):
         model.translate(SENTENCES, **limits)
 
 
