@@ -357,7 +357,7 @@ def test_as_many_words_are_sampled_from_as_a_list_has_beyond_the_most_frequent_o
     source = "w8 w9 w10 w11"
     assert len(model.translate(source).candidates) > 9
     assert model.translate(source, sampling=True, sampling_topk=9)
-    with pytest.raises(UserError, match="20: this search needs 20 candidates, but a sentence has only 11"):
+    with pytest.raises(UserError, match=r"=20: this search needs 20 .* only 11"):
         model.translate(source, sampling=True, sampling_topk=20)
 
 
@@ -420,7 +420,7 @@ def test_a_model_whose_scores_are_nan_is_an_error(translation_checkpoint, limits
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"length_penalty": 99}, "length_penalty=99.0: must be at least -50 and at most 50"),
+        ({"length_penalty": 99}, "length_penalty=99.0: must be at least -10 and at most 10"),
         ({"beam": 0}, "beam=0: must be at least 1"),
         ({"min_len": 50}, "min_len=50: with max_len_a=1.2 max_len_b=10, the translation of one"),
         ({"sampling": True, "sampling_topp": 0}, "sampling_topp=0.0: must be above 0; leave it"),
