@@ -52,6 +52,7 @@ def test_translations_of_earlier_sentences_stay_until_the_list_is_full(common):
 def test_the_list_begins_anew_after_a_hundred_sentences(common):
     words(common, A, sentences=60)
     assert words(common, C, sentences=40) == [4, 5, 30, 31, 34]
+    assert words(common, 7) == [4, 5, 6, 7, 8]  # though the former list would fit
     assert words(common, B) == [4, 5, 6, 32, 33]
     assert words(common, A) == [4, 30, 31, 32, 33]  # not before the next hundred
 

@@ -88,8 +88,8 @@ def test_a_copy_is_the_word_of_the_same_spelling_whatever_its_number():
 def test_words_that_a_dictionary_has_learnt_later_are_copies_of_nothing(make_task):
     task = make_task(candidate_frequent=4, candidate_copies=True)
     lists = task.build_generator(models_of(task), SimpleNamespace()).candidates
-    beyond = len(task.source_dictionary) + 3
-    assert lists.of_words(torch.tensor([[beyond, 8]])).tolist() == [[[2], [8]]]
+    first = len(task.source_dictionary)
+    assert lists.of_words(torch.tensor([[first, first + 3, 8]])).tolist() == [[[2], [2], [8]]]
 
 
 def test_copies_make_no_hypothesis_depend_on_the_batch(make_task, decode):

@@ -147,6 +147,14 @@ def test_a_minimum_beyond_the_maximum_gives_way(make_task, decode):
         assert {len(hypothesis["tokens"]) for hypothesis in hypotheses} <= {6, 10}
 
 
+def test_a_share_of_less_than_a_word_adds_none_beside_a_longer_source(make_task, decode):
+    task = make_task()
+    limits = {"max_len_a": 0.1, "max_len_b": 3}
+    found = decode(task, models_of(task), make_batch(task, [(4, 5), (12, 3)]), **limits)
+    longest = [max(len(one["tokens"]) for one in hypotheses) for hypotheses in found]
+    assert longest == [3 + 1, 4 + 1]
+
+
 def test_a_negative_share_is_refused(make_task):
     with pytest.raises(UserError, match=r"--min-len-a -0.5: must be at least 0"):
         make_task(min_len_a=-0.5)

@@ -92,3 +92,16 @@ def test_a_search_at_a_low_temperature_ends_where_only_the_end_is_allowed(make_t
     options = {"sampling": True, "temperature": 0.02, "max_len_b": 3}
     found = decode(task, [model], make_batch(task, [(3, 3), (2, 3)]), **options)
     assert all(one["tokens"][-1] == 2 for sentence in found for one in sentence)
+
+
+def test_a_search_samples_from_the_words_that_its_options_leave(make_task, decode):
+    task = make_task()
+    model = make_model("luong_lstm", task).eval()
+    batch = make_batch(task, [(3, 3), (2, 3)])
+    best, likely = (
+        decode(task, [model], batch, sampling=True, **limit)
+        for limit in ({"sampling_topk": 1}, {"sampling_topp": 1e-6})
+    )
+    for hypotheses, others in zip(best, likely, strict=True):
+        tokens = hypotheses[0]["tokens"].tolist()
+        assert all(one["tokens"].tolist() == tokens for one in (*hypotheses, *others))

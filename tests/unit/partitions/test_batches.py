@@ -250,6 +250,16 @@ def test_partitions_of_the_authors_are_filled_up_on_both_sides():
     assert min(sizes["paper"]["target"]) < 14
 
 
+def test_a_batch_of_an_earlier_epoch_is_of_the_partition_that_its_sentence_is_in_now():
+    """As fairseq's dummy batch, which is of the first epoch."""
+    batches = batches_of(1, max_sentences=1, reshuffle_partitions=True)
+    first = list(batches.next_epoch_itr())
+    batches.next_epoch_itr()
+    found = [batches.partition_of(sample) for sample in first]
+    assert found == [batches.partitions.number_of[int(sample["id"][0])] for sample in first]
+    assert found != [sample["partition"][1] for sample in first]
+
+
 def test_sentences_longer_than_the_model_allows_are_in_no_partition():
     batches = batches_of(1, words=(3, 8), max_positions=(6, 6))
     assert sorted(chain(*ordered(batches, 1))) == list(range(0, 40, 2))
