@@ -59,7 +59,7 @@ WHY = (
     " rises early, late or never, by layer and seed, which decided most of the differences in older"
     " runs; the newer ones halve it from the eleventh epoch on in any case, and their perplexity no"
     " longer falls in the last two epochs (history.md). So far these are NMT, tied, joint (256),"
-    " `bilinear` and 7b into English.",
+    " `bilinear`, 7a and 7b into English.",
 )
 REMARKS = (
     "In runs of 5 epochs (German to English, subwords, one seed; kind: tuning) the lowest"
