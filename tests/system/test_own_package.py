@@ -185,8 +185,8 @@ class FocalSoftmax(FullSoftmax):
         return criterion
 
     def training_loss(self, layer, hidden, targets, reduce):
-        nll = self.exact_loss(layer, hidden, targets, reduce=False).nll
-        loss = (1 - torch.exp(-nll)) ** self.focus * nll
+        loss, nll, _ = self.exact_loss(layer, hidden, targets, reduce=False)  # loss: smoothed
+        loss = (1 - torch.exp(-nll)) ** self.focus * loss
         return Loss(loss.sum() if reduce else loss, nll.sum() if reduce else nll, {})
 """
 
