@@ -58,8 +58,8 @@ WHY = (
     "The authors halve the learning rate once the validation loss has risen. Within 15 epochs it"
     " rises early, late or never, by layer and seed, which decided most of the differences in older"
     " runs; the newer ones halve it from the eleventh epoch on in any case, and their perplexity no"
-    " longer falls in the last two epochs (history.md). So far these are NMT, tied, joint (256),"
-    " `bilinear`, 7a and 7b into English.",
+    " longer falls in the last two epochs (history.md). So far these are all layers into"
+    " English with subwords.",
 )
 REMARKS = (
     "In runs of 5 epochs (German to English, subwords, one seed; kind: tuning) the lowest"
