@@ -18,6 +18,7 @@ from typing import (
 
 import torch
 from fairseq import utils
+from fairseq.dataclass.configs import GenerationConfig
 from torch import Tensor
 from tqdm import tqdm
 
@@ -39,8 +40,10 @@ from fairseq_outlayers.hub.translation import PairScore, Translation
 from fairseq_outlayers.hub.typed_options import TranslateKeywords, TranslationOptions
 
 SEARCH_OPTIONS = ("beam", *TranslationOptions.__annotations__)
-MAX_LENGTH = {"max_len_a": 1.2, "max_len_b": 10}  # defaults of Translator.translate
-UNLIMITED = {"max_len_a": 0, "max_len_b": 200}  # fairseq's
+MAX_LEN_A, MAX_LEN_B = 1.2, 10  # defaults of Translator.translate
+FAIRSEQS = {
+    name: GenerationConfig.__dataclass_fields__[name].default for name in ("max_len_a", "max_len_b")
+}
 READ_AHEAD = 16  # batches sorted by length together
 
 
@@ -50,13 +53,14 @@ def without_limits(max_len_a: float, max_len_b: int) -> Dict[str, float]:
     Raises:
         UserError: if a limit is at no default, of :meth:`Translator.translate` or of fairseq.
     """
-    for name, value in (("max_len_a", max_len_a), ("max_len_b", max_len_b)):
-        if value not in (MAX_LENGTH[name], UNLIMITED[name]):
+    given = (("max_len_a", max_len_a, MAX_LEN_A), ("max_len_b", max_len_b, MAX_LEN_B))
+    for name, value, default in given:
+        if value not in (default, FAIRSEQS[name]):
             raise UserError(
                 f"{as_keyword(name, value)} has no effect with match_source_len: leave one of them "
                 "out"
             )
-    return dict(UNLIMITED)
+    return dict(FAIRSEQS)
 
 
 class Translator(TrainedModels):
@@ -102,8 +106,8 @@ class Translator(TrainedModels):
         texts: Union[str, Iterable[str]],
         beam: int = 5,
         batch_size: int = 32,
-        max_len_a: float = 1.2,
-        max_len_b: int = 10,
+        max_len_a: float = MAX_LEN_A,
+        max_len_b: int = MAX_LEN_B,
         length_penalty: float = 1.0,
         progress: bool = False,
         **generation: Any,
