@@ -18,14 +18,14 @@ MULTI30K = {
     "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
     "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
     "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005",
-    "TAU": "2000", "SAMPLES": "4500",
+    "TAU": "2000", "SAMPLES": "4500", "TRANSFORMER_LR": "0.003", "CUTOFFS": "2000 8000",
     "TAUS": "500 8000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k2000.kp10",
 }  # fmt: skip
 PAPER = {
     "LARGE": "500000", "EMBED": "620", "HIDDEN": "1000", "MAXOUT": "500", "DROPOUT": "0",
     "EPOCHS": "10", "PATIENCE": "-1", "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "80", "LR": "1",
-    "LAZY_LR": "0.001", "FROZEN_LR": "1",
+    "LAZY_LR": "0.001", "FROZEN_LR": "1", "TRANSFORMER_LR": "0.0005", "CUTOFFS": "20000 60000",
     "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
@@ -65,6 +65,8 @@ class Jean2015(Recipe):
         "DROPOUT": ("", "dropout"),
         "LR": ("", "learning rate"),
         "LAZY_LR": ("", "learning rate of lazy_adam"),
+        "TRANSFORMER_LR": ("", "learning rate of Transformers"),
+        "CUTOFFS": ("", "ends of the clusters of the adaptive softmax, without the last"),
         "FROZEN_LR": ("", "learning rate of fine-tuning with fixed embeddings"),
         "CLIP": ("1", "maximum norm of the gradient"),
         "TUNE_EPOCHS": ("5", "epochs of each run of 05_tune.sh"),
@@ -115,6 +117,8 @@ class Jean2015(Recipe):
         self.models = ("shortlist", "lv", *corrected, "full", "lv_reshuffle", *other_taus,
                        "lv_authors", "sampled", "sampled_uncorrected",
                        f"sampled_log_uniform_tau{s.SAMPLES}")  # fmt: skip
+        compared = (f"sampled_log_uniform_tau{s.SAMPLES}", "adaptive", "lv_corrected_reshuffle")
+        self.transformers = tuple(f"transformer_{model}" for model in (*compared, "full"))
         members = ("lv", "lv_reshuffle", f"lv_tau{self.taus[-1]}", "lv_authors")
         s.defaults(ENSEMBLE_OF=" ".join(f"{model}.frozen" for model in members))
         self.members = s.words("ENSEMBLE_OF")
@@ -129,7 +133,7 @@ class Jean2015(Recipe):
 
     def all_arms(self) -> list[str]:
         """All arms; frozen ones only where they are compared or decoded."""
-        return [*self.models, "shortlist.frozen", *self.members]
+        return [*self.models, "shortlist.frozen", *self.members, *self.transformers]
 
     def tuning_arms(self) -> list[str]:
         """The runs of 05_tune.sh; none with the paper's setting."""
@@ -271,7 +275,7 @@ class Jean2015(Recipe):
         except KeyError:
             raise UserError(
                 f"no model '{name}'; known are {' '.join(self.models)} (each with .frozen), "
-                "lv_tauN, sampled_log_uniform_tauN, ensembleN"
+                "lv_tauN, sampled_log_uniform_tauN, transformer_MODEL, ensembleN"
             ) from None
         train = models.training(model, self.settings)
         if model.frozen:

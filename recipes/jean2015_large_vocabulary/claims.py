@@ -4,6 +4,7 @@ BLEU is of cased tokens, as in the paper. The inequalities were written before a
 for the tenth: by then one seed of two of its three models had been seen.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -317,16 +318,26 @@ def comparisons(runs: Runs, chosen: str) -> Iterator[Compared]:
     sampled = ("sampled_log_uniform", *more_samples)
     pairs += [(model, "full") for model in ("lv_corrected_reshuffle", *sampled)]
     pairs += [(model, base) for model in sampled]
-    for one, other in pairs:
+    of_transformers = pairs_of_transformers(runs)
+    for one, other in (*pairs, *of_transformers):
         if one in runs and other in runs:
             words = figures.plain(one), figures.plain(other)
             if found := Compared.in_bleu(runs, one, other, words):
                 yield replace(found, is_main=(one, other) in main)
     against = ("full", "lv_corrected_reshuffle")
-    for one, other in (*IN_PERPLEXITY, *product(more_samples, against)):
+    on_page = {("lv_corrected", "lv"), *of_transformers}
+    for one, other in (*IN_PERPLEXITY, *product(more_samples, against), *of_transformers):
         words = figures.plain(one), figures.plain(other)
         if found := Compared.in_validation_perplexity(runs, one, other, words):
-            yield replace(found, on_page=other == "full" or (one, other) == ("lv_corrected", "lv"))
+            yield replace(found, on_page=other == "full" or (one, other) in on_page)
+
+
+def pairs_of_transformers(runs: Runs) -> list[tuple[str, str]]:
+    """Our ways to train a Transformer on all words, each against fairseq's."""
+    transformers = [arm for arm in runs.arms if re.fullmatch(r"transformer_\w+", arm)]
+    of_fairseq = ("transformer_adaptive", "transformer_full")
+    ours = [arm for arm in transformers if arm not in of_fairseq]
+    return [pair for pair in product(ours, of_fairseq) if pair[1] in transformers]
 
 
 def advice(compared: Sequence[Compared]) -> list[str]:

@@ -24,6 +24,7 @@ MODELS = {
     "sampled_log_uniform": "sampled softmax (log-uniform)",
     "sampled": "sampled softmax (by frequency)",
     "sampled_uncorrected": "sampled softmax, uncorrected",
+    "adaptive": "adaptive softmax",
 }
 OVER_ALL = ", over all words"
 
@@ -35,6 +36,8 @@ def capitalized(words: str) -> str:
 
 def plain_model(model: str) -> str:
     """A model's name in words, with its number of words or samples if that is not the recipe's."""
+    if model.startswith("transformer_"):
+        return f"Transformer, {plain_model(model.removeprefix('transformer_'))}"
     found = re.fullmatch(r"(.*)_tau(\d+)", model)
     words = MODELS.get(found[1] if found else model, model)
     what = "samples" if model.startswith("sampled") else "words"

@@ -2,7 +2,8 @@
 
 A model is named in `MODELS`, optionally with ``.frozen``: tuned further with embeddings and class
 vectors fixed. lv_corrected_X is lv_X with scores corrected by the words' shares of the text.
-lv_tauN has partitions of N words, sampled_log_uniform_tauN N samples.
+lv_tauN has partitions of N words, sampled_log_uniform_tauN N samples. transformer_X is X with
+fairseq's Transformer; only that has fairseq's adaptive softmax.
 """
 
 import re
@@ -33,7 +34,18 @@ MODELS = {
                 SAMPLED),
     "sampled_uncorrected": ("{tau} words drawn by frequency for every step, scores as they are",
                             SAMPLED + " --no-logq-correction"),
+    "adaptive": ("adaptive softmax of fairseq: rarer words in clusters with smaller vectors",
+                 "--criterion adaptive_loss --adaptive-softmax-cutoff {cutoffs} "
+                 "--ddp-backend legacy_ddp"),
 }  # fmt: skip
+RNNSEARCH = "--arch rnnsearch --embed-dim {EMBED} --hidden-size {HIDDEN} --maxout-size {MAXOUT}"
+TRANSFORMER = "--arch {arch} " + " ".join(
+    f"--{side}-embed-dim {{HIDDEN}} --{side}-ffn-embed-dim {{inner}} --{side}-layers 2 "
+    f"--{side}-attention-heads 4"
+    for side in ("encoder", "decoder")
+)
+HALVING = "--lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0"
+WARMING_UP = "--lr-scheduler inverse_sqrt --warmup-updates 400"
 
 
 class Model(NamedTuple):
@@ -43,6 +55,7 @@ class Model(NamedTuple):
         name: without ``.frozen``.
         kind: a key of `MODELS`.
         tau: N of X_tauN; otherwise empty.
+        transformer: whether it is fairseq's Transformer, not RNNsearch.
     """
 
     name: str
@@ -50,6 +63,7 @@ class Model(NamedTuple):
     tau: str = ""
     corrected: bool = False
     frozen: bool = False
+    transformer: bool = False
 
 
 def parse(name: str) -> Model:
@@ -60,14 +74,17 @@ def parse(name: str) -> Model:
     """
     plain = name.removesuffix(".frozen")
     frozen = plain != name
-    corrected = re.fullmatch(r"lv_corrected(.*)", plain)
-    kind = f"lv{corrected[1]}" if corrected else plain
+    trained = plain.removeprefix("transformer_")
+    transformer = trained != plain
+    corrected = re.fullmatch(r"lv_corrected(.*)", trained)
+    kind = f"lv{corrected[1]}" if corrected else trained
     own_tau = re.fullmatch(r"(lv|sampled_log_uniform)_tau(\d+)", kind)
+    tau = ""
     if own_tau:
-        return Model(plain, own_tau[1], own_tau[2], bool(corrected), frozen)
-    if kind not in MODELS:
+        kind, tau = own_tau.groups()
+    if kind not in MODELS or (kind == "adaptive" and (frozen or not transformer)):
         raise KeyError(name)
-    return Model(plain, kind, "", bool(corrected), frozen)
+    return Model(plain, kind, tau, bool(corrected), frozen, transformer)
 
 
 def describe(model: Model, settings: Settings) -> str:
@@ -76,6 +93,7 @@ def describe(model: Model, settings: Settings) -> str:
         return f"{model.name} tuned with embeddings and class vectors fixed"
     words = MODELS[model.kind][0]
     words += "; scores corrected by the words' shares" if model.corrected else ""
+    words += "; fairseq's Transformer" if model.transformer else ""
     return words.format(tau=model.tau or settings.TAU, shortlist=settings.SHORTLIST)
 
 
@@ -85,14 +103,18 @@ def training(model: Model, settings: Settings) -> list[str]:
     epochs, rate = (s.FROZEN_EPOCHS, s.FROZEN_LR) if model.frozen else (s.EPOCHS, s.LR)
     if model.kind == "sampled_log_uniform":
         optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
+    layers, schedule = RNNSEARCH.format(**s), HALVING
+    if model.transformer:
+        rate, schedule = s.TRANSFORMER_LR, WARMING_UP
+        arch = "transformer" if model.kind == "adaptive" else "transformer_outlayers"
+        layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))
     correction = "log_share" if model.corrected else "none"
-    criterion = MODELS[model.kind][1].format(tau=model.tau or s.TAU, correction=correction)
+    criterion = MODELS[model.kind][1].format(
+        tau=model.tau or s.TAU, correction=correction, cutoffs=s.CUTOFFS.replace(" ", ",")
+    )
     return (
         f"--task translation_outlayers --source-lang {s.SOURCE} --target-lang {s.TARGET} "
-        f"--arch rnnsearch --embed-dim {s.EMBED} --hidden-size {s.HIDDEN} "
-        f"--maxout-size {s.MAXOUT} --dropout {s.DROPOUT} {optimizer} --lr {rate} "
-        f"--clip-norm {s.CLIP} --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 "
-        f"--lr-patience 0 --batch-size {s.BATCH_SENTENCES} --max-epoch {epochs} "
-        f"--patience {s.PATIENCE} --keep-best-checkpoints 2 --log-interval 25 --num-workers 0 "
-        f"{criterion}"
+        f"{layers} --dropout {s.DROPOUT} {optimizer} --lr {rate} --clip-norm {s.CLIP} {schedule} "
+        f"--batch-size {s.BATCH_SENTENCES} --max-epoch {epochs} --patience {s.PATIENCE} "
+        f"--keep-best-checkpoints 2 --log-interval 25 --num-workers 0 {criterion}"
     ).split()

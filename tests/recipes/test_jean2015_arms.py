@@ -64,6 +64,10 @@ def test_the_models_come_by_priority(recipe):
         "lv_reshuffle.frozen",
         "lv_tau8000.frozen",
         "lv_authors.frozen",
+        "transformer_sampled_log_uniform_tau4500",
+        "transformer_adaptive",
+        "transformer_lv_corrected_reshuffle",
+        "transformer_full",
     ]
 
 
@@ -115,6 +119,30 @@ def test_a_model_is_what_its_name_says(recipe, name, expected):
     found = trained(recipe().arm(name))
     assert {option: found[option] for option in expected} == expected
     assert found["keep_best_checkpoints"] == 2  # an ensemble has the second best as well
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("adaptive", {"arch": "transformer", "adaptive_softmax_cutoff": [2000, 8000]}),
+        ("full", {"arch": "transformer_outlayers", "criterion": "full_softmax"}),
+        ("sampled_log_uniform_tau4500", {"num_sampled": 4500, "optimizer": "lazy_adam"}),
+        ("lv_corrected_tau500", {"partition_correction": "log_share", "partition_size": 500}),
+    ],
+)
+def test_transformers_differ_in_what_their_names_say_alone(recipe, name, expected):
+    found, full = (trained(recipe().arm(f"transformer_{model}")) for model in (name, "full"))
+    assert {option: found[option] for option in expected} == expected
+    for option in ("encoder_embed_dim", "decoder_ffn_embed_dim", "decoder_layers", "lr", "dropout",
+                   "warmup_updates", "batch_size", "lr_scheduler", "max_epoch"):  # fmt: skip
+        assert found[option] == full[option]
+    assert found["decoder_ffn_embed_dim"] == 4 * found["decoder_embed_dim"] == 4 * 128
+
+
+@pytest.mark.parametrize("name", ["adaptive", "transformer_adaptive.frozen", "transformer_x"])
+def test_only_transformers_have_an_adaptive_softmax_which_is_not_tuned_further(recipe, name):
+    with pytest.raises(UserError, match="no model"):
+        recipe().arm(name)
 
 
 def test_the_search_ends_at_a_little_more_than_the_source_has_words(recipe):

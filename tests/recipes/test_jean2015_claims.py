@@ -317,6 +317,26 @@ def test_the_advice_ranks_the_ways_to_train_on_all_words_by_perplexity():
     )
 
 
+def test_transformers_are_compared_with_those_of_fairseq(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    names = ("adaptive", "full", "lv", "sampled_log_uniform_tau9")
+    for number, name in enumerate(names):
+        add(path, f"transformer_{name}", 1, 20.0, wrong=0.2, best_valid_ppl=10.0 - number)
+    rows = list(claims.comparisons(Runs(ledger.read(path), "tokenised"), CHOSEN))
+    pairs = [
+        (f"transformer_{ours}", f"transformer_{theirs}")
+        for ours in names[2:]
+        for theirs in names[:2]
+    ]
+    assert [row.arms for row in rows] == [*pairs, *pairs]
+    assert [row.on_page for row in rows] == [False] * 4 + [True] * 4
+    assert rows[-2].method == (
+        "Transformer, sampled softmax (log-uniform) of 9 samples, over all words"
+    )
+    assert rows[-2].values == (7.0, 10.0)
+
+
 def test_a_row_of_an_older_schedule_is_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     path = tmp_path / "ledger.jsonl"
