@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Short runs to choose learning rate, initialization range and scales by validation perplexity, the
-# same number for each model. The chosen values are in arms.py.
+# Short runs to choose learning rate, initialization range and scales by validation perplexity, 10
+# to 12 for each model. The chosen values are in arms.py.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
