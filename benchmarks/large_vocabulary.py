@@ -8,6 +8,7 @@ Arms, for every size of both vocabularies:
 
     stock         fairseq's `lstm` (or `transformer`) with `cross_entropy` and Adam
     adaptive      the same with fairseq's `adaptive_loss` (adaptive softmax, its default cutoffs)
+    adaptive_lazy with `lazy_adam`, which updates the rows of both input tables that a batch uses
     exact         `luong_lstm` (or `transformer_outlayers`) with `full_softmax` and Adam: what the
                   model alone changes
     sampled_adam  with `sampled_softmax` (--num-sampled classes) and Adam: what the loss changes
@@ -18,7 +19,7 @@ LSTMs have a layer per side, Transformers three, with four heads and feed-forwar
 as wide. No arm has dropout. Words follow Zipf's law. Every round trains each arm for some updates;
 ratios are to the first arm of the round, with the same number of words. Memory is the peak of the
 process; "beyond tables" is without the three word tables and a bias (also in fairseq's LSTM; of
-`adaptive` the output's smaller tables) and their two moments. Under partitions, moments of whole
+adaptive arms the output's smaller tables) and their two moments. Under partitions, moments of whole
 tables are allocated at the end of the first partition, so none are subtracted for a run that ends
 before. The dictionaries of both sides, which are included, are also measured separately.
 """
@@ -39,6 +40,7 @@ from recipes.lab.running import speed, training_log
 SPECIALS = 4
 MOMENTS = 2  # of Adam
 STOCK = ("stock", "adaptive")  # trained without this package
+ADAPTIVE = ("adaptive", "adaptive_lazy")
 ALL_ROWS = (*STOCK, "exact", "sampled_adam")  # an update moves every row of the tables
 CUTOFFS = (10_000, 50_000, 200_000)  # fairseq's default
 FACTOR = 4  # each cluster's vectors have so many times fewer dimensions
@@ -92,6 +94,7 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
         f"translation_outlayers --partition-size {settings.partition_size} "
         f"--source-partition-size {settings.partition_size} --reshuffle-partitions",
     }
+    kinds["adaptive_lazy"] = kinds["adaptive"].replace("--optimizer adam", "--optimizer lazy_adam")
     return f"{common} {kinds[kind]}".split()
 
 
@@ -138,7 +141,7 @@ def cutoffs_of(vocabulary: int) -> list[int]:
 
 def output_parameters(kind: str, vocabulary: int, dimensions: int, bias: bool = True) -> int:
     """Of class vectors and biases, or of an adaptive softmax with its projections."""
-    if kind != "adaptive":
+    if kind not in ADAPTIVE:
         return vocabulary * (dimensions + bias)
     ends = [*cutoffs_of(vocabulary), vocabulary]
     count = (ends[0] + len(ends) - 1) * dimensions
@@ -221,7 +224,7 @@ def main() -> None:
             "dictionaries_mb": dictionaries[size],
             # Of an adaptive softmax, the clusters that a batch needs: not logged.
             "gpu_gb": gpu_gigabytes(logs),
-            "classes_scored": None if kind == "adaptive" else classes_scored(logs, size),
+            "classes_scored": None if kind in ADAPTIVE else classes_scored(logs, size),
         }
         rows.append(row)
     print_table(rows)
@@ -252,7 +255,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = ["stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions"]
+    kinds = ["stock", *ADAPTIVE, "exact", "sampled_adam", "sampled", "partitions"]
     parser.add_argument("--vocabularies", type=int, nargs="+", default=[30_000, 100_000, 500_000])
     parser.add_argument("--arms", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--model", choices=MODELS, default="lstm", help="default: lstm")
@@ -278,7 +281,7 @@ def parse_arguments() -> argparse.Namespace:
         "--precision",
         choices=["float32", "amp", "fp16"],
         default="float32",
-        help="of all arms; sampled and partitions refuse fp16",
+        help="of all arms; adaptive_lazy, sampled and partitions refuse fp16",
     )
     parser.add_argument("--work", type=Path, default=Path("work/large_vocabulary"))
     parser.add_argument(
@@ -287,7 +290,7 @@ def parse_arguments() -> argparse.Namespace:
     settings = parser.parse_args()
     of_model = "" if settings.model == "lstm" else f"_{settings.model}"
     settings.output = settings.output or turns.RESULTS / f"large_vocabulary{of_model}.json"
-    refusing = {"sampled", "partitions"} & set(settings.arms)
+    refusing = {"adaptive_lazy", "sampled", "partitions"} & set(settings.arms)
     if settings.precision == "fp16" and refusing:
         parser.error(f"--precision fp16: leave out --arms {' '.join(sorted(refusing))}")
     return settings

@@ -64,13 +64,13 @@ def test_arms_differ_in_what_they_compare_alone(benchmark, model, device, precis
         dimensions=8, max_tokens=100, partition_size=50, num_sampled=10, device=device,
         precision=precision, model=model,
     )  # fmt: skip
-    kinds = ("stock", "adaptive", "exact", "sampled_adam", "sampled", "partitions")
+    kinds = ("stock", "adaptive", "adaptive_lazy", "exact", "sampled_adam", "sampled", "partitions")
     found = {kind: benchmark.options_of(kind, 12_000, settings) for kind in kinds}
     for words in found.values():
         assert words[words.index("--dropout") + 1] == "0"
         assert ("--cpu" in words, "--amp" in words) == (device == "cpu", precision == "amp")
-    differing = set(found["sampled"]) ^ set(found["sampled_adam"])
-    assert differing == {"lazy_adam", "adam"}
+    for kind, with_adam in (("sampled", "sampled_adam"), ("adaptive_lazy", "adaptive")):
+        assert set(found[kind]) ^ set(found[with_adam]) == {"lazy_adam", "adam"}
     assert "--reshuffle-partitions" in found["partitions"]
 
 
