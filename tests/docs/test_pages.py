@@ -105,10 +105,13 @@ def test_a_stock_command_trains_once_it_is_changed_as_shown(readers, tmp_path):
     (block,) = [each.code for each in blocks(ROOT / "README.md") if "# before" in each.code]
     before, after = block.split("fairseq-train")[1:]
     added = [word for word in after.split() if word not in before.split()]
-    assert [word for word in added if word.startswith("-")] == ["--user-dir", "--output-layer"]
-    options = f"{SMALL} --optimizer adam --lr 0.001 --max-tokens 500 --max-update 2"
+    assert [word for word in added if word.startswith("-")] == [
+        "--user-dir", "--criterion", "--sampler", "--num-sampled"
+    ]  # fmt: skip
+    options = f"{SMALL} --lr 0.001 --max-tokens 500 --max-update 2"
+    command = f"fairseq-train{after}".replace(" ... ", f" {options} ").replace("8192", "20")
     folder = readers.copy("words", tmp_path / "reader")
-    readers.shell.run(f"fairseq-train{after}".replace(" ... ", f" {options} "), folder)
+    readers.shell.run(command, folder)
     assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
 
 
