@@ -135,6 +135,7 @@ def recipe(tmp_path):
     return SimpleNamespace(
         name="joint2018",
         title="",
+        own_results="results/mine",
         ledger=folder / "ledger.jsonl",
         schedule=schedules.OPTIONS,
         arm=arm,
@@ -162,7 +163,7 @@ def test_the_page_says_what_was_found_and_since_when(recipe):
         "- Small data.",
         "Measured 2026-01-01 to 2026-01-02.",
         "- Use joint.",
-        'SEEDS="1 2" recipes/joint2018/run.sh   # every arm',
+        'OUTLAYERS_RESULTS=work/again/mine SEEDS="1 2" recipes/joint2018/run.sh   # every arm',
     ):
         assert words in text
     assert text.count("Not run: claim 2.") == 1  # and not in ten rows
@@ -174,7 +175,9 @@ def test_the_command_of_the_first_row_has_the_seeds_that_were_compared(recipe):
     seeds = {"a": (2, 4, 7, 9), "b": (4, 5, 7, 9)}
     entries = [ENTRIES[0] | {"arm": arm, "seed": seed} for arm in seeds for seed in seeds[arm]]
     found = paper_page.again(recipe, entries, [BETTER])
-    assert 'SEEDS="4 7 9" ARMS="b a" recipes/joint2018/run.sh   # first row' in found
+    command = 'SEEDS="4 7 9" ARMS="b a" recipes/joint2018/run.sh'
+    took = "0.2 hours of training on a thread"  # 2 minutes each
+    assert f"OUTLAYERS_RESULTS=work/again/mine {command}   # first row, {took}" in found
 
 
 def test_what_a_reader_in_a_hurry_does_not_need_is_in_the_details(recipe):

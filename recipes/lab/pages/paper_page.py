@@ -116,19 +116,24 @@ def legend(terms: Mapping[str, str]) -> list[str]:
 def again(
     recipe: "Recipe", entries: Sequence[dict], compared: Sequence[summary.Compared]
 ) -> list[str]:
-    """How to run it again, when it was run, and where everything else is."""
-    commands = []
+    """How to run it again, when it was run, and where everything else is.
+
+    Arms in the ledger of results/ are not trained again, so the commands begin another one.
+    """
+    commands, elsewhere = [], f"OUTLAYERS_RESULTS=work/again/{Path(recipe.own_results).name}"
     arms = compared[0].arms if compared else ()
     view = Runs(entries, schedule=recipe.schedule).alike(arms) if arms else None
     if view and (both := view.seeds(arms)):
-        own = f'SEEDS="{" ".join(map(str, both))}" ARMS="{" ".join(arms)}"'
-        commands.append((f"{own} recipes/{recipe.name}/run.sh", "first row"))
+        own = f'{elsewhere} SEEDS="{" ".join(map(str, both))}" ARMS="{" ".join(arms)}"'
+        hours = sum(map(sum, view.paired(arms, "train_seconds"))) / 3600
+        took = f", {hours:.1f} hours of training on a thread" if hours >= 0.05 else ""
+        commands.append((f"{own} recipes/{recipe.name}/run.sh", f"first row{took}"))
     runs = of_arms(entries)
     seeds = sorted({entry["seed"] for entry in runs})
     given = "" if seeds == [1] else f'SEEDS="{" ".join(map(str, seeds))}" '
     commands += [
         (
-            f"{given}recipes/{recipe.name}/run.sh",
+            f"{elsewhere} {given}recipes/{recipe.name}/run.sh",
             "every arm, with the default settings: up to days",
         ),
         (f"python -m recipes.lab arms {recipe.name}", "their names and options"),
@@ -143,6 +148,7 @@ def again(
         "## Run it again", "", "```bash",
         *(f"{command}   # {what}" for command, what in commands),
         "```", "",
+        "(Without `OUTLAYERS_RESULTS` no arm is trained that is in the ledger here.)", "",
         f"Every comparison, figure and setting: [details.md](details.md).{when} Arms and steps:"
         f" {steps}.",
     ]  # fmt: skip
