@@ -12,7 +12,7 @@ from torch import nn
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.dictionary import fingerprint
 from fairseq_outlayers.models import dictionary_check
-from fairseq_outlayers.models.dictionary_check import register_dictionary
+from fairseq_outlayers.models.dictionary_check import register_dictionaries, register_dictionary
 
 WORDS = ("der", "die", "und", "Haus")
 
@@ -57,6 +57,23 @@ def test_another_dictionary_of_the_same_size_is_refused_by_side_and_file(other):
         Model(target=other).load_state_dict(Model().state_dict())
     with pytest.raises(UserError, match=r"another source dictionary .dict\.en\.txt"):
         Model(source=other).load_state_dict(Model().state_dict())
+
+
+def test_each_side_of_a_model_is_compared_with_its_own_dictionary_and_language():
+    def build(source, target):
+        model = Model(registered=False)
+        languages = SimpleNamespace(source_lang="en", target_lang="de")
+        sides = {"source_dictionary": dictionary_of(*source)}
+        sides["target_dictionary"] = dictionary_of(*target)
+        register_dictionaries(model, SimpleNamespace(cfg=languages, **sides))
+        return model
+
+    other, state = ("a", "b", "c"), build(WORDS, ("x", "y")).state_dict()
+    build(WORDS, ("x", "y")).load_state_dict(state)
+    with pytest.raises(UserError, match=r"another source dictionary .dict\.en\.txt"):
+        build(other, ("x", "y")).load_state_dict(state)
+    with pytest.raises(UserError, match=r"another target dictionary .dict\.de\.txt"):
+        build(WORDS, other).load_state_dict(state)
 
 
 def test_another_size_is_refused_with_both_sizes():

@@ -15,6 +15,7 @@ from fairseq_outlayers.reservoirs.echo_state import EchoStateLayer
 from fairseq_outlayers.reservoirs.frozen_layer import FrozenLayer
 from fairseq_outlayers.reservoirs.frozen_lstm import FrozenLSTM
 from fairseq_outlayers.reservoirs.random_stream import uniform
+from fairseq_outlayers.reservoirs.statistics import Dynamics
 from tests.conftest import Halve, make_batch, make_model, make_task
 from tests.unit.reservoirs.test_recurrent_layers import naive_step
 
@@ -135,6 +136,13 @@ def test_dropout_acts_on_embeddings_and_layer_outputs_in_front_of_the_residual(t
     source, previous = batch["src_tokens"][0], batch["prev_output_tokens"][0]
     expected = naive_logits(model, source, previous, dropout=0.5)
     torch.testing.assert_close(model(**batch)[0][0], expected, rtol=1e-10, atol=1e-12)
+
+
+@each_arch
+def test_the_option_is_the_dropout_of_every_part(task, arch):
+    model = make_model(arch, task, dropout=0.4)
+    parts = (model.encoder, model.encoder.lstm, model.decoder, model.decoder.stack)
+    assert [part.dropout.probability for part in parts] == [0.4] * 4
 
 
 @each_arch
@@ -300,6 +308,23 @@ def test_radius_scale_and_saturation_of_every_layer_and_direction_are_logged(tas
     assert all(figures[f"saturation_{name}"] < 0.3 for name in layers)
     saturated = logged("esnmt", task, gamma_init=1e4, embed_dim=16)
     assert all(0.9 < saturated[f"saturation_{name}"] <= 1 for name in layers)
+
+
+def test_figures_are_mean_absolute_radius_mean_scale_and_saturation_of_real_positions(task):
+    layer = make_model("esnmt_lstm", task, scales_per_gate=True).decoder.stack.layers[0]
+    with torch.no_grad():
+        layer.radius.value.copy_(torch.tensor([-1.0, 0.5, 2.0, 0.5]))
+        layer.gamma.value.copy_(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    # (T, B, H): three of six units at real positions are beyond 0.99; 0.98 is not.
+    states = torch.tensor([[[0.995, -1.0], [0.98, 0.2]], [[0.5, 0.991], [1.0, 1.0]]])
+    real = torch.tensor([[True, True], [True, False]])
+    with metrics.aggregate(new_root=True) as aggregator:
+        Dynamics().log("decoder", {"0": (layer, states)}, real)
+    assert aggregator.get_smoothed_values() == {
+        "radius_decoder_0": 1.0,
+        "gamma_decoder_0": 2.5,
+        "saturation_decoder_0": 0.5,
+    }
 
 
 def test_dynamics_are_looked_at_once_a_log_interval_and_when_an_epoch_begins(task):

@@ -140,6 +140,13 @@ def test_dropout_acts_between_layers_and_on_the_state_that_is_scored_and_fed_bac
     torch.testing.assert_close(model(**batch)[0][0], expected, rtol=1e-10, atol=1e-12)
 
 
+def test_each_option_of_dropout_is_that_of_the_encoder_and_of_the_decoder(task):
+    model = make_model("luong_lstm", task, dropout=0.4, embedding_dropout=0.2)
+    between = (model.encoder.lstm, model.decoder.recurrence)
+    assert [part.dropout.probability for part in between] == [0.4, 0.4]
+    assert [part.dropout.probability for part in (model.encoder, model.decoder)] == [0.2, 0.2]
+
+
 def test_dropout_is_random_in_training_and_absent_outside(task):
     model = make_model("luong_lstm", task, dropout=0.5)
     batch = make_batch(task, LENGTHS)["net_input"]

@@ -109,6 +109,15 @@ def test_frozen_layers_compute_what_trained_ones_of_the_same_weights_do(task, tr
     torch.testing.assert_close(model(**batch)[0], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_layer_that_is_named_twice_is_frozen_once(task):
+    once, twice = (
+        make_model("transformer_outlayers", task, **{**FROZEN, "frozen_encoder_layers": given})
+        for given in ("1", "1,1")
+    )
+    name = "encoder.layers.1.regenerated_version"
+    assert torch.equal(once.state_dict()[name], twice.state_dict()[name])
+
+
 def test_gradients_pass_through_frozen_layers_to_everything_below(task):
     model = make_model(
         "transformer_outlayers", task, **{**FROZEN, "frozen_encoder_layers": "0,1,2"}
