@@ -7,9 +7,11 @@ import statistics
 
 import pytest
 import torch
+from fairseq.data import indexed_dataset
 
 from fairseq_outlayers.__main__ import main
 from fairseq_outlayers.errors import UserError
+from tests.conftest import make_dictionary
 from tests.system.commands import PLUGIN, run, succeed
 from tests.system.many_words import NUM_WORDS, OPTIONS, PARTITIONS, saved, train
 
@@ -222,6 +224,26 @@ def test_the_printed_plan_is_that_of_a_walk_with_sets(data, capsys):
             row = f"{title} +{min(n)} +{int(statistics.median(n))} +{max(n)}\n"
             assert re.search(row, printed)
     assert min(sizes) < 60
+
+
+def test_the_printed_plan_has_the_words_of_each_side_by_its_own_dictionary(tmp_path, capsys):
+    texts = {"xx": ["w0", "w0", "w1", "w1"], "yy": ["w0 w1", "w1 w2", "w3 w4", "w5 w5 w5"]}
+    for language, words in (("xx", 2), ("yy", 6)):
+        dictionary = make_dictionary(words)
+        dictionary.save(str(tmp_path / f"dict.{language}.txt"))
+        path = str(tmp_path / f"train.xx-yy.{language}")
+        builder = indexed_dataset.make_builder(f"{path}.bin", "mmap", len(dictionary))
+        for line in texts[language]:
+            builder.add_item(dictionary.encode_line(line, add_if_not_exist=False))
+        builder.finalize(f"{path}.idx")
+    sizes = ["--partition-size", "7", "--source-partition-size", "5"]
+    main(["partitions", str(tmp_path), *sizes])
+    # With the specials, the target words of two sentences each are 4 + 3, the source words 4 + 1.
+    assert " ".join(without_seconds(capsys.readouterr().out).split()) == (
+        "2 partitions of 4 sentence pairs (21 tokens scanned in N s) least median most "
+        "sentences 2 2 2 target words trained 7 7 7 of 10 in the dictionary, 7 at most "
+        "source words trained 5 5 5 of 6 in the dictionary, 5 at most"
+    )
 
 
 @pytest.mark.parametrize(("optimizer", "state"), [("adadelta", "square_avg"), ("adagrad", "sum")])

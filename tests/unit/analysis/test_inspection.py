@@ -90,6 +90,17 @@ def test_marks_are_the_words_that_models_and_lists_lack(tmp_path):
     assert model["replaced_words"] == sum(len(view["target"]) for view in views) > 0
 
 
+def test_unknown_words_that_nothing_replaces_are_marked(tmp_path):
+    _, data = inspect(prefer_unknown(save_checkpoint(tmp_path, "luong_lstm"), 50.0))
+    views = [sentence["models"][0] for sentence in data["sentences"]]
+    for view in views:
+        assert set(view["target"]) == {"<unk>"}
+        assert view["unknown"] == list(range(len(view["target"])))
+        assert view["replaced"] == []
+    (model,) = data["models"]
+    assert model["unknown_words"] == model["target_words"] > model["replaced_words"] == 0
+
+
 def test_scores_are_those_of_sacrebleu_and_of_the_search(tmp_path):
     paths = [save_checkpoint(tmp_path, "luong_lstm", seed) for seed in (1, 2)]
     systems, data = inspect(*paths)
@@ -114,6 +125,16 @@ def test_references_are_scored_without_marks_of_segmentation_that_the_model_cann
     assert scored_reference(SimpleNamespace(text=text), "lo@@  w x") == "low x"
     text.bpe = object()
     assert scored_reference(SimpleNamespace(text=text), "lo@@ w") == "lo@@ w"
+
+
+def test_scores_are_of_references_without_marks_of_segmentation(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    model.text.marker = "subword_nmt"  # as for a dictionary of such units
+    found = model.translate(["w1 w2", "w3"], max_len_b=3)
+    found = [one._replace(text=text) for one, text in zip(found, ["w3w1 w2", "w4"], strict=True)]
+    pairs = [("w1 w2", "w3@@ w1 w2"), ("w3", "w4")]
+    (summary,) = inspect_test_set(pairs, [System("name", "path", model, found)])["models"]
+    assert summary["chrf"] == pytest.approx(100)
 
 
 def test_plain_text_is_tokenized_by_bleu(tmp_path):

@@ -31,6 +31,12 @@ def test_variance_is_that_of_the_axes_and_a_shift_changes_nothing():
     assert principal_components.components_needed(explained, 0.9) == 2
 
 
+def test_a_share_that_components_reach_exactly_is_not_missed_by_rounding():
+    explained = torch.full((10,), 0.1, dtype=torch.double).cumsum(0)
+    assert explained[7] < 0.8
+    assert principal_components.components_needed(explained, 0.8) == 8
+
+
 @pytest.fixture
 def decoder():
     """Untied character models at both sides, with gates set by hand."""
@@ -56,6 +62,20 @@ def test_gates_are_those_of_each_sides_own_layers(decoder):
     low, high = torch.sigmoid(torch.tensor([-2.0, 2.0])).tolist()
     assert means["input"] == pytest.approx({"hw1": low, "hw2": low})
     assert means["output"] == pytest.approx({"hw1": high, "hw2": high})
+
+
+def test_the_second_gate_reads_what_the_first_layer_has_made_of_a_vector(decoder):
+    words, layers = decoder.embed_tokens.words, decoder.embed_tokens.parts
+    for layer in (layers["hw1"], layers["hw2"]):
+        nn.init.normal_(layer.projection.weight, generator=torch.Generator().manual_seed(1))
+    x, expected = words.composition.combine(layers, words.composition.prepare(words.ids)), {}
+    for name in ("hw1", "hw2"):
+        gate, candidate = layers[name].projection(x).chunk(2, dim=-1)
+        t = expected[name] = torch.sigmoid(gate - 2)
+        x = t * candidate.relu() + (1 - t) * x
+    torch.testing.assert_close(
+        transform_gates.gates(words.composition, layers, words.ids), expected
+    )
 
 
 def test_a_model_without_composed_vectors_is_refused():
