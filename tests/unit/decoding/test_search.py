@@ -467,6 +467,11 @@ class TestRefusals:
         options = {"prefix_allowed_tokens_fn": lambda *_: []}
         self.refused(make_task(candidate_frequent=9), "prefix_allowed_tokens_fn", **options)
 
+    def test_a_function_of_allowed_tokens_among_the_search_options(self, make_task):
+        options = SimpleNamespace(prefix_allowed_tokens_fn=lambda *_: [])
+        with pytest.raises(UserError, match="prefix_allowed_tokens_fn needs the whole"):
+            make_task(candidate_frequent=9).build_generator([], options)
+
     def test_more_beams_than_candidates(self, make_task):
         expected = "--beam 5: this search needs 6 candidates, but a sentence has only 5: raise"
         self.refused(make_task(candidate_frequent=5), expected)

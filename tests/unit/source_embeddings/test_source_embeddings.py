@@ -369,6 +369,54 @@ def test_vectors_of_another_size_are_refused_when_the_model_is_built(task, monke
         build_source_embedding(SourceEmbeddingConfig(), task.source_dictionary, 5, False)
 
 
+def test_vectors_of_another_size_are_refused_in_the_second_direction_too(task, monkeypatch):
+    class Askew(Narrow):
+        directions_differ = True
+
+        @classmethod
+        def build(cls, config, dictionary, embed_dim, bidirectional):
+            return cls(embed_dim)
+
+        def forward(self, ids, direction=0):
+            return super().forward(ids)[..., direction:]
+
+    monkeypatch.setitem(SOURCE_EMBEDDINGS, "internal", Askew)
+    with pytest.raises(UserError, match=r"Askew returns \(1, 3, 4\) .*: must be \(1, 3, 5\)"):
+        build_source_embedding(SourceEmbeddingConfig(), task.source_dictionary, 5, True)
+
+
+@pytest.mark.parametrize("rows", [INTERNAL, 17], ids=["with embeddings", "all"])
+def test_a_table_of_source_words_that_is_not_declared_is_refused(rows, monkeypatch):
+    class Undeclared(Narrow):
+        @classmethod
+        def build(cls, config, dictionary, embed_dim, bidirectional):
+            embedding = cls(embed_dim)
+            embedding.vectors = torch.nn.Parameter(torch.zeros(rows, embed_dim))
+            return embedding
+
+    monkeypatch.setitem(SOURCE_EMBEDDINGS, "internal", Undeclared)
+    dictionary = make_dictionary(INTERNAL - 4)
+    for number in range(17 - INTERNAL):
+        dictionary.add_symbol(f"only in the table {number}", n=0)
+    config, said = SourceEmbeddingConfig(), rf"Undeclared.vectors has .* {rows} source words"
+    with pytest.raises(UserError, match=said):
+        build_source_embedding(config, dictionary, D, False)
+    build_source_embedding(config, dictionary, rows, False)  # as long as a vector: no table
+
+
+def test_an_embedding_of_two_directions_has_both_without_a_method_for_it():
+    class Signed(Narrow):
+        directions_differ = True
+
+        def forward(self, ids, direction=0):
+            return super().forward(ids) * (1, -1)[direction]
+
+    embedding, ids = Signed(4), torch.tensor([[5, 6]])
+    ahead, back = embedding.both_directions(ids)
+    assert torch.equal(ahead, embedding.table(ids))
+    assert torch.equal(back, -ahead)
+
+
 def test_an_embedding_without_padding_keeps_its_rows():
     embedding = Narrow(4)
     before = embedding.table.weight.clone()

@@ -138,6 +138,31 @@ def test_each_epoch_reads_the_next_data_folder(task, monkeypatch):
     assert read == ["a/train", "b/train", "a/train"]
 
 
+def test_a_text_in_several_files_is_read_as_one_if_asked_for(task, monkeypatch):
+    """fairseq asks for it in training: train, train1 and so on are one set."""
+    asked = []
+
+    def load(path, dictionary, implementation, combine):
+        asked.append(combine)
+        return [torch.tensor([4, 2])]
+
+    monkeypatch.setattr(data_utils, "load_indexed_dataset", load)
+    task.args.data, task.args.dataset_impl = "data", None
+    task.load_dataset("train", combine=True)
+    task.load_dataset("valid")
+    assert asked == [True, False]
+
+
+def test_states_of_all_processes_are_gathered_after_each_update(task, monkeypatch):
+    """They are saved with the next checkpoint."""
+    done = []
+    step = lambda *_, **__: done.append("step") or (0.0, 1, {})  # noqa: E731
+    monkeypatch.setattr(LanguageModelingTask, "train_step", step)
+    carried = SimpleNamespace(gather=lambda: done.append("gather"))
+    assert task.train_step({"net_input": {"carried": carried}}) == (0.0, 1, {})
+    assert done == ["step", "gather"]
+
+
 class OnDemand(list):
     """Sentences as of ``--dataset-impl lazy``: those that were not read before are missing."""
 
