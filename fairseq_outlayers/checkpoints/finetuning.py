@@ -29,7 +29,8 @@ SOURCE = "encoder.embed_tokens."
 TIED_TO = "decoder.embed_tokens.weight"
 # Learned source vectors, alone and beside external ones.
 INTERNAL = (f"{SOURCE}weight", f"{SOURCE}internal.weight")
-EXCHANGED = (OUTPUT, SOURCE, "decoder.adaptive_softmax.")
+ADAPTIVE = "decoder.adaptive_softmax."
+EXCHANGED = (OUTPUT, SOURCE, ADAPTIVE)
 FINGERPRINT = "_dictionary_version"
 UNITS = ".units_version"
 SIDES = {"encoder": "source", "decoder": "target"}
@@ -175,9 +176,13 @@ def _renamed(given: Dict[str, Tensor], model: Any) -> Dict[str, Tensor]:
 
 
 def _untie(given: Dict[str, Tensor], own: Dict[str, Tensor]) -> None:
-    """Initialize an untied output layer from the tied embeddings of the checkpoint."""
+    """Initialize an untied output layer from the tied embeddings of the checkpoint.
+
+    An adaptive softmax has class vectors of its own, which are not converted. It can be tied only
+    to adaptive inputs, which are no table of this name.
+    """
     name = f"{OUTPUT}weight"
-    is_tied = all(n == BIAS for n in given if n.startswith(OUTPUT))
+    is_tied = all(n == BIAS for n in given if n.startswith((OUTPUT, ADAPTIVE)))
     if is_tied and name in own and TIED_TO in given:
         fits = own[name].shape[1:] == given[TIED_TO].shape[1:]
         given.update({name: given[TIED_TO]} if fits else {})

@@ -122,6 +122,27 @@ def test_what_another_layer_has_not_is_new_and_what_it_does_not_use_is_said(tmp_
     assert set(done.loaded) == given.keys() - {f"{prefix}weight"}
 
 
+@pytest.mark.parametrize("arch", ["transformer", "lstm"])
+@pytest.mark.parametrize("layer", ["linear", "tied", "joint"])
+def test_class_vectors_of_an_adaptive_softmax_are_not_those_of_the_input(tmp_path, arch, layer):
+    task, prefix = own_task(), "decoder.output_projection."
+    ours, options = "transformer_outlayers", {}
+    if arch == "lstm":
+        ours, options = "luong_lstm", {"encoder_layers": 2, "decoder_layers": 2}
+    adaptive = {"adaptive_softmax_cutoff": "8", "criterion": "adaptive_loss"}
+    stock = stock_model(arch, task, **adaptive)
+    model = make_model(ours, task, output_layer=layer, **options)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    done = finetune(model, checkpoint(stock, tmp_path, arch), task)
+    own = {name for name in start if name.startswith(prefix) and not name.endswith("_version")}
+    assert set(done.new) == own
+    for name in own - {f"{prefix}bias"}:  # a bias starts at zero
+        torch.testing.assert_close(model.state_dict()[name], start[name], rtol=0, atol=0)
+    unused = {name for name in stock.state_dict() if ".adaptive_softmax." in name}
+    assert {line.partition(" ")[0] for line in done.unused} == unused
+    assert len(done.loaded) == len(stock.state_dict()) - len(unused)
+
+
 @pytest.mark.parametrize("trained", OUTPUT_LAYERS)
 def test_what_a_layer_computes_with_is_loaded_into_the_same_layer_alone(tmp_path, trained):
     """Others have parameters of the same name and shape with another meaning."""
