@@ -76,14 +76,15 @@ def check_options(args: Any) -> None:
     """Refuse stock options that contradict ``--output-layer``."""
     if getattr(args, "adaptive_softmax_cutoff", None) is not None:
         raise UserError(
-            f"--adaptive-softmax-cutoff {args.adaptive_softmax_cutoff} and --output-layer exclude "
-            "each other: an adaptive softmax is itself an output layer; for it use fairseq's "
-            "architecture of the same name without _outlayers"
+            f"--adaptive-softmax-cutoff {args.adaptive_softmax_cutoff}: the Transformers of this "
+            "package have no adaptive softmax: leave it out and use --criterion sampled_softmax or "
+            "full_softmax, or use fairseq's architecture of the same name without _outlayers, with "
+            "--criterion adaptive_loss"
         )
     if getattr(args, "tie_adaptive_weights", False):
         raise UserError(
-            "--tie-adaptive-weights ties an adaptive softmax, which --output-layer replaces: leave "
-            "it out"
+            "--tie-adaptive-weights ties an adaptive softmax, which the Transformers of this "
+            "package do not have: leave it out"
         )
     if getattr(args, "adaptive_input", False) and not args.adaptive_input_cutoff:
         raise UserError("--adaptive-input needs --adaptive-input-cutoff: add it")

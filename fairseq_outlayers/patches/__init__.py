@@ -66,6 +66,7 @@ CONVENIENCES = (
     "quiet_start",
     "replace_unk",
     "scored_words",
+    "adaptive_loss",
     "checkpoint_structure",
     "checkpoint_content",
     "trained_task",

@@ -54,7 +54,10 @@ def test_sizes_with_an_adaptive_softmax_have_no_twin():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"adaptive_softmax_cutoff": "4,8"}, "--adaptive-softmax-cutoff 4,8"),
+        (
+            {"adaptive_softmax_cutoff": "4,8"},
+            "--adaptive-softmax-cutoff 4,8: .* use --criterion sampled_softmax or full_softmax, or",
+        ),
         ({"share_decoder_input_output_embed": True}, "use --output-layer tied"),
         ({"share_all_embeddings": True}, "use --output-layer tied"),
         ({"output_layer": "tied", "decoder_output_dim": 4}, "8 dimensions and the states 4"),
