@@ -57,10 +57,13 @@ class LazyAdam(FairseqOptimizer):
     """Adam that updates only the rows that a batch uses, in embeddings and in the output layer.
 
     For ``--criterion sampled_softmax``, where the cost of an update does not depend on the size of
-    the vocabulary. Parameters with dense gradients are updated as by ``torch.optim.AdamW``; in
-    fairseq's ``adam``, epsilon precedes the bias correction, which differs for gradients near
-    epsilon. Bias correction counts the updates of a row, not of the model. With ``--amp`` an update
-    that overflows changes no row, moment or count.
+    the vocabulary. With ``--user-dir fairseq_outlayers`` it also works with fairseq's own
+    architectures and ``adaptive_loss``, where it updates the input tables row by row.
+
+    Parameters with dense gradients are updated as by ``torch.optim.AdamW``; in fairseq's ``adam``,
+    epsilon precedes the bias correction, which differs for gradients near epsilon. Bias correction
+    counts the updates of a row, not of the model. With ``--amp`` an update that overflows changes
+    no row, moment or count.
     """
 
     def __init__(self, cfg: Any, params: Any):

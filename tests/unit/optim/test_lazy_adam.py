@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.trainer import Trainer
 
@@ -18,7 +20,7 @@ from fairseq_outlayers.optim.tables import (
 )
 from fairseq_outlayers.output_layers import TiedOutputLayer
 from fairseq_outlayers.tables.table import table_of
-from tests.conftest import make_model
+from tests.conftest import make_batch, make_dictionary, make_model, small_sizes
 
 
 def make_config(**options):
@@ -152,3 +154,46 @@ def test_the_buffer_of_legacy_ddp_has_no_room_for_tables():
     with row_gradients.hidden([model["embed"].weight]):
         lazy_adam._shrink_buffer(proxy)
     assert wrapper.buffer_size == 2 * 3 + 3
+
+
+def stock_trainer(folder):
+    """fairseq's trainer of its own Transformer with an adaptive softmax, not of this package."""
+    for language in ("src", "tgt"):
+        make_dictionary(40).save(str(folder / f"dict.{language}.txt"))
+    command = (
+        f"{folder} -s src -t tgt --arch transformer --criterion adaptive_loss --ddp-backend "
+        "legacy_ddp --adaptive-softmax-cutoff 10 --optimizer lazy_adam --lr 0.01 --max-tokens 99 "
+        "--cpu --no-save --heartbeat-timeout 0"
+    )
+    sizes = small_sizes("transformer_outlayers").items()
+    words = [*command.split(), *(f"--{name.replace('_', '-')}={value}" for name, value in sizes)]
+    given = options.parse_args_and_arch(options.get_training_parser(), input_args=words)
+    cfg = convert_namespace_to_omegaconf(given)
+    task = tasks.setup_task(cfg.task)
+    torch.manual_seed(1)
+    model, criterion = task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+    return Trainer(cfg, task, model, criterion)
+
+
+def test_fairseqs_own_models_with_an_adaptive_softmax_train_the_input_rows_of_a_batch_alone(
+    tmp_path, caplog
+):
+    caplog.set_level("INFO")
+    trainer = stock_trainer(tmp_path)
+    said = "updated row by row: encoder.embed_tokens.weight, decoder.embed_tokens.weight"
+    assert said in [record.getMessage() for record in caplog.records]
+    model, pad = trainer.get_model(), trainer.task.target_dictionary.pad()
+    of_sides = (("encoder", "src_tokens"), ("decoder", "prev_output_tokens"))
+    seen, moved = ([{side: set() for side, _ in of_sides} for _ in range(2)] for _ in range(2))
+    for update in range(2):
+        batch = make_batch(trainer.task, [(6, 5), (4, 3)], seed=update)
+        tables = {side: getattr(model, side).embed_tokens.weight for side, _ in of_sides}
+        before = {side: table.detach().clone() for side, table in tables.items()}
+        trainer.train_step([batch])
+        for side, words in of_sides:
+            seen[update][side] = set(batch["net_input"][words].flatten().tolist()) - {pad}
+            rows = (tables[side] != before[side]).any(1).nonzero()
+            moved[update][side] = set(rows.flatten().tolist())
+    assert moved == seen
+    # Under Adam, the rows of the first batch have moments that move them again.
+    assert all(seen[0][side] - seen[1][side] for side, _ in of_sides)
