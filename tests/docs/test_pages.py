@@ -115,6 +115,15 @@ def test_a_stock_command_trains_once_it_is_changed_as_shown(readers, tmp_path):
     assert (folder / "checkpoints" / "checkpoint_best.pt").exists()
 
 
+def test_a_transformer_trains_by_samples_with_the_sizes_that_a_reader_adds(readers, tmp_path):
+    page = blocks(ROOT / "docs/large_vocabularies.md")
+    (code,) = [each.code for each in page if "--arch transformer_outlayers" in each.code]
+    folder = readers.copy("large", tmp_path / "reader")
+    said = readers.shell.run(code.replace(" ...", f" {SMALL} --max-update 2"), folder)
+    assert "updated row by row: encoder.embed_tokens.weight, decoder.embed_tokens.weight" in said
+    assert (folder / "checkpoints" / "transformer" / "checkpoint_best.pt").exists()
+
+
 def _of_two_epochs(script):
     script = re.sub(r"--max-epoch \d+", "--max-epoch 2", script)
     return re.sub(r"(?m)(--config-name \w+)$", r"\1 optimization.max_epoch=2", script)
