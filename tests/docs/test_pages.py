@@ -63,8 +63,9 @@ def test_every_block_of_a_page_runs_as_it_stands(page, readers, tmp_path):
     script = []  # one shell for the page: a variable that it sets stays
     for number, block in enumerate(blocks(ROOT / page)):
         if block.language == "python":
-            name = re.search(r"`(\w+\.py)`", block.before)
+            name = re.search(r"`([\w/]+\.py)`", block.before)
             file = folder / (name[1] if name else "page.py")
+            file.parent.mkdir(exist_ok=True)
             with file.open("a", encoding="utf-8") as code:
                 code.write(block.code)
             if not name:  # what Python has, stays as well: all blocks so far run again

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.commands import succeed
 from tests.system.test_walkthrough import FILE
+from tests.warm_server import run_python
 
 pytestmark = pytest.mark.system
 
@@ -27,8 +29,8 @@ PARTS = {
 }  # fmt: skip
 
 
-def section(title):
-    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.DOTALL).group(1)
+def section(title, page=PAGE):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.M | re.DOTALL).group(1)
 
 
 @pytest.fixture
@@ -322,3 +324,37 @@ def test_what_is_wrong_with_an_entry_point_is_told_in_one_line(package, changes,
     last = said.stderr.strip().splitlines()[-1]
     assert said.returncode != 0
     assert re.search(rf"entry point .* of mylayers .*{message}", last), said.stderr[-3000:]
+
+
+def test_a_model_of_ones_own_user_dir_is_known_to_commands_once_it_has_an_entry_point(
+    tmp_path, random_data
+):
+    """The section of docs/using.md, whose other blocks ``tests/docs/test_pages.py`` runs."""
+    page = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    text = section("With a user-dir of your own", page)
+    (tmp_path / "mymodels").mkdir()
+    for path, code in re.findall(r"`(mymodels/\w+\.py)`:\n\n```python\n(.*?)```", text, re.DOTALL):
+        (tmp_path / path).write_text(code, encoding="utf-8")
+    command = re.search(
+        r"fairseq-train data-bin --user-dir mymodels (.*?)--max-epoch", text, re.DOTALL
+    )
+    succeed("train", random_data, "--user-dir", tmp_path / "mymodels",
+            *command[1].replace("\\", "").split(), "--max-update", 1, "--cpu", "--num-workers", 0,
+            "--save-dir", tmp_path)  # fmt: skip
+
+    def export(kind):
+        options = ["checkpoint_last.pt", "--to", kind, "--output", kind]
+        return run_python(["-m", "fairseq_outlayers", "export", *options], cwd=tmp_path)
+
+    said = export("fairseq").stderr
+    assert "'scaled_transformer_tiny', which fairseq does not have: give the --user-dir" in said
+    toml = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)
+    ((group, entries),) = tomllib.loads(toml)["project"]["entry-points"].items()
+    info = tmp_path / "mymodels-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mymodels\nVersion: 1.0\n")
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    (info / "entry_points.txt").write_text(f"[{group}]\n" + "\n".join(lines) + "\n")
+    said = export("fairseq")
+    assert "model.pt: scaled_transformer_tiny, scores differ by at most" in said.stdout, said.stderr
+    assert "supports only Transformers" in export("ctranslate2").stderr

@@ -25,6 +25,7 @@ PARSERS = {
     "fairseq-eval-lm": options.get_eval_lm_parser,
 }
 PROGRAMS = [["python"], *([name] for name in PARSERS)]
+OWN = "--user-dir mymodels"  # a reader's, whose model is not here: tests/docs runs its commands
 
 
 def commands():
@@ -33,7 +34,7 @@ def commands():
         blocks = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"))
         for block in (block for language, block in blocks if not language):
             for line in block.replace("\\\n", " ").splitlines():
-                if line.split()[:1] in PROGRAMS and " ..." not in line:
+                if line.split()[:1] in PROGRAMS and " ..." not in line and OWN not in line:
                     words = shlex.split(re.split(r" [>|<#]", line)[0])
                     name = f"{page.relative_to(ROOT)}: {shlex.join(words[:4])}"
                     yield pytest.param(words, id=name)
