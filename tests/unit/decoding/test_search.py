@@ -294,6 +294,26 @@ def test_the_mean_of_log_probabilities_is_what_it_says(num_models, make_task, de
     assert not torch.equal(other["score"], hypothesis["score"])
 
 
+@pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
+def test_architectures_and_output_layers_of_an_ensemble_may_differ(average, make_task, decode):
+    task = make_task(ensemble_average=average, candidate_frequent=V)
+    sizes = small_sizes("transformer_outlayers")
+    models = [
+        *models_of(task, output_layer="joint"),
+        *models_of(task, arch="transformer_outlayers", output_layer="tied"),
+        *models_of(task, arch="transformer", **{**sizes, "decoder_layers": 2}),  # fairseq's own
+    ]
+    batch = make_batch(task, LENGTHS)
+    for number, (hypothesis, *_) in enumerate(decode(task, models, batch, beam=3)):
+        tokens = hypothesis["tokens"]
+        net_input = {name: words[number : number + 1] for name, words in batch["net_input"].items()}
+        net_input["prev_output_tokens"] = torch.cat([tokens[-1:], tokens[:-1]]).unsqueeze(0)
+        logs = torch.stack([torch.log_softmax(m(**net_input)[0][0], dim=-1) for m in models])
+        mean = logs.mean(0) if average == "log_probabilities" else logs.exp().mean(0).log()
+        expected = mean.gather(1, tokens.unsqueeze(1)).squeeze(1).float()
+        torch.testing.assert_close(hypothesis["positional_scores"], expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("frequent", [0, 8], ids=["all words", "candidates"])
 def test_diverse_beams_do_not_depend_on_the_numbers_of_the_sentences(frequent, make_task, decode):
     task = make_task(candidate_frequent=frequent)
