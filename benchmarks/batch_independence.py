@@ -123,15 +123,14 @@ def main() -> None:
     texts = (folder / "text" / "test.src").read_text(encoding="utf-8").splitlines()
     references = (folder / "text" / "test.tgt").read_text(encoding="utf-8").splitlines()
     rows = []
-    print("| translated over | equal in one batch and singly | equal to the reference |")
-    print("|---|---|---|")
+    turns.print_headings("translated over | equal in one batch and singly | equal to the reference")
     for name, translate in make_arms(folder, settings):
         together = translate(texts)
         singly = [translate([text])[0] for text in texts]
         equal = sum(one == other for one, other in zip(together, singly, strict=True))
         right = sum(" ".join(one) == text for one, text in zip(singly, references, strict=True))
         rows.append({"arm": name, "equal": equal, "sentences": len(texts), "right_singly": right})
-        print(f"| {name} | {equal} of {len(texts)} | {right} |")
+        turns.print_row(name, f"{equal} of {len(texts)}", right)
     turns.write(settings.output, vars(settings), rows)
 
 

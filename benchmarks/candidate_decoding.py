@@ -73,8 +73,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     times = turns.take_turns(make_arms(options), options.rounds)
     words, rows = options.sentences * options.length, []
-    print("| output layer | decoded over | words/s | speed / small vocabulary (min to max) |")
-    print("|---|---|---|---|")
+    turns.print_headings(
+        "output layer | decoded over | words/s | speed / small vocabulary (min to max)"
+    )
     for (layer, name), seconds in times.items():
         row = {
             "output_layer": layer,
@@ -84,7 +85,7 @@ def main() -> None:
         }
         rows.append(row)
         speed = f"{row['words_per_second']:,.0f}"
-        print(f"| {layer} | {name} | {speed} | {turns.spread(row['speed_by_small'])} |")
+        turns.print_row(layer, name, speed, turns.spread(row["speed_by_small"]))
     turns.write(options.output, vars(options), rows)
 
 

@@ -72,8 +72,9 @@ def main() -> None:
         ),
     }
     rows = []
-    print("| words | convolution, s | windows, s | time / convolution | largest difference |")
-    print("|---|---|---|---|---|")
+    turns.print_headings(
+        "words | convolution, s | windows, s | time / convolution | largest difference"
+    )
     for words, (theirs, ours) in comparisons.items():
         arms = {
             "convolution": with_gradients(theirs, parts),
@@ -83,8 +84,8 @@ def main() -> None:
         times = turns.take_turns(arms, options.rounds)
         ratios = turns.ratios(times["windows"], times["convolution"])
         row = {"words": words, "seconds": times, "ratios": ratios, "difference": difference}
-        cells = [words, *(f"{median(taken):.3f}" for taken in times.values())]
-        print("|", " | ".join((*cells, turns.spread(ratios), f"{difference:.1e}")), "|", flush=True)
+        seconds = [f"{median(taken):.3f}" for taken in times.values()]
+        turns.print_row(words, *seconds, turns.spread(ratios), f"{difference:.1e}")
         rows.append(row)
     turns.write(options.output, vars(options), rows)
 

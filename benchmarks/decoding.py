@@ -106,10 +106,9 @@ def main() -> None:
         }
         turns.take_turns(arms, options.rounds)
     rows = []
-    print(
-        "| decoded over | batch | sentences/s | speed / exact (min to max) | other translations |"
+    turns.print_headings(
+        "decoded over | batch | sentences/s | speed / exact (min to max) | other translations"
     )
-    print("|---|---|---|---|---|")
     for name, size in arms:
         exact, own = seconds[ALL_WORDS, size][1:], seconds[name, size][1:]
         others = zip(found[name, size], found[ALL_WORDS, size], strict=True)
@@ -123,7 +122,7 @@ def main() -> None:
         }
         rows.append(row)
         speed, ratio = f"{row['sentences_per_second']:.1f}", turns.spread(row["speed_by_exact"])
-        print(f"| {name} | {size} | {speed} | {ratio} | {row['other_translations']} |")
+        turns.print_row(name, size, speed, ratio, row["other_translations"])
     # Local folders are not recorded.
     paths = {name: value.name for name, value in vars(options).items() if isinstance(value, Path)}
     settings = {**vars(options), **paths, "output": options.output}

@@ -195,12 +195,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = compare(options)
-    print("| arm | trained | tokens/s | speed / rnmt_plus | by processor time | kept, MB |")
-    print("|---|---|---|---|---|---|")
+    turns.print_headings(
+        "arm | trained | tokens/s | speed / rnmt_plus | by processor time | kept, MB"
+    )
     for row in rows:
         cells = (row["arm"], f"{row['trained']:,}", f"{row['tokens_per_second']:,.0f}")
         ratios = map(turns.spread, (row["clock_ratios"], row["processor_ratios"]))
-        print("|", " | ".join((*cells, *ratios)), f"| {row['kept_megabytes']:,.0f} |")
+        turns.print_row(*cells, *ratios, f"{row['kept_megabytes']:,.0f}")
     turns.write(options.output, vars(options), rows)
 
 

@@ -258,24 +258,23 @@ def main() -> None:
         del ARMS[name]
     drop_impossible(options.device, DTYPES[options.dtype])
     rows = []
-    print("| classes | loss | seconds | time / plain (min to max) | MB | by the least | error |")
-    print("|---|---|---|---|---|---|---|")
+    turns.print_headings(
+        "classes | loss | seconds | time / plain (min to max) | MB | by the least | error"
+    )
     for classes in options.classes:
         shape = (options.positions, classes, options.dimensions)
         for row in compare(shape, options):
             rows.append(row)
-            cells = (
+            by_least = row["megabytes"] / row["least_megabytes"]
+            turns.print_row(
                 f"{classes:,}",
                 row["arm"],
                 f"{row['seconds']:.3f}",
                 turns.spread(row["ratios"]),
+                f"{row['megabytes']:,.0f}",
+                f"{by_least:.1f}",
+                "" if row["gradient_error"] is None else f"{row['gradient_error']:.0e}",
             )
-            by_least = row["megabytes"] / row["least_megabytes"]
-            off = "" if row["gradient_error"] is None else f"{row['gradient_error']:.0e}"
-            print(
-                "|", " | ".join(cells), f"| {row['megabytes']:,.0f} | {by_least:.1f} | {off} |",
-                flush=True,
-            )  # fmt: skip
     turns.write(options.output, vars(options), rows)
 
 

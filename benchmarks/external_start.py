@@ -114,13 +114,14 @@ def main() -> None:
         command += ["--trained", str(options.trained), "--device", options.device]
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         runs[name].append(json.loads(output.splitlines()[-1]))
-    print("| arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB |")
-    print("|---|---|---|---|---|---|")
+    turns.print_headings(
+        "arm | seconds | of it the dictionary | by the clock | MB | 20 more batches, MB"
+    )
     rows = []
     for name, found in runs.items():
         row = {"arm": name, **{key: median(run[key] for run in found) for key in found[0]}}
         rows.append(row)
-        print(f"| {name} | " + " | ".join(f"{row[key]:.2f}" for key in found[0]) + " |")
+        turns.print_row(name, *(f"{row[key]:.2f}" for key in found[0]))
     turns.write(options.output, vars(options), rows)
 
 

@@ -140,7 +140,7 @@ def measure(options: argparse.Namespace) -> list[dict]:
                     row["speed_by_exact"] = turns.ratios(exact, times[kind, point])
                 rows.append(row)
             shown = ", ".join(f"{p:,}: {1000 * s:.1f}" for p, s in zip(fitting, taken, strict=True))
-            print(f"| {kind} | {varied} | {shown} | {power:.2f} |", flush=True)
+            turns.print_row(kind, varied, shown, f"{power:.2f}")
     return rows
 
 
@@ -199,7 +199,7 @@ def main() -> None:
         draw(json.loads(options.redraw.read_text(encoding="utf-8"))["rows"], options.chart)
         return
     torch.set_num_threads(options.threads)
-    print("| update | varied | milliseconds | exponent |\n|---|---|---|---|")
+    turns.print_headings("update | varied | milliseconds | exponent")
     rows = measure(options)
     turns.write(options.output, vars(options), rows)
     if options.chart:

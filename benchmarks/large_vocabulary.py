@@ -234,20 +234,15 @@ def main() -> None:
 def print_table(rows: list[dict]) -> None:
     """A line per arm; ratios are to the first with the same number of words."""
     first = rows[0]["arm"].partition(".")[0]
-    titles = ("arm", "target tokens/s", f"by {first} (min to max)", "peak MB", "beyond tables")
-    print(
-        "|", " | ".join((*titles, "dictionaries", "GPU GB", "classes scored")), "|\n|" + "---|" * 8
+    turns.print_headings(
+        f"arm | target tokens/s | by {first} (min to max) | peak MB | beyond tables | dictionaries"
+        " | GPU GB | classes scored"
     )
     names = ("peak_mb", "beyond_tables_mb", "dictionaries_mb", "gpu_gb", "classes_scored")
     for row in rows:
-        numbers = [row[name] for name in names]
-        cells = (
-            row["arm"],
-            f"{row['tokens_per_second']:,.0f}",
-            turns.spread(row["speed_by_first"]),
-        )
-        cells += tuple("" if number is None else f"{number:,.0f}" for number in numbers)
-        print("|", " | ".join(cells), "|")
+        numbers = ["" if row[name] is None else f"{row[name]:,.0f}" for name in names]
+        speed = f"{row['tokens_per_second']:,.0f}"
+        turns.print_row(row["arm"], speed, turns.spread(row["speed_by_first"]), *numbers)
 
 
 def parse_arguments() -> argparse.Namespace:

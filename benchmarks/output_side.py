@@ -110,8 +110,7 @@ def main() -> None:
     times = turns.take_turns(arms, options.rounds)
     for worker in workers:
         worker.close()
-    print("| arm | classes | ms | lazy_adam's time / its | time / fewest classes |")
-    print("|---|---|---|---|---|")
+    turns.print_headings("arm | classes | ms | lazy_adam's time / its | time / fewest classes")
     rows = []
     for (name, classes), seconds in times.items():
         row = {
@@ -122,8 +121,8 @@ def main() -> None:
             "time_by_fewest": turns.ratios(seconds, times[name, min(options.classes)]),
         }
         rows.append(row)
-        ours, fewest = map(turns.spread, (row["ours_by_it"], row["time_by_fewest"]))
-        print(f"| {name} | {classes:,} | {row['milliseconds']:.0f} | {ours} | {fewest} |")
+        ratios = map(turns.spread, (row["ours_by_it"], row["time_by_fewest"]))
+        turns.print_row(name, f"{classes:,}", f"{row['milliseconds']:.0f}", *ratios)
     # Record the version instead of the path.
     settings = {**vars(options), "tensorflow": [worker.version for worker in workers[:1]]}
     turns.write(options.output, settings, rows)

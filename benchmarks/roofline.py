@@ -92,8 +92,7 @@ def main() -> None:
     }
     times = turns.take_turns(arms, options.rounds)
     rows = []
-    print("| path | ms | products, ms | share of the products (min to max) | GFLOP/s |")
-    print("|---|---|---|---|---|")
+    turns.print_headings("path | ms | products, ms | share of the products (min to max) | GFLOP/s")
     for name in ("exact", "sampled", "sampled, updated"):
         kind = name.split(",")[0]
         bare = times[f"products of {kind}"]
@@ -109,7 +108,7 @@ def main() -> None:
         rows.append(row)
         cells = (f"{row['milliseconds']:.1f}", f"{row['products_milliseconds']:.1f}")
         share, rate = turns.spread(row["shares"]), f"{row['gigaflops']:,.0f}"
-        print("|", " | ".join((name, *cells, share, rate)), "|")
+        turns.print_row(name, *cells, share, rate)
     turns.write(options.output, vars(options), rows)
 
 

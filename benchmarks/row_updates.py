@@ -68,8 +68,7 @@ def main() -> None:
     keys = [(name, classes) for classes in options.classes for name in OPTIMIZERS]
     times = turns.take_turns({key: Arm(*key, options).update for key in keys}, options.rounds)
     fewest, rows = min(options.classes), []
-    print("| optimizer | classes | ms | time / lazy_adam | time / fewest classes |")
-    print("|---|---|---|---|---|")
+    turns.print_headings("optimizer | classes | ms | time / lazy_adam | time / fewest classes")
     for (name, classes), seconds in times.items():
         row = {
             "optimizer": name,
@@ -79,8 +78,8 @@ def main() -> None:
             "time_by_fewest": turns.ratios(seconds, times[name, fewest]),
         }
         rows.append(row)
-        by_lazy, by_fewest = map(turns.spread, (row["time_by_lazy"], row["time_by_fewest"]))
-        print(f"| {name} | {classes:,} | {row['milliseconds']:.1f} | {by_lazy} | {by_fewest} |")
+        ratios = map(turns.spread, (row["time_by_lazy"], row["time_by_fewest"]))
+        turns.print_row(name, f"{classes:,}", f"{row['milliseconds']:.1f}", *ratios)
     turns.write(options.output, vars(options), rows)
 
 

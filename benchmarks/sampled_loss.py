@@ -70,8 +70,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = []
-    print("| classes | share | seconds | time / exact (min to max) | time / plain (min to max) |")
-    print("|---|---|---|---|---|")
+    turns.print_headings(
+        "classes | share | seconds | time / exact (min to max) | time / plain (min to max)"
+    )
     for classes in options.classes:
         problem = Problem(classes, options.positions, options.dimensions, options.device)
         arms = {"exact": functools.partial(problem.train, "exact")}
@@ -92,8 +93,7 @@ def main() -> None:
             }
             rows.append(row)
             cells = (f"{classes:,}", f"{share:.0%}", f"{row['seconds']:.3f}")
-            by = turns.spread(row["by_exact"]), turns.spread(row["by_plain"])
-            print("|", " | ".join((*cells, *by)), "|", flush=True)
+            turns.print_row(*cells, turns.spread(row["by_exact"]), turns.spread(row["by_plain"]))
     turns.write(options.output, vars(options), rows)
 
 

@@ -45,13 +45,12 @@ def main() -> None:
         used = processor_seconds(ARMS[name])
         if number > 0:  # the first round fills the page cache
             taken[name].append(used)
-    print("| arm | processor seconds | by those of fairseq |")
-    print("|---|---|---|")
+    turns.print_headings("arm | processor seconds | by those of fairseq")
     rows = []
     for name, seconds in taken.items():
         ratios = turns.ratios(seconds, taken["import fairseq"])
         rows.append({"arm": name, "processor_seconds": seconds, "by_fairseq": ratios})
-        print(f"| {name} | {median(seconds):.2f} | {turns.spread(ratios)} |")
+        turns.print_row(name, f"{median(seconds):.2f}", turns.spread(ratios))
     turns.write(options.output, vars(options), rows)
 
 

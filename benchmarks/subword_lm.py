@@ -123,12 +123,12 @@ def evaluation(model: Any, criterion: Any, sample: dict) -> Callable[[], None]:
 def report(title: str, times: dict[str, list[float]], extra: dict[str, str]) -> list[dict]:
     """Print a table of ratios to the first arm, and return its rows."""
     first = next(iter(times))
-    print(f"\n{title}\n\n| arm | seconds | time / {first} (min to max) | |\n|---|---|---|---|")
+    print(f"\n{title}\n")
+    turns.print_headings(f"arm | seconds | time / {first} (min to max) | ")
     rows = []
     for name, taken in times.items():
         ratios = turns.ratios(taken, times[first])
-        cells = (f"{median(taken):.3f}", turns.spread(ratios), extra.get(name, ""))
-        print("|", " | ".join((name, *cells)), "|", flush=True)
+        turns.print_row(name, f"{median(taken):.3f}", turns.spread(ratios), extra.get(name, ""))
         rows.append({"comparison": title, "arm": name, "seconds": taken, "ratios": ratios})
     return rows
 

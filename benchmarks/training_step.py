@@ -106,8 +106,7 @@ def main() -> None:
     }
     times = turns.take_turns(arms, options.rounds)
     first, rows = options.output_layers[0], []
-    print(f"| output layer | share | target tokens/s | speed / {first} (min to max) |")
-    print("|---|---|---|---|")
+    turns.print_headings(f"output layer | share | target tokens/s | speed / {first} (min to max)")
     for (layer, share), seconds in times.items():
         row = {
             "output_layer": layer,
@@ -117,7 +116,7 @@ def main() -> None:
         }
         rows.append(row)
         speed = f"{row['tokens_per_second']:,.0f}"
-        print(f"| {layer} | {share:.0%} | {speed} | {turns.spread(row['speed_by_first'])} |")
+        turns.print_row(layer, f"{share:.0%}", speed, turns.spread(row["speed_by_first"]))
     turns.write(options.output, vars(options), rows)
 
 

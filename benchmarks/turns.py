@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipes.lab import measurements
+from recipes.lab.markdown import markdown_row, markdown_table
 from recipes.lab.measurements import in_turns
 
 FEWEST_ROUNDS = 5
@@ -119,6 +120,16 @@ def ratios(numerator: list[float], denominator: list[float]) -> list[float]:
 def spread(values: list[float]) -> str:
     """Median, minimum and maximum."""
     return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def print_headings(headings: str) -> None:
+    """Print the first two lines of a table; headings are separated by ``|``."""
+    print("\n".join(markdown_table(headings.split(" | "), ())))
+
+
+def print_row(*cells: object) -> None:
+    """Print a line of a table."""
+    print(markdown_row(cells), flush=True)
 
 
 def why_not_published(settings: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from recipes.assylbekov2018_subword_lm import gain, word_vectors
 from recipes.assylbekov2018_subword_lm.arms import LONG
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series, seeds_in_words
+from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs
 from recipes.lab.scores.resampling import (
     SEEDS_NEEDED,
@@ -180,13 +181,14 @@ def neighbours(found: Sequence[Mapping]) -> list[str]:
     lines = []
     for model, words in (pair for one in found for pair in one.items()):
         name = next((part for part in model.split("/") if part.startswith("ptb.")), model)
-        lines += [f"**{plain(name.partition('.')[2])}**", "", "| word | nearest |", "|---|---|"]
+        rows = []
         for word, sides in words.items():
             near = {side: ", ".join(other for other, _ in pairs) for side, pairs in sides.items()}
             same = len(set(near.values())) == 1
             for side, text in near.items():
-                lines.append(f"| {word}{'' if same else f' ({side})'} | {text} |")
+                rows.append((word if same else f"{word} ({side})", text))
                 if same:
                     break
-        lines.append("")
+        title = f"**{plain(name.partition('.')[2])}**"
+        lines += [title, "", *markdown_table(("word", "nearest"), rows), ""]
     return lines

@@ -15,11 +15,11 @@ from recipes.garg2020_esnmt import checkpoint_sizes, figures, length_penalty
 from recipes.lab.arms import Recipe
 from recipes.lab.claims import NOT_RUN, Claim, Part, at_least, judge, measured, numbered
 from recipes.lab.figures.charts import seeds_in_words
+from recipes.lab.markdown import markdown_table
 from recipes.lab.pages import costs as costs_table
 from recipes.lab.pages import equal_time
 from recipes.lab.pages.report import Findings
 from recipes.lab.pages.summary import Compared
-from recipes.lab.pages.table import of_rows
 from recipes.lab.runs import Runs, Score
 from recipes.lab.scores.resampling import (
     SEEDS_NEEDED,
@@ -269,7 +269,7 @@ def lengths(runs: Runs) -> list[str]:
         return []
     headings = ("model", "BLEU", "length ratio", "without brevity penalty",
                 "its share of the trained")  # fmt: skip
-    return ["## BLEU without brevity penalty", "", *of_rows(headings, rows), ""]
+    return ["## BLEU without brevity penalty", "", *markdown_table(headings, rows), ""]
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:

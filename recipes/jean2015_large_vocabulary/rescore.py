@@ -14,6 +14,7 @@ from recipes.jean2015_large_vocabulary.arms import Jean2015
 from recipes.jean2015_large_vocabulary.nbest import Hypothesis, NBest
 from recipes.lab import ledger
 from recipes.lab.__main__ import step
+from recipes.lab.markdown import markdown_table
 from recipes.lab.repeats import without_begun_repeats
 from recipes.lab.running.run_arm import find_fairseq_commands
 from recipes.lab.runs import Runs
@@ -84,7 +85,7 @@ def markdown(arm_name: str, full: str, found: dict[str, float]) -> list[str]:
     lines = ["# Scores over candidates and over all words", ""]
     lines += [f"{heading} `{arm_name}`; the search over all words is that of `{full}`.", ""]
     lines += ["Scores over candidates are renormalized: they compare with no others.", ""]
-    return [*lines, "| | |", "|---|---|", *(f"| {k} | {value} |" for k, value in rows.items())]
+    return [*lines, *markdown_table(("", ""), rows.items())]
 
 
 def main(recipe: Jean2015) -> None:

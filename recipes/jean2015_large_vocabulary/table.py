@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from recipes.lab.markdown import markdown_table
 from recipes.lab.pages.table import mean_and_deviation
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
@@ -30,10 +31,8 @@ def of_the_paper(runs: Runs, chosen: str) -> Iterator[str]:
         **{f"+ {name}": (None, name) for name in _ensembles(runs)},
     }
     view = runs.mostly_alike([arm for arms in rows.values() for arm in arms if arm])
-    yield "| test (dev) | shortlist | LV |"
-    yield "|---|---|---|"
-    for name, arms in rows.items():
-        yield f"| {name} | " + " | ".join(_cell(view, arm) for arm in arms) + " |"
+    cells = [(name, *(_cell(view, arm) for arm in arms)) for name, arms in rows.items()]
+    yield from markdown_table(("test (dev)", "shortlist", "LV"), cells)
 
 
 def _ensembles(runs: Runs) -> list[str]:
@@ -56,8 +55,7 @@ def cross_model(runs: Runs, arms: Sequence[str]) -> Iterator[str]:
     if len(texts) < 2:
         yield "Cross-model BLEU: fewer than two members of an ensemble were run."
         return
-    yield "| cross-model BLEU | " + " | ".join(texts) + " |"
-    yield "|---|" + "---|" * len(texts)
+    rows = []
     for arm, hypotheses in texts.items():
         cells = [
             NOTHING
@@ -65,4 +63,5 @@ def cross_model(runs: Runs, arms: Sequence[str]) -> Iterator[str]:
             else f"{scoring.score(hypotheses, references, tokenised=True)['bleu_tokenised']:.2f}"
             for other, references in texts.items()
         ]
-        yield f"| {arm} | " + " | ".join(cells) + " |"
+        rows.append((arm, *cells))
+    yield from markdown_table(("cross-model BLEU", *texts), rows)

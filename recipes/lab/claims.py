@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs, Score, Weights
 from recipes.lab.scores.resampling import (
     IN_WORDS,
@@ -263,28 +264,28 @@ def markdown(title: str, claims: Sequence[Claim], notes: Sequence[str]) -> list[
 
     Claims that were not run are only in the first table; other inequalities not run share one row.
     """
-    lines = [f"# {title}", "", "| claim | verdict |", "|---|---|"]
-    lines += [f"| {claim.number}. {claim.text} | **{claim.shown}** |" for claim in claims]
-    lines += ["", *(f"- {note}" for note in notes), ""]
+    rows = [(f"{claim.number}. {claim.text}", f"**{claim.shown}**") for claim in claims]
+    lines = [f"# {title}", "", *markdown_table(("claim", "verdict"), rows), ""]
+    lines += [*(f"- {note}" for note in notes), ""]
     for claim in claims:
         tried = [part for part in claim.parts if part.verdict != NOT_RUN]
         if not tried:
             continue
         needs = "one is enough" if claim.any_is_enough else "all are needed"
         lines += [f"## {claim.number}. {claim.shown}", "", f"{claim.text}", ""]
-        lines += [f"| inequality ({needs}) | verdict | numbers |", "|---|---|---|"]
-        lines += [f"| {part.inequality} | {part.verdict} | {part.numbers} |" for part in tried]
-        lines += [*_not_run(claim), ""]
+        cells = [(part.inequality, part.verdict, part.numbers) for part in tried]
+        headings = (f"inequality ({needs})", "verdict", "numbers")
+        lines += [*markdown_table(headings, [*cells, *_not_run(claim)]), ""]
     return lines
 
 
-def _not_run(claim: Claim) -> list[str]:
+def _not_run(claim: Claim) -> list[tuple[str, str, str]]:
     """One row for all inequalities that were not run."""
     parts = [part for part in claim.parts if part.verdict == NOT_RUN]
     if not parts:
         return []
     missing = dict.fromkeys(name for part in parts for name in part.missing)
-    return [f"| {len(parts)} more | {NOT_RUN} | {', '.join(missing)} |"]
+    return [(f"{len(parts)} more", NOT_RUN, ", ".join(missing))]
 
 
 def as_json(claims: Sequence[Claim]) -> list[dict]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from recipes.lab.pages.table import of_rows
+from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs
 from recipes.lab.scores.scoring import read_json
 
@@ -45,7 +45,7 @@ def table(
         for arm, words in names.items()
         if arm in speeds
     ]
-    return of_rows([heading, *columns], rows)
+    return markdown_table([heading, *columns], rows)
 
 
 def in_turns(row: Mapping) -> str:

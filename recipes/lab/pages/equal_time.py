@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from recipes.lab.figures import training_curves
-from recipes.lab.pages.table import of_rows
+from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs
 
 COLUMNS = (
@@ -101,4 +101,4 @@ def section(runs: Runs, pairs: Sequence[tuple[str, str]]) -> list[str]:
                          f"{second:.2f}", f"{100 * (first / second - 1):+.1f}%"))  # fmt: skip
     if not rows:
         return []
-    return ["## After equal time", "", NOTE, "", *of_rows(COLUMNS, rows)]
+    return ["## After equal time", "", NOTE, "", *markdown_table(COLUMNS, rows)]

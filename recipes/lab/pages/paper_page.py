@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from recipes.lab.claims import CLOSE, MARGIN, NOT_COUNTED, NOT_RUN, Claim
 from recipes.lab.figures.charts import seeds_in_words
 from recipes.lab.ledger import TUNING, kind_of, of_arms
+from recipes.lab.markdown import markdown_table
 from recipes.lab.pages import summary
 from recipes.lab.runs import Runs
 from recipes.lab.scores import schedules, scoring
@@ -158,8 +159,8 @@ def verdicts(claims: Sequence[Claim]) -> list[str]:
     """A row per claim that has results; the others in one line."""
     tried = [c for c in claims if any(part.verdict != NOT_RUN for part in c.parts)]
     others = [c for c in claims if c not in tried]
-    lines = ["| claim | here | [inequalities](claims.md) |", "|---|---|---|"]
-    lines += [f"| {c.number}. {c.text} | **{c.shown}** | {counts(c)} |" for c in tried]
+    rows = [(f"{c.number}. {c.text}", f"**{c.shown}**", counts(c)) for c in tried]
+    lines = markdown_table(("claim", "here", "[inequalities](claims.md)"), rows)
     if others:
         numbers = ", ".join(str(claim.number) for claim in others)
         lines += ["", f"Not run: claim{'s' if len(others) > 1 else ''} {numbers}."]

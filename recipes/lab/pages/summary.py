@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from recipes.lab.claims import CLOSE, FAILS, HOLDS, MARGIN, SAME, UNDECIDED, judge
-from recipes.lab.pages.table import of_rows
+from recipes.lab.markdown import markdown_table
 from recipes.lab.runs import Runs
 from recipes.lab.scores import scoring
 from recipes.lab.scores.resampling import Estimate, percent_saved
@@ -143,7 +143,7 @@ class Compared:
 
 def table_of(rows: Sequence[Compared]) -> list[str]:
     """A Markdown table of one paper's comparisons."""
-    return of_rows(COLUMNS[1:], [row.cells("")[1:] for row in rows])
+    return markdown_table(COLUMNS[1:], [row.cells("")[1:] for row in rows])
 
 
 def of_page(rows: Sequence[Compared]) -> Sequence[Compared]:
@@ -205,8 +205,8 @@ def tables(results: Path, page: Path) -> dict[str, list[str]]:
     main = [row["cells"] for paper in papers for row in _main(paper["rows"])]
     advice = [f"- **{one['paper']}**: {' '.join(one['advice'])}" for one in papers if one["advice"]]
     return {
-        "summary": of_rows(COLUMNS, rows),
-        "main table": of_rows(COLUMNS, main),
+        "summary": markdown_table(COLUMNS, rows),
+        "main table": markdown_table(COLUMNS, main),
         "advice": advice,
     }
 

@@ -12,6 +12,7 @@ from statistics import mean, stdev
 
 from recipes.lab.arms import Table
 from recipes.lab.ledger import TUNING, kind_of, of_arms
+from recipes.lab.markdown import markdown_table
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
 from recipes.lab.scores import length_limits, scoring
@@ -104,13 +105,7 @@ def columns(runs: Runs, comparison: Comparison | None = None) -> dict[str, list[
 
 def table(cells: dict[str, list[str]]) -> list[str]:
     """Columns in Markdown."""
-    return of_rows(list(cells), list(zip(*cells.values(), strict=True)))
-
-
-def of_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in Markdown."""
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+    return markdown_table(list(cells), zip(*cells.values(), strict=True))
 
 
 def footnotes(runs: Runs, headings: Sequence[str]) -> list[str]:
@@ -147,7 +142,7 @@ def tuning(entries: Sequence[dict]) -> list[str]:
     """A table of the tuning runs of a ledger with the options in which they differ."""
     tuned = [entry for entry in entries if kind_of(entry) == TUNING]
     newest = {(e["arm"], e["key"], e["seed"]): e for e in tuned}
-    lines = []
+    rows = []
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
         common = set.intersection(*(set(_options(e["setting"]["train"])) for e in others))
@@ -157,12 +152,11 @@ def tuning(entries: Sequence[dict]) -> list[str]:
         cells = (entry["arm"], entry.get("words", ""), " ".join(own),
                  figures.get("best_valid_ppl"), figures.get("updates"), entry["seed"],
                  entry["commit"])  # fmt: skip
-        lines.append("| " + " | ".join("-" if c is None else str(c) for c in cells) + " |")
-    if not lines:
+        rows.append(["-" if cell is None else cell for cell in cells])
+    if not rows:
         return []
-    heading = ["# Settings chosen on the validation set", ""]
-    heading += ["| run | | differs in | valid ppl | updates | seed | commit |"]
-    return [*heading, "|---|---|---|---|---|---|---|", *lines]
+    headings = ("run", "", "differs in", "valid ppl", "updates", "seed", "commit")
+    return ["# Settings chosen on the validation set", "", *markdown_table(headings, rows)]
 
 
 def _options(command: str) -> list[str]:

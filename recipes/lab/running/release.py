@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipes.lab import ledger
+from recipes.lab.markdown import markdown_table
 from recipes.lab.running import process
 from recipes.lab.running.run_arm import state_of
 from recipes.lab.scores import scoring
@@ -176,7 +177,7 @@ def card_of(recipe: "Recipe", entry: dict, why: str, model: Path, halved: bool) 
     """The model card: description, scores, usage, limits."""
     figures = entry["figures"]
     shown = [
-        f"| {name} | {value:,.2f} |" if isinstance(value, float) else f"| {name} | {value:,} |"
+        (name, f"{value:,.2f}" if isinstance(value, float) else f"{value:,}")
         for name in ("valid_bleu_tokenised", "best_valid_ppl", "bleu", "bleu_tokenised", "test_ppl",
                      "length_ratio", "parameters", "updates")
         if (value := figures.get(name)) is not None
@@ -191,7 +192,7 @@ def card_of(recipe: "Recipe", entry: dict, why: str, model: Path, halved: bool) 
         *(['print(model.score(["a text in words"]))'] if "test_ppl" in figures else
           ['print(model.translate(["a sentence in words, as the training text had them"]))']),
         "```", "",
-        "| figure | |", "|---|---|", *shown, "",
+        *markdown_table(("figure", ""), shown), "",
         *([f"Signature of BLEU: `{figures['bleu_signature']}`", ""] if "bleu_signature" in figures
           else []),
         "## How it was made", "", "```", entry["command"], "```", "",

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import harmonic_mean, median
 
 from recipes.lab import measurements
+from recipes.lab.markdown import markdown_table
 from recipes.lab.running import process, training_log
 from recipes.lab.running.run_arm import fairseq, find_fairseq_commands
 from recipes.lab.settings import UserError
@@ -117,12 +118,12 @@ def write(
     Args:
         figure: name of the speed in the rows.
     """
-    print(f"| | {figure.replace('_', ' ')} | ratio to the first (each round) | peak MB |")
-    print("|---|---|---|---|")
+    headings = ("", figure.replace("_", " "), "ratio to the first (each round)", "peak MB")
+    cells = []
     for row in rows:
         each = ", ".join(f"{ratio:.2f}" for ratio in row["ratios"])
-        print(
-            f"| {row['arm']} | {row[figure]:,.{digits}f} | {row['ratio_to_first']:.2f} ({each}) | "
-            f"{row['peak_rss_mb']:,.0f} |"
-        )
+        ratio = f"{row['ratio_to_first']:.2f} ({each})"
+        speed, peak = f"{row[figure]:,.{digits}f}", f"{row['peak_rss_mb']:,.0f}"
+        cells.append((row["arm"], speed, ratio, peak))
+    print("\n".join(markdown_table(headings, cells)))
     measurements.write(output, rows, arms={name: list(options) for name, options in arms.items()})
