@@ -11,6 +11,7 @@ OPTION  medium: the paper's medium size; long: 25 epochs, the rate times 0.8 fro
 """
 
 import re
+from collections.abc import Sequence
 
 from recipes.lab.arms import Arm, PerplexityTest, Recipe, Table, names
 from recipes.lab.settings import UserError
@@ -51,6 +52,11 @@ OTHERS = ("0.7", 11)
 DROPOUT_OF_WIKITEXT = {"": "0.2", "_medium": "0.4"}
 # Epochs, the first with a smaller rate, and its factor.
 LONG = ("25", "8", "0.8")
+OPTIONS = {
+    "medium": "medium size",
+    "long": f"{LONG[0]} epochs",
+    "sampled": "20% of the classes in training",
+}
 # Learning rates of 05_tune.sh.
 GRID = ("0.7", "1.0", "1.5")
 # A CharCNN that composes its output starts with nearly equal vectors for all words, and learns
@@ -210,46 +216,46 @@ class Assylbekov2018(Recipe):
         if name.startswith("tune-"):
             return self.tuning_run(name)
         s, (data, _, rest) = self.settings, name.partition(".")
-        model, *chosen = rest.split(".")
+        model, *options = rest.split(".")
         composition, tie = model.partition("_")[0], self.tie_of(model)
         if not composition or not tie:
             raise UserError(f"'{name}' is no arm: expected DATA.MODEL, as in ptb.morphsum_re_rw")
-        rate, decay = SCHEDULES.get(composition, OTHERS)
-        if composition == "word" and "medium" in chosen:
-            rate, decay = OTHERS
-        epochs = s.whole("EPOCHS")
-        if epochs < 70:
-            decay = epochs * 6 // 10 + 1
-            if OF_CHOSEN.fullmatch(data) and not chosen:
-                rate = CHOSEN.get(model, CHOSEN.get(composition, rate))
-        schedule = (s.EPOCHS, s.DECAY_FROM or decay, s.SHRINK or ("0.5" if epochs < 70 else "0.9"))
-        words, size = f"{composition}, tied: {tie}, on {data}", ""
+        for option in options:
+            if option not in OPTIONS:
+                raise UserError(f"arm {name}: no option '{option}'; known are {', '.join(OPTIONS)}")
+        size = "_medium" if "medium" in options else ""
         criterion, batch = "--criterion full_softmax", s.BATCH
-        for option in chosen:
-            if option == "medium":
-                size, words = "_medium", words + ", medium size"
-            elif option == "long":
-                schedule = LONG
-                words += f", {LONG[0]} epochs"
-            elif option == "sampled":
-                criterion = "--criterion sampled_softmax --sampler log_uniform --sample-share 0.2"
-                batch, words = "100", words + ", 20% of the classes in training"
-            else:
-                raise UserError(
-                    f"arm {name}: no option '{option}'; known are medium, long, sampled"
-                )
-        last, decay_from, shrink = schedule
+        if "sampled" in options:
+            criterion = "--criterion sampled_softmax --sampler log_uniform --sample-share 0.2"
+            batch = "100"
+        rate, last, decay_from, shrink = self.schedule(data, model, options)
         task = "--task subword_language_modeling --tokens-per-sample"
         train = (
             f"{task} {s.BPTT} --batch-size {batch} --arch {composition}_lm{size} --tie {tie} "
-            f"{criterion} --sentence-avg --optimizer sgd --lr {s.LR or rate} --clip-norm {s.CLIP} "
+            f"{criterion} --sentence-avg --optimizer sgd --lr {rate} --clip-norm {s.CLIP} "
             f"--max-epoch {last} --lr-scheduler fixed --force-anneal {decay_from} "
             f"--lr-shrink {shrink} --num-workers 0 --log-interval 50"
         )
         if data == "wikitext2":
             train += f" --dropout {DROPOUT_OF_WIKITEXT[size]}"
+        words = ", ".join(
+            [f"{composition}, tied: {tie}, on {data}", *(OPTIONS[one] for one in options)]
+        )
         test = PerplexityTest(f"{task} 200 --num-workers 0")
         return Arm(name, words, self.folder_of(data), test, tuple(train.split()))
+
+    def schedule(self, data: str, model: str, options: Sequence[str]) -> tuple[str, str, str, str]:
+        """The learning rate, the epochs, the first with a smaller rate, and its factor."""
+        s, composition = self.settings, model.partition("_")[0]
+        of_medium = composition == "word" and "medium" in options
+        rate, decay_from = OTHERS if of_medium else SCHEDULES.get(composition, OTHERS)
+        shrink, epochs = "0.9", s.whole("EPOCHS")
+        if epochs < 70:
+            decay_from, shrink = epochs * 6 // 10 + 1, "0.5"
+            if OF_CHOSEN.fullmatch(data) and not options:
+                rate = CHOSEN.get(model, CHOSEN.get(composition, rate))
+        own = (s.EPOCHS, s.DECAY_FROM or str(decay_from), s.SHRINK or shrink)
+        return (s.LR or rate, *(LONG if "long" in options else own))
 
 
 RECIPE = Assylbekov2018
