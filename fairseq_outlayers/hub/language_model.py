@@ -166,19 +166,8 @@ class LanguageModel(TrainedModels):
         drawn_seed = check_whole("seed", 1 if seed is None else seed, 0, 2**32 - 1)
         if seed is not None and not sampling:
             raise UserError(f"seed={seed} has no effect without sampling=True")
-        most, held = len(prefix) + max_units, self._positions() - 1
-        shortest = check_whole("min_len", generation.get("min_len", 1), 0)
-        if shortest > held:
-            raise UserError(
-                f"min_len={shortest}: the model has positions for {held} units only; lower it"
-            )
-        if shortest > most:
-            raise UserError(
-                f"min_len={shortest}: a prompt of {len(prefix)} units and max_units={max_units} "
-                f"have at most {most}; raise max_units"
-            )
-        options = {"beam": beam, "sampling": sampling, "max_len_a": 0}
-        options["max_len_b"] = min(most, held)
+        longest = self._longest(len(prefix), max_units, generation.get("min_len", 1))
+        options = {"beam": beam, "sampling": sampling, "max_len_a": 0, "max_len_b": longest}
         generator = self.build_search(options, generation, SEARCH_OPTIONS)
         # The task takes the first symbol away and begins the search with it.
         tokens = torch.cat([torch.tensor(self.first[:1]), prefix])[None]
@@ -193,6 +182,21 @@ class LanguageModel(TrainedModels):
         units = symbols(dictionary, added)
         whole = [*self.text.encode(text).split(), *units]
         return Continuation(self.text.decode(" ".join(whole)), float(scores.mean()), units)
+
+    def _longest(self, num_prompt: int, max_units: int, min_len: int) -> int:
+        """The most units of a prompt and its continuation; at least ``min_len``."""
+        shortest = check_whole("min_len", min_len, 0)
+        most, held = num_prompt + max_units, self._positions() - 1
+        if shortest > held:
+            raise UserError(
+                f"min_len={shortest}: the model has positions for {held} units only; lower it"
+            )
+        if shortest > most:
+            raise UserError(
+                f"min_len={shortest}: a prompt of {num_prompt} units and max_units={max_units} "
+                f"have at most {most}; raise max_units"
+            )
+        return min(most, held)
 
     def _prompt(self, text: str) -> Tensor:
         """Ids of a prompt that leaves a position for a unit and for ``</s>``."""

@@ -61,29 +61,10 @@ class TextProcessor:
                 ``bpe``.
         """
         _check_codes(bpe, codes)
+        tokenizers = _tokenizers(config, task, tokenizer)
         given = {CODES[bpe]: codes} if bpe and codes else {}
-        moses = {side: _moses(config, task, tokenizer, side) for side in ("source", "target")}
-        tokenizers = {
-            side: _built("tokenizer", encoders.build_tokenizer, config, tokenizer, options)
-            for side, options in moses.items()
-            if side == "source" or options  # other tokenizers are the same for both sides
-        }
-        if tokenizer == "moses":
-            tokenizers = {
-                side: PreparationMoses(one, moses[side].get("source_lang", "en"))
-                for side, one in tokenizers.items()
-            }
-        segmenter, marker = _built("bpe", encoders.build_bpe, config, bpe, given), None
-        if segmenter is None:
-            dictionary = task.target_dictionary
-            marker = segmentation_of(dictionary.symbols[dictionary.nspecial :])
-            if marker is not None:
-                logger.warning(
-                    "the dictionary has units of %s, but the checkpoint stores no codes: text must "
-                    "be segmented already (in Python, load(..., bpe=%r, bpe_codes=FILE) does it)",
-                    marker,
-                    marker,
-                )
+        segmenter = _built("bpe", encoders.build_bpe, config, bpe, given)
+        marker = _marker_of(task.target_dictionary) if segmenter is None else None
         if tokenizers["source"] is None:
             logger.warning(
                 "the checkpoint stores no tokenizer: text must be tokenized and cased like the "
@@ -169,6 +150,35 @@ def _check_codes(bpe: Optional[str], codes: Optional[str]) -> None:
         raise UserError(f"bpe={bpe} needs bpe_codes, the file of its codes or its model")
     if codes is not None and not Path(codes).is_file():
         raise UserError(f"bpe_codes={codes}: no such file; check the path")
+
+
+def _marker_of(dictionary: Any) -> Optional[str]:
+    """How the units of a dictionary are marked, with a warning; None if they are words."""
+    marker = segmentation_of(dictionary.symbols[dictionary.nspecial :])
+    if marker is not None:
+        logger.warning(
+            "the dictionary has units of %s, but the checkpoint stores no codes: text must "
+            "be segmented already (in Python, load(..., bpe=%r, bpe_codes=FILE) does it)",
+            marker,
+            marker,
+        )
+    return marker
+
+
+def _tokenizers(config: Any, task: Any, name: Optional[str]) -> Dict[str, Any]:
+    """The tokenizer of ``source`` and, only if it is another one, of ``target``."""
+    moses = {side: _moses(config, task, name, side) for side in ("source", "target")}
+    tokenizers = {
+        side: _built("tokenizer", encoders.build_tokenizer, config, name, options)
+        for side, options in moses.items()
+        if side == "source" or options
+    }
+    if name != "moses":
+        return tokenizers
+    return {
+        side: PreparationMoses(one, moses[side].get("source_lang", "en"))
+        for side, one in tokenizers.items()
+    }
 
 
 def _moses(config: Any, task: Any, name: Optional[str], side: str) -> Dict[str, Any]:
