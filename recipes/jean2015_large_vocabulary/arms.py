@@ -152,12 +152,12 @@ class Jean2015(Recipe):
     def checkpoint_of(self, arm: str, seed: int) -> str:
         """The best checkpoint of a finished run, relative to the checkout; empty if not here."""
         from recipes.lab.ledger import ROOT, read
-        from recipes.lab.running.run_arm import State, state_of
+        from recipes.lab.running.run_arm import is_begun_anew
         from recipes.lab.runs import Runs
 
         runs = Runs(read(self.ledger))
         path = runs.file(arm, "checkpoints/checkpoint_best.pt", seed)
-        if path is None or state_of(path.parent.parent) is not State.FINISHED:
+        if path is None or is_begun_anew(path):
             return ""
         return str(path).replace(f"{ROOT}/", "")
 

@@ -172,6 +172,7 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
     """
     from recipes.lab.ledger import read
     from recipes.lab.repeats import without_begun_repeats
+    from recipes.lab.running.run_arm import is_begun_anew
     from recipes.lab.runs import Runs
 
     if not options.names:
@@ -188,13 +189,6 @@ def files(recipe: Recipe, options: argparse.Namespace) -> int:
             shown = str(path).replace(f"{ROOT}/", "")
             print(f"{arm}={shown}" if options.names_too else shown)
     return 0
-
-
-def is_begun_anew(file: Path) -> bool:
-    """Whether it is a checkpoint of a repeat that has not come to its end."""
-    from recipes.lab.running.run_arm import state_of
-
-    return file.parent.name == "checkpoints" and state_of(file.parents[1]).is_half_done
 
 
 def report(recipe: Recipe, options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from recipes.lab import ledger
 from recipes.lab.markdown import markdown_table
 from recipes.lab.running import process
-from recipes.lab.running.run_arm import state_of
+from recipes.lab.running.run_arm import is_begun_anew
 from recipes.lab.scores import scoring
 from recipes.lab.settings import UserError
 
@@ -57,8 +57,8 @@ def checkpoint_of(entry: dict) -> Path:
 
 def is_here(entry: dict) -> bool:
     """Whether the checkpoint of a run is here, and not of a repeat that has not come to its end."""
-    folder = ledger.ROOT / entry["run"]
-    return checkpoint_of(entry).exists() and not state_of(folder).is_half_done
+    file = checkpoint_of(entry)
+    return file.exists() and not is_begun_anew(file)
 
 
 def choose(

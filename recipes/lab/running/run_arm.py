@@ -107,6 +107,11 @@ def state_of(folder: Path) -> State:
     return State.FINISHED if at_its_end else State.ABORTED
 
 
+def is_begun_anew(file: Path) -> bool:
+    """Whether it is a checkpoint of a training that has begun and not come to its end."""
+    return file.parent.name == "checkpoints" and state_of(file.parents[1]).is_half_done
+
+
 class Run:
     """One arm with one seed in its run folder.
 
