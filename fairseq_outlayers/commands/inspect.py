@@ -172,7 +172,7 @@ def _named_as_given(options: argparse.Namespace) -> Iterator[None]:
 def _check(options: argparse.Namespace) -> None:
     from sacrebleu.metrics import BLEU
 
-    from fairseq_outlayers.stock_ranges import check_stock_ranges
+    from fairseq_outlayers.stock.ranges import check_stock_ranges
 
     if len(options.checkpoints) > MOST_MODELS:
         raise UserError(f"{len(options.checkpoints)} checkpoints; a page compares at most two")

@@ -21,7 +21,7 @@ from fairseq_outlayers.output_layers import OUTPUT_LAYERS
 from fairseq_outlayers.registered_options import KINDS, actions_of, parts_of_ours
 from fairseq_outlayers.samplers import SAMPLERS
 from fairseq_outlayers.source_embeddings import SOURCE_EMBEDDINGS
-from fairseq_outlayers.stock_ranges import STOCK
+from fairseq_outlayers.stock.ranges import STOCK
 
 # Title, option, where it applies, entries, and the dataclass of their options.
 REGISTRIES: List[Tuple[str, str, str, Dict[str, Any], Any]] = [

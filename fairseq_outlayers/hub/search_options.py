@@ -8,7 +8,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq_outlayers.decoding.search_strategy import check_strategy
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.hub.arguments import as_keyword, checked
-from fairseq_outlayers.stock_ranges import check_stock_ranges
+from fairseq_outlayers.stock.ranges import check_stock_ranges
 from fairseq_outlayers.suggestions import did_you_mean
 
 REMEDIES = {  # for options that this package replaces by others

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 from fairseq_outlayers import __main__ as package
-from fairseq_outlayers.stock_ranges import STOCK
+from fairseq_outlayers.stock.ranges import STOCK
 from tests.faults import world
 from tests.faults.option_walk import TRANSFORMER, VALUES, Step
 from tests.faults.warm import DATA_PREP

@@ -27,10 +27,10 @@ ORDER = [
     ["decoders"],
     ["models"],
     ["optim"],
-    ["stock_ranges"],
     ["partitions"],
     ["criterions"],
     ["decoding"],
+    ["stock"],
     ["tasks"],
     ["with_fairseq"],  # the parts before it, registered
     ["registered_options"],

@@ -15,7 +15,7 @@ from fairseq_outlayers.models import checks
 from fairseq_outlayers.models.checks import least_parameters
 from fairseq_outlayers.ranges import RANGE, Range, check_ranges, ranged, ranges_of
 from fairseq_outlayers.registered_options import KINDS, OURS
-from fairseq_outlayers.stock_ranges import STOCK, check_stock_ranges
+from fairseq_outlayers.stock.ranges import STOCK, check_stock_ranges
 from tests.conftest import (
     LANGUAGE_MODEL_ARCHITECTURES,
     TRANSLATION_ARCHITECTURES,

@@ -4,7 +4,7 @@ fairseq's commands do not catch exceptions, and ``Trainer.load_checkpoint`` (fai
 replaces any cause by "Cannot load model parameters from checkpoint …; please ensure that the
 architectures match" (fairseq issues 307 and 4590). The patch is an exception hook: if a
 :class:`UserError` is anywhere in the chain of exceptions, it prints only that message, and
-likewise one line for mistakes that fairseq detects (``patches/conveniences/stock_mistakes.py``).
+likewise one line for mistakes that fairseq detects (``stock/mistakes.py``).
 Ctrl-C prints ``interrupted``. If the reader of the output ends (``| head``), nothing is printed.
 Other exceptions are shown as before. The exit status is 1, after Ctrl-C 130.
 
@@ -18,9 +18,9 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.stock_mistakes import plain_message
 from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.rank_watch import lost_rank
+from fairseq_outlayers.stock.mistakes import plain_message
 
 TRACEBACK_VARIABLE = "OUTLAYERS_TRACEBACK"
 

@@ -16,12 +16,12 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
-from fairseq_outlayers.patches.conveniences.known_metrics import check_best_metric
-from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
-from fairseq_outlayers.patches.conveniences.unused_options import check_unused, is_named
 from fairseq_outlayers.patches.replacing import replaces
-from fairseq_outlayers.stock_ranges import check_stock_ranges
+from fairseq_outlayers.stock.data_folders import check_data_folders
+from fairseq_outlayers.stock.known_metrics import check_best_metric
+from fairseq_outlayers.stock.ranges import check_stock_ranges
+from fairseq_outlayers.stock.texts import check_stock_texts
+from fairseq_outlayers.stock.unused_options import check_unused, is_named
 from fairseq_outlayers.suggestions import closest, explain_choice
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from fairseq_cli import preprocess
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
-from fairseq_outlayers.stock_ranges import check_stock_ranges
+from fairseq_outlayers.stock.ranges import check_stock_ranges
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ def _name_file(stock: Callable[..., Any], self: Any, f: Any) -> Any:
     try:
         result = stock(self, f)
     except FileNotFoundError:
-        raise  # stock_mistakes.py names the file that the task needs
+        raise  # stock/mistakes.py names the file that the task needs
     except OSError as error:
         raise UserError(f"{f}: {error.strerror}; a dictionary is a text file") from error
     except UserError:

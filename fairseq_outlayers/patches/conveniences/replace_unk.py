@@ -10,8 +10,8 @@ from typing import Any, Callable
 from fairseq import utils
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.stock_mistakes import OUR_REPLACEMENT
 from fairseq_outlayers.patches.replacing import replaces
+from fairseq_outlayers.stock.mistakes import OUR_REPLACEMENT
 
 
 @replaces(utils, "load_align_dict")

@@ -18,10 +18,10 @@ from fairseq_outlayers.formats.lexicon import read_lexicon
 from fairseq_outlayers.formats.text import read_words
 from fairseq_outlayers.patches.conveniences import named_checkpoint, parallel_texts
 from fairseq_outlayers.patches.conveniences.checkpoint_structure import structure_error
-from fairseq_outlayers.patches.conveniences.data_folders import check_data_folders
 from fairseq_outlayers.patches.conveniences.known_words import check_words
 from fairseq_outlayers.patches.conveniences.parallel_texts import check_lines, count_lines
-from fairseq_outlayers.patches.conveniences.stock_texts import check_stock_texts
+from fairseq_outlayers.stock.data_folders import check_data_folders
+from fairseq_outlayers.stock.texts import check_stock_texts
 from tests.conftest import make_dictionary
 
 

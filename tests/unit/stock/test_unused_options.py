@@ -6,7 +6,7 @@ import pytest
 from fairseq import options
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.unused_options import UNUSED_IN_SCORING, check_unused
+from fairseq_outlayers.stock.unused_options import UNUSED_IN_SCORING, check_unused
 
 PARSERS = {
     "fairseq-train": options.get_training_parser,

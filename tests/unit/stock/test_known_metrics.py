@@ -7,8 +7,8 @@ from fairseq.logging import metrics
 from fairseq.tasks import TASK_REGISTRY
 
 from fairseq_outlayers.errors import UserError
-from fairseq_outlayers.patches.conveniences.known_metrics import CRITERIONS, TASKS
 from fairseq_outlayers.registered_options import parts_of_ours
+from fairseq_outlayers.stock.known_metrics import CRITERIONS, TASKS
 
 MINIMAL = ["data-bin", "--arch", "luong_lstm", "--lr", "0.1"]
 

@@ -1,9 +1,8 @@
 """One-line messages with a remedy for user mistakes that fairseq reports by a traceback.
 
 fairseq's texts are in its ``trainer.py``, ``checkpoint_utils.py``, ``data/data_utils.py``,
-``tasks/`` and commands. Used by :mod:`~fairseq_outlayers.patches.conveniences.clear_errors`; this
-file patches nothing. Errors that are not on the list keep their traceback, and so do missing files
-that the user did not name.
+``tasks/`` and commands. Used by :mod:`~fairseq_outlayers.patches.conveniences.clear_errors`. Errors
+that are not on the list keep their traceback, and so do missing files that the user did not name.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Refuse values with which a command ends in a traceback, or does not do what they say.
 
 Each check looks at one option of the parsed command line, which other commands may lack. Called
-after the checks of options without effect (``patches/conveniences/unused_options.py``).
+after the checks of options without effect (``stock/unused_options.py``).
 """
 
 import importlib.util

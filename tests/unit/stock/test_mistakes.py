@@ -25,7 +25,7 @@ from fairseq_cli import generate, train
 from torch import distributed
 
 from fairseq_outlayers.patches.conveniences.clear_errors import _show
-from fairseq_outlayers.patches.conveniences.stock_mistakes import REMEDIES, plain_message
+from fairseq_outlayers.stock.mistakes import REMEDIES, plain_message
 
 
 def line_of(function, *arguments, **keywords):

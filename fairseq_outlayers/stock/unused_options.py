@@ -11,8 +11,8 @@ import re
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from fairseq_outlayers.errors import UserError, as_flag, changes_nothing
-from fairseq_outlayers.patches.conveniences.impossible_values import check_values
-from fairseq_outlayers.patches.conveniences.known_metrics import TASKS
+from fairseq_outlayers.stock.impossible_values import check_values
+from fairseq_outlayers.stock.known_metrics import TASKS
 
 LEAVE_OUT = "leave it out"
 ADD_OR_LEAVE_OUT = "add that, or leave it out"
