@@ -105,7 +105,7 @@ def test_loss_and_gradients_are_those_of_a_softmax_over_the_words_of_the_partiti
     expected = plain_loss(whole, batch, words["target"], padding, log_shares if corrected else 0.0)
     expected.backward()
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
-    assert log["scored_classes"] == len(words["target"])
+    assert (log["scored_classes"], log["all_classes"]) == (len(words["target"]), 44)
     parameters = dict(model.named_parameters())
     small = {n: t.ids for side in working_set.tables.values() for n, t in side.items()}
     for name, parameter in whole.named_parameters():

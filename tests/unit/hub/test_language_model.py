@@ -79,6 +79,15 @@ def test_a_prompt_of_a_model_with_a_symbol_of_the_beginning_leaves_it_a_position
         loaded.continue_(f"{longest} w1", beam=1)
 
 
+def test_a_text_of_a_model_with_a_symbol_of_the_beginning_leaves_it_a_position(tmp_path):
+    sizes = {"decoder_learned_pos": True, "max_target_positions": 12, "tokens_per_sample": 12}
+    path = save_checkpoint(tmp_path, "transformer_lm_outlayers", of_task=WITH_BOS, **sizes)
+    model = load(path)
+    assert len(model.score("w1 " * 10).tokens) == 11
+    with pytest.raises(UserError, match=r"12 units, with </s>, but the model has only 11 positio"):
+        model.score("w1 " * 11)
+
+
 def test_a_model_of_a_part_of_the_words_is_refused(tmp_path):
     path = save_checkpoint(
         tmp_path, "transformer_lm_outlayers", of_task={"output_dictionary_size": 10},
@@ -101,6 +110,16 @@ def test_models_whose_texts_start_otherwise_are_no_ensemble(tmp_path):
     load([paths[1], paths[1]]).score("w1 w2")
 
 
+def test_an_ensemble_scores_and_continues_by_the_mean_probability(tmp_path):
+    paths = [save_checkpoint(tmp_path, "transformer_lm_outlayers", seed) for seed in (1, 2)]
+    model = load(paths)
+    found = model.continue_("w1 w2", max_units=2, min_len=4)
+    of_each = [load(path).score(found.text).tokens for path in paths]
+    expected = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*of_each, strict=True)]
+    assert model.score(found.text).tokens == pytest.approx(expected, abs=1e-5)
+    assert found.score == pytest.approx(sum(expected[2:]) / 3, abs=1e-5)
+
+
 def test_scores_do_not_depend_on_the_batch(language_checkpoint):
     model = load(language_checkpoint)
     for text, together in zip(TEXTS, model.score(TEXTS), strict=True):
@@ -114,6 +133,13 @@ def test_no_table_of_scores_has_all_positions_of_a_batch(language_checkpoint):
     with LargestTensor() as largest:
         model.score(["w1 w2 w3"] * 200, batch_size=200)
     assert largest.elements < 200 * 4 * classes
+
+
+def test_scoring_records_no_gradients(tmp_path):
+    model, recorded = load(save_checkpoint(tmp_path, "subword_lm")), []
+    model.models[0].register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
+    model.score("w1 w2")
+    assert recorded == [False]
 
 
 def test_a_model_with_fairseqs_own_projection_scores_the_same(language_checkpoint, monkeypatch):
@@ -152,12 +178,22 @@ def test_greedy_continuation_takes_the_most_probable_word_each_time(language_che
     assert found.text == " ".join(["w1 w2", *found.units])
 
 
+def test_the_best_of_all_continuations_is_returned(tmp_path):
+    model = load(save_checkpoint(tmp_path, "transformer_lm_outlayers"))
+    words = model.task.target_dictionary.symbols[3:]  # <unk> is one
+    scores = [sum(score.tokens[1:]) / 2 for score in model.score([f"w1 {word}" for word in words])]
+    found = model.continue_("w1", max_units=1, min_len=2, beam=len(words))
+    assert found.score == pytest.approx(max(scores), abs=1e-5)
+    assert found.units == [words[scores.index(max(scores))]]
+
+
 def test_draws_repeat_with_their_seed_and_leave_the_generator_alone(language_checkpoint):
     model = load(language_checkpoint)
     before = torch.get_rng_state()
     first = model.continue_("w1", sampling=True, beam=1, seed=1)
     assert torch.equal(torch.get_rng_state(), before)
     assert model.continue_("w1", sampling=True, beam=1, seed=1) == first
+    assert model.continue_("w1", sampling=True, beam=1) == first  # the default
     others = [model.continue_("w1", sampling=True, beam=1, seed=seed) for seed in range(2, 8)]
     assert any(other != first for other in others)
 

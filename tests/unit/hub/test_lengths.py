@@ -53,6 +53,17 @@ def test_the_text_of_a_pair_that_is_too_long_is_named(translator):
     assert len(translator.score([("w1 " * 11, "w1 " * 11)])[0].tokens) == 12
 
 
+def test_sources_and_translations_have_positions_of_their_own(tmp_path):
+    sizes = {**LEARNED, "max_target_positions": 8}
+    model = load(save_checkpoint(tmp_path, "transformer_outlayers", **sizes))
+    assert len(model.translate("w1 " * 11).source) == 11
+    assert len(model.score([("w1 " * 11, "w1 " * 7)])[0].tokens) == 8
+    with pytest.raises(UserError, match=r"pairs\[0\]\[0\]: 13 units, .* only 12 positions"):
+        model.score([(LONG, "w1")])
+    with pytest.raises(UserError, match=r"pairs\[0\]\[1\]: 9 units, .* only 8 positions"):
+        model.score([("w1", "w1 " * 8)])
+
+
 def test_computed_positions_do_not_bound_a_sentence(tmp_path):
     model = load(save_checkpoint(tmp_path, "transformer_outlayers", **SIZES))
     assert len(model.translate(LONG).source) == 12
@@ -72,6 +83,19 @@ def test_a_continuation_ends_where_the_positions_end(language_model):
     found = language_model.continue_("w1 " * 10, max_units=20, min_len=11)
     assert len(found.units) == 1
     assert math.isfinite(found.score)
+
+
+def test_an_ensemble_has_the_positions_of_its_shortest_model(tmp_path):
+    sizes = [{"decoder_learned_pos": True, "max_target_positions": size} for size in (16, 12)]
+    paths = [
+        save_checkpoint(tmp_path, "transformer_lm_outlayers", seed, **options)
+        for seed, options in enumerate(sizes)
+    ]
+    model = load(paths)
+    with pytest.raises(UserError, match=r"a prompt of 11 units, .* 12 positions .* at most 10"):
+        model.continue_("w1 " * 11)
+    with pytest.raises(UserError, match=r"texts\[0\]: 13 units, .* only 12 positions"):
+        model.score(LONG)
 
 
 @pytest.mark.parametrize("prompt", ["w1 </s> w2", "</s>", "w1 <pad>"])

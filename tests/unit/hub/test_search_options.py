@@ -5,6 +5,7 @@ from enum import EnumMeta
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 from fairseq.dataclass.configs import GenerationConfig
 
@@ -168,3 +169,21 @@ def test_the_length_penalty_of_translate_has_one_name(tmp_path):
     model = load(save_checkpoint(tmp_path, "luong_lstm"))
     with pytest.raises(UserError, match=r"lenpen=3.0: its name is length_penalty"):
         model.translate("w1", lenpen=3.0, length_penalty=1.0)
+
+
+def test_an_option_of_one_search_is_not_kept_for_the_next(translator):
+    options = ({}, {"temperature": 5.0}, {})
+    first, other, again = (translator.translate("w1 w2", **given).score for given in options)
+    assert first == again != other
+
+
+def test_numbers_of_numpy_are_numbers(translator):
+    given = {"beam": 2, "batch_size": 1, "length_penalty": 0.5}
+    of_numpy = {"beam": np.int64(2), "batch_size": np.int16(1), "length_penalty": np.float32(0.5)}
+    (expected,), (found,) = (translator.translate(["w1"], **each) for each in (given, of_numpy))
+    assert (found.target, found.score) == (expected.target, expected.score)
+
+
+def test_a_seed_without_samples_is_refused(language_model):
+    with pytest.raises(UserError, match="seed=3 has no effect without sampling=True"):
+        language_model.continue_("w1", seed=3)

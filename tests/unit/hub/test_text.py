@@ -89,3 +89,19 @@ def test_another_tokenizer_is_the_same_for_both_sides():
     text = text_of(None, "space")
     assert text.of_targets.encode(FRENCH) == text.encode(FRENCH) == FRENCH
     assert text_of(None).encode_target(FRENCH) == FRENCH
+
+
+@pytest.mark.parametrize(
+    ("units", "joined", "bpe"),
+    [("ab@@ c d", "abc d", "subword_nmt"), ("▁ab c ▁d", "abc d", "sentencepiece")],
+)
+def test_units_are_joined_without_their_codes_too(units, joined, bpe, caplog):
+    dictionary = make_dictionary(9)
+    for unit in units.split():
+        dictionary.add_symbol(unit)
+    config = OmegaConf.create({"tokenizer": None, "bpe": None})
+    with caplog.at_level(logging.WARNING):
+        text = TextProcessor.build(config, SimpleNamespace(target_dictionary=dictionary))
+    assert f"has units of {bpe}, but the checkpoint stores no codes" in caplog.text
+    assert text.encode(units) == units
+    assert text.decode(units) == joined

@@ -116,6 +116,22 @@ def test_a_model_with_a_softmax_of_its_own_is_scored_by_it(tmp_path, monkeypatch
     assert found.tokens == pytest.approx([token - 1 for token in plain.tokens], abs=1e-5)
 
 
+def test_scoring_records_no_gradients(tmp_path):
+    model, recorded = load(save_checkpoint(tmp_path, "luong_lstm")), []
+    model.models[0].register_forward_hook(lambda *_: recorded.append(torch.is_grad_enabled()))
+    model.score([("w1 w2", "w3")])
+    assert recorded == [False]
+
+
+def test_the_best_of_all_translations_is_returned(tmp_path):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    words = ["<s>", *model.task.target_dictionary.symbols[3:]]  # all but </s> and padding
+    scores = [score.score for score in model.score([("w1 w2", word) for word in words])]
+    found = model.translate("w1 w2", beam=len(words), max_len_a=0, max_len_b=1, length_penalty=0)
+    assert found.score == pytest.approx(max(scores), abs=1e-5)
+    assert found.target == [words[scores.index(max(scores))]]
+
+
 def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
     read = []
 
@@ -129,6 +145,15 @@ def test_an_iterator_is_read_as_translations_are_asked_for(tmp_path):
     next(found)
     assert len(read) == 32  # two sentences in a batch, 16 batches sorted together
     assert 1 + sum(1 for _ in found) == 100
+
+
+def test_a_progress_bar_changes_no_result(tmp_path, capsys):
+    model = load(save_checkpoint(tmp_path, "luong_lstm"))
+    expected = [translation.text for translation in model.translate(SENTENCES)]
+    assert "sentence" not in capsys.readouterr().err
+    assert [each.text for each in model.translate(SENTENCES, progress=True)] == expected
+    assert "5/5" in capsys.readouterr().err
+    assert next(model.translate(iter(SENTENCES), progress=True)).text == expected[0]
 
 
 def test_a_text_without_words_has_an_empty_translation(tmp_path):
@@ -148,12 +173,14 @@ def test_the_order_is_that_of_the_text(tmp_path):
 
 
 def test_candidates_bound_what_is_produced_and_misses_are_named(tmp_path):
-    model = load(save_checkpoint(tmp_path, "luong_lstm"), candidate_frequent=7)
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    model = load(path, candidate_frequent=7)
     frequent = {"<unk>", "w0", "w1", "w2", "w3", "w4"}
     for translation in model.translate(SENTENCES, beam=2):
         assert set(translation.candidates) == frequent
         assert set(translation.target) <= frequent
         assert translation.misses(["w2", "w9"]) == ["w9"]
+    assert load(path).translate("w1").misses(["w2", "w9"]) == []
 
 
 def test_an_ensemble_of_equal_models_is_the_model(tmp_path):
@@ -217,9 +244,11 @@ def test_an_unknown_option_of_the_search_is_corrected(tmp_path):
 
 
 def test_parameters_get_the_type_asked_for(tmp_path):
-    model = load(save_checkpoint(tmp_path, "luong_lstm"), dtype=torch.float64)
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    model = load([path, path], dtype=torch.float64)
     assert isinstance(model, Translator)
-    assert {parameter.dtype for parameter in model.models[0].parameters()} == {torch.float64}
+    for each in model.models:
+        assert {parameter.dtype for parameter in each.parameters()} == {torch.float64}
     model.translate(SENTENCES)
 
 
@@ -363,8 +392,9 @@ def test_as_many_words_are_sampled_from_as_a_list_has_beyond_the_most_frequent_o
 
 def test_a_file_of_candidates_has_two_thousand_frequent_words_beside_it(tmp_path):
     path = save_checkpoint(tmp_path, "luong_lstm")
-    found = load(path, candidates=write_candidates(tmp_path), candidate_per_word=3)
-    assert found.task.cfg.candidate_frequent == 2000
+    options = {"candidates": write_candidates(tmp_path), "candidate_per_word": 3}
+    assert load(path, **options).task.cfg.candidate_frequent == 2000
+    assert load(path, **options, candidate_frequent=7).task.cfg.candidate_frequent == 7
 
 
 def test_misses_are_units_of_a_list(tmp_path):
@@ -380,6 +410,8 @@ def test_attention_is_that_of_the_sentence_on_either_side_of_the_padding(left, t
     for sentence, together in zip(SENTENCES, model.translate(SENTENCES), strict=True):
         alone = model.translate(sentence)
         assert alone.alignment == together.alignment
+        words = together.attention[:-1, :-1]  # without </s>
+        assert together.alignment == words.argmax(0).tolist()
         torch.testing.assert_close(alone.attention, together.attention)
         torch.testing.assert_close(
             together.attention.sum(0), torch.ones(together.attention.shape[1])
@@ -399,6 +431,15 @@ def test_the_candidates_of_a_common_list_are_those_that_were_searched(tmp_path):
             assert set(translation.target) <= set(translation.candidates)
     assert lists[0] == 3  # counted once
     assert model.translate("").candidates == ["<unk>", "w0", "w1", "w2", "w3", "w4", "w5"]
+
+
+def test_a_symbol_of_the_beginning_that_a_model_writes_is_not_in_the_text(tmp_path):
+    path = save_checkpoint(tmp_path, "luong_lstm")
+    state = torch.load(path, weights_only=False)
+    state["model"]["decoder.output_projection.bias"][0] = 50.0  # <s>, always
+    torch.save(state, path)
+    found = load(path).translate("w1", max_len_a=0, max_len_b=2)
+    assert (found.target, found.text) == (["<s>", "<s>"], "")
 
 
 def test_no_place_is_told_without_replacement(tmp_path):
