@@ -3,7 +3,7 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_outlayers.compositions.units import units_of_dictionary
+from fairseq_outlayers.compositions.units import number_units, units_of_dictionary
 from fairseq_outlayers.errors import UserError
 from tests.conftest import make_dictionary
 
@@ -47,6 +47,13 @@ def test_another_table_has_another_fingerprint(dictionary, tmp_path):
         (tmp_path / "morphs.en.txt").write_text(table)
         prints.add(units_of_dictionary(dictionary, "morphs").fingerprint())
     assert len(prints) == 3
+
+
+def test_a_fingerprint_is_of_the_units_of_each_word_and_of_their_symbols():
+    rows = [["a", "b"], ["b"]]
+    of_other_rows, of_other_symbols = [["a", "b"], ["a"]], [["a", "c"], ["c"]]
+    for other in (of_other_rows, of_other_symbols):
+        assert number_units(other).fingerprint() != number_units(rows).fingerprint()
 
 
 @pytest.mark.parametrize(

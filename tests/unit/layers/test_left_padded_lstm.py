@@ -56,6 +56,22 @@ def test_every_sentence_equals_itself_alone(lstm):
             torch.testing.assert_close(cells[layer][row], expected_cells[layer])
 
 
+def test_other_inputs_of_the_backward_direction_are_those_of_the_first_layer_alone():
+    torch.manual_seed(0)
+    lstm = LeftPaddedLSTM(HIDDEN, HIDDEN, LAYERS, bidirectional=True).double()
+    inputs, others = torch.randn(2, len(LENGTHS), 5, HIDDEN, dtype=torch.float64)
+    mask = torch.arange(5) < 5 - torch.tensor(LENGTHS)[:, None]
+    first, second = lstm.layers
+    lstm.layers = nn.ModuleList([first])
+    below, *_ = lstm(inputs, mask, others)
+    forwards, backwards = (lstm(x, mask)[0].chunk(2, dim=-1) for x in (inputs, others))
+    assert torch.equal(below, torch.cat([forwards[0], backwards[1]], dim=-1))
+    lstm.layers = nn.ModuleList([second])
+    expected, *_ = lstm(below, mask)
+    lstm.layers = nn.ModuleList([first, second])
+    torch.testing.assert_close(lstm(inputs, mask, others)[0], expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("value", [0.0, 30.0, -1e3])
 def test_states_are_exactly_zero_where_padded_whatever_lies_there(lstm, value):
     inputs, mask = left_padded(value)
