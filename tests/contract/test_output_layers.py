@@ -130,6 +130,19 @@ def test_scores_follow_input_embeddings_that_change_at_inference(name, bias, cha
 
 
 @each_layer
+def test_scores_follow_every_parameter_of_the_layer_that_changes_at_inference(name, bias):
+    layer, hidden = make_layer(name, bias).eval(), random_states(BATCH)
+    for parameter_name, parameter in layer.named_parameters():
+        with torch.no_grad():
+            before = layer(hidden)
+            parameter.copy_(torch.randn_like(parameter))
+            found = layer(hidden)
+        assert not found.equal(before), parameter_name
+        expected = layer(hidden)  # with gradients, so computed anew
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@each_layer
 def test_scores_under_autocast_do_not_change_those_without(name, bias):
     layer = make_layer(name, bias).float().eval()
     if hasattr(layer, "embedding"):

@@ -91,6 +91,17 @@ def test_a_whole_model_that_is_loaded_makes_them_computed_anew(layer):
         assert layer.class_embeddings().eq(6).all()
 
 
+def test_a_layer_made_in_inference_mode_follows_what_it_loads():
+    """Its parameters have no version that PyTorch counts."""
+    other = Doubled()
+    other.table.data.fill_(3)
+    with torch.inference_mode():
+        layer = Doubled().eval()
+        assert layer.class_embeddings().eq(2).all()
+        layer.load_state_dict(other.state_dict())
+        assert layer.class_embeddings().eq(6).all()
+
+
 def test_candidates_are_rows_of_all_classes_computed_once(layer):
     layer.table.data = torch.arange(8.0).view(4, 2)
     with torch.no_grad():

@@ -77,6 +77,15 @@ def test_embeddings_of_another_type_or_device_are_no_reason_to_refuse(name, to):
     assert build_output_layer(config, embedding, 6, make_dictionary(15)).num_classes == 19
 
 
+@pytest.mark.parametrize("option", [{"max_norm": 1.0}, {"scale_grad_by_freq": True}])
+@pytest.mark.parametrize("name", ["tied", "bilinear", "joint"])
+def test_embeddings_that_a_lookup_changes_are_refused(name, option):
+    """Scores would be computed from other vectors than those that the decoder reads."""
+    config, ((said, value),) = OutputLayerConfig(output_layer=name), option.items()
+    with pytest.raises(UserError, match=f"Embedding with {said}={value}"):
+        build_output_layer(config, nn.Embedding(19, 6, **option), 6, make_dictionary(15))
+
+
 @pytest.mark.parametrize("shape", [(0, 6), (0, 2, 6), (2, 0, 6), (2, 6), (2, 3, 6), (2, 3, 2, 6)])
 def test_candidates_per_sentence_of_any_batch(shape):
     layer = LinearOutputLayer(5, 6)

@@ -198,8 +198,10 @@ def test_the_gradient_of_the_embeddings_is_the_sum_of_both_uses(name):
 
 @pytest.mark.parametrize("choice", ["paper", "all", "none"])
 def test_inner_biases_are_where_they_were_asked_for(choice):
-    in_paper = {"bilinear": 0, "output_structure": 1, "context_structure": 0, "joint": 2}
-    projections = {"bilinear": 1, "output_structure": 1, "context_structure": 1, "joint": 2}
+    in_paper = {
+        "bilinear": 0, "output_structure": 1, "context_structure": 0, "joint": 2, "deep_residual": 2
+    }  # fmt: skip
+    projections = {**in_paper, "bilinear": 1, "context_structure": 1}
     expected = {"paper": in_paper, "all": projections, "none": dict.fromkeys(in_paper, 0)}[choice]
     for name, number in expected.items():
         layer = make_layer(name, joint_inner_bias=choice, no_class_bias=True)
@@ -253,6 +255,8 @@ def test_layers_start_at_a_scale_that_suits_their_width():
         (classes.weight, 200), (contexts.weight, 300),
     ):  # fmt: skip
         assert weight.std().item() == pytest.approx(inputs**-0.5, rel=0.05)
+    for projection in (built["output_structure"].projection, classes, contexts):
+        assert projection.bias.eq(0).all()
 
 
 @pytest.mark.parametrize("layer", [JointOutputLayer, BilinearOutputLayer, DeepResidualOutputLayer])
