@@ -95,6 +95,19 @@ def test_logits_and_attention_equal_the_equations(task, output_layer, left_pad):
         assert extra["attn"][0][row][:, ~real].abs().sum().item() == 0.0
 
 
+def test_each_direction_reads_its_own_map_of_external_vectors(task, external_table):
+    options = {"source_embedding": "only_external", "external_map": "per_direction"}
+    model = make_model("rnnsearch", task, external_embeddings=external_table, **options).eval()
+    source = make_batch(task, LENGTHS)["net_input"]["src_tokens"]
+    real = source.ne(task.source_dictionary.pad())
+    before = model.encoder(source).states[real].chunk(2, dim=-1)
+    with torch.no_grad():
+        model.encoder.embed_tokens.external.maps[1].weight += 1
+    after = model.encoder(source).states[real].chunk(2, dim=-1)
+    assert torch.equal(after[0], before[0])
+    assert not torch.allclose(after[1], before[1])
+
+
 def test_gradients_equal_those_of_the_equations(task):
     model = restless_model(task)
     batch = make_batch(task, LENGTHS)["net_input"]

@@ -307,6 +307,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
         (lambda: UniformSampler(100, -1), "num_sampled=-1 of num_classes=100: must be at least 0"),
         (lambda: LogUniformSampler(5, 50, ranks=[0, 1]), r"ranks \(2,\): must be \(5,\), one per"),
         (lambda: BatchNegativesSampler(10, 5, padding_idx=10), "padding_idx=10: must be a class"),
+        (lambda: BatchNegativesSampler(10, 5, padding_idx=-1), "padding_idx=-1: must be a class"),
         (lambda: UnigramSampler(np.ones((3, 2)), 5), r"probabilities \(3, 2\): must be \(V,\)"),
         (lambda: UnigramSampler([], 5), "num_sampled=5 of num_classes=0: must be at least 0 of at"),
     ],
