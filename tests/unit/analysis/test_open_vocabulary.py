@@ -43,11 +43,15 @@ def make(folder, words, composition, **options):
     return MODEL_REGISTRY["subword_lm"].build_model(config, task).double().eval()
 
 
-@pytest.mark.parametrize("composition", KINDS)
-def test_new_words_are_scored_as_by_a_model_with_a_larger_dictionary(tmp_path, composition):
-    model = make(tmp_path / "small", TABLE, composition)
+@pytest.mark.parametrize(
+    ("composition", "options"), [*((kind, {}) for kind in KINDS), ("sylconcat", {"highway_dim": 5})]
+)
+def test_new_words_are_scored_as_by_a_model_with_a_larger_dictionary(
+    tmp_path, composition, options
+):
+    model = make(tmp_path / "small", TABLE, composition, **options)
     new = {"walked": "walk ed", "stalk": "s talk"}
-    larger = make(tmp_path / "large", {**TABLE, **new}, composition)
+    larger = make(tmp_path / "large", {**TABLE, **new}, composition, **options)
     state = {
         name: tensor
         for name, tensor in model.state_dict().items()
