@@ -228,7 +228,7 @@ class Assylbekov2018(Recipe):
         if "sampled" in options:
             criterion = "--criterion sampled_softmax --sampler log_uniform --sample-share 0.2"
             batch = "100"
-        rate, last, decay_from, shrink = self.schedule(data, model, options)
+        rate, last, decay_from, shrink = self.rates_of(data, model, options)
         task = "--task subword_language_modeling --tokens-per-sample"
         train = (
             f"{task} {s.BPTT} --batch-size {batch} --arch {composition}_lm{size} --tie {tie} "
@@ -244,7 +244,7 @@ class Assylbekov2018(Recipe):
         test = PerplexityTest(f"{task} 200 --num-workers 0")
         return Arm(name, words, self.folder_of(data), test, tuple(train.split()))
 
-    def schedule(self, data: str, model: str, options: Sequence[str]) -> tuple[str, str, str, str]:
+    def rates_of(self, data: str, model: str, options: Sequence[str]) -> tuple[str, str, str, str]:
         """The learning rate, the epochs, the first with a smaller rate, and its factor."""
         s, composition = self.settings, model.partition("_")[0]
         of_medium = composition == "word" and "medium" in options

@@ -9,5 +9,5 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) ->
 
 
 def markdown_row(cells: Iterable[object]) -> str:
-    """One line of a table; an empty cell is one space."""
-    return " ".join(["|", *(f"{cell} |".lstrip() for cell in cells)])
+    """One line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
