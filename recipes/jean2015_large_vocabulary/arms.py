@@ -275,7 +275,7 @@ class Jean2015(Recipe):
         except KeyError:
             raise UserError(
                 f"no model '{name}'; known are {' '.join(self.models)} (each with .frozen), "
-                "lv_tauN, sampled_log_uniform_tauN, transformer_MODEL, ensembleN"
+                f"lv_tauN, sampled_log_uniform_tauN, {' '.join(self.transformers)}, ensembleN"
             ) from None
         train = models.training(model, self.settings)
         if model.frozen:

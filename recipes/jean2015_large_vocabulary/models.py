@@ -3,7 +3,7 @@
 A model is named in `MODELS`, optionally with ``.frozen``: tuned further with embeddings and class
 vectors fixed. lv_corrected_X is lv_X with scores corrected by the words' shares of the text.
 lv_tauN has partitions of N words, sampled_log_uniform_tauN N samples. transformer_X is X with
-fairseq's Transformer; only that has fairseq's adaptive softmax.
+fairseq's Transformer, of all words and never frozen; only that has fairseq's adaptive softmax.
 """
 
 import re
@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from recipes.lab.settings import Settings
 
+ADAM = "--optimizer adam"
 OPTIMIZERS = {
-    "multi30k": "--optimizer adam",
+    "multi30k": ADAM,
     "paper": "--optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6",
 }
 PARTITIONS = "--criterion partition_softmax --partition-correction {correction} --partition-size"
@@ -82,7 +83,8 @@ def parse(name: str) -> Model:
     tau = ""
     if own_tau:
         kind, tau = own_tau.groups()
-    if kind not in MODELS or (kind == "adaptive" and (frozen or not transformer)):
+    others = ("shortlist",) if transformer else ("adaptive",)
+    if kind not in MODELS or kind in others or (transformer and frozen):
         raise KeyError(name)
     return Model(plain, kind, tau, bool(corrected), frozen, transformer)
 
@@ -105,6 +107,7 @@ def training(model: Model, settings: Settings) -> list[str]:
         optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
     layers, schedule = RNNSEARCH.format(**s), HALVING
     if model.transformer:
+        optimizer = optimizer if model.kind == "sampled_log_uniform" else ADAM
         rate, schedule = s.TRANSFORMER_LR, WARMING_UP
         arch = "transformer" if model.kind == "adaptive" else "transformer_outlayers"
         layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))

@@ -139,8 +139,20 @@ def test_transformers_differ_in_what_their_names_say_alone(recipe, name, expecte
     assert found["decoder_ffn_embed_dim"] == 4 * found["decoder_embed_dim"] == 4 * 128
 
 
-@pytest.mark.parametrize("name", ["adaptive", "transformer_adaptive.frozen", "transformer_x"])
-def test_only_transformers_have_an_adaptive_softmax_which_is_not_tuned_further(recipe, name):
+def test_transformers_have_adam_also_with_the_papers_setting(recipe):
+    paper = recipe(SETTING="paper", PARALLEL="/text")
+    found = {name: trained(paper.arm(name))["optimizer"] for name in paper.transformers}
+    lazy = "transformer_sampled_log_uniform_tau157000"
+    assert found == dict.fromkeys(found, "adam") | {lazy: "lazy_adam"}
+    assert trained(paper.arm("full"))["optimizer"] == "adadelta"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["adaptive", "transformer_shortlist", "transformer_lv.frozen", "transformer_adaptive.frozen",
+     "transformer_x"],
+)  # fmt: skip
+def test_only_transformers_are_adaptive_and_they_are_of_all_words_and_not_frozen(recipe, name):
     with pytest.raises(UserError, match="no model"):
         recipe().arm(name)
 

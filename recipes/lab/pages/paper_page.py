@@ -149,7 +149,8 @@ def again(
         "## Run it again", "", "```bash",
         *(f"{command}   # {what}" for command, what in commands),
         "```", "",
-        "(Without `OUTLAYERS_RESULTS` no arm is trained that is in the ledger here.)", "",
+        "(Without `OUTLAYERS_RESULTS` no arm is trained that is in the ledger here; where `work/`"
+        " has these runs, `FORCE=1` sets them aside.)", "",
         f"Every comparison, figure and setting: [details.md](details.md).{when} Arms and steps:"
         f" {steps}.",
     ]  # fmt: skip
