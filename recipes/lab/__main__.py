@@ -211,7 +211,7 @@ def curves(recipe: Recipe, options: argparse.Namespace) -> int:
 
 
 def release(recipe: Recipe, options: argparse.Namespace) -> int:
-    """Write the best arm in validation as a small checkpoint with a model card (work/release/)."""
+    """Write the best run in validation as a small checkpoint with a model card (work/release/)."""
     from recipes.lab.running import release
 
     for path in release.write(recipe, options.names or None):

@@ -57,7 +57,7 @@ def test_the_best_arm_in_validation_is_released_and_translates_as_its_checkpoint
     card = files[-1].read_text()
     for words in (
         "# better of A toy",
-        "validation perplexity 7.00, the best of 2 arms",
+        "validation perplexity 7.00, the best of 2 runs",
         "| bleu | 22.00 |",
     ):
         assert words in card
@@ -97,7 +97,7 @@ def test_perplexities_of_other_data_are_not_compared(recipe):
     lines = [json.loads(line) for line in recipe.ledger.read_text().splitlines()]
     lines[1]["setting"]["data"] = "another"
     entry, why = release.choose(recipe, lines, None)
-    assert (entry["arm"], why) == ("worse", "validation perplexity 9.00, the best of 1 arms")
+    assert (entry["arm"], why) == ("worse", "validation perplexity 9.00, the best of 1 runs")
 
 
 def test_bleu_on_the_validation_set_comes_before_perplexity(recipe):
@@ -106,7 +106,16 @@ def test_bleu_on_the_validation_set_comes_before_perplexity(recipe):
     lines.append({**lines[0], **of, "setting": {"of": {"worse": "k"}}, "run": "nowhere"})
     lines[1]["figures"]["valid_bleu_tokenised"] = 29.0
     entry, why = release.choose(recipe, lines, None)
-    assert (entry["arm"], why) == ("worse", "validation BLEU 30.00, the best of 2 arms")
+    assert (entry["arm"], why) == ("worse", "validation BLEU 30.00, the best of 2 runs")
+
+
+def test_of_an_arm_the_best_seed_is_released_not_the_last(recipe):
+    lines = ledger.read(recipe.ledger)
+    better = lines[1]["figures"]
+    lines += [lines[1] | {"seed": 2, "figures": better | {"best_valid_ppl": 6.0}},
+              lines[1] | {"seed": 3, "figures": better | {"best_valid_ppl": 6.5}}]  # fmt: skip
+    entry, why = release.choose(recipe, lines, None)
+    assert (entry["seed"], why) == (2, "validation perplexity 6.00, the best of 4 runs")
 
 
 def test_a_repeat_that_has_begun_is_not_released(recipe, tmp_path):

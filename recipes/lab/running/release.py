@@ -1,10 +1,10 @@
-"""Release of a recipe's best arm: a small checkpoint with a model card.
+"""Release of a recipe's best run: a small checkpoint with a model card.
 
     work/release/RECIPE/model.pt      for `from fairseq_outlayers import load`
     work/release/RECIPE/dict.*.txt    the dictionaries, and tables of units
     work/release/RECIPE/README.md     the model card
 
-The arm is chosen on the validation set, never on the test set.
+The arm and its seed are chosen on the validation set, never on the test set.
 """
 
 import os
@@ -64,7 +64,7 @@ def is_here(entry: dict) -> bool:
 def choose(
     recipe: "Recipe", entries: Sequence[dict], names: Sequence[str] | None
 ) -> tuple[dict, str]:
-    """The line of the best arm in validation whose checkpoint is here, and the reason.
+    """The line of the best run in validation whose checkpoint is here, and the reason.
 
     The criterion is BLEU on the validation set, of the arm or of one of its decodings. Without
     BLEU, it is perplexity among the arms of the most frequent data set, because perplexities of
@@ -72,16 +72,16 @@ def choose(
     """
     wanted = list(names or recipe.arms())
     entries = ledger.of_arms(entries)
-    here = {e["arm"]: e for e in entries if e["arm"] in wanted and is_here(e)}
+    here = {(e["arm"], e["seed"]): e for e in entries if e["arm"] in wanted and is_here(e)}
     if not here:
         raise UserError(
             f"no checkpoint of {' '.join(wanted[:5])}{' ...' if len(wanted) > 5 else ''} is on"
             " this machine: run an arm first (10_arms.sh)"
         )
-    scores = {arm: score for arm in here if (score := valid_bleu(here[arm], entries)) is not None}
+    scores = {run: score for run in here if (score := valid_bleu(here[run], entries)) is not None}
     if scores:
         best = max(scores, key=scores.__getitem__)
-        return here[best], f"validation BLEU {scores[best]:.2f}, the best of {len(scores)} arms"
+        return here[best], f"validation BLEU {scores[best]:.2f}, the best of {len(scores)} runs"
     data = [entry["setting"].get("data") for entry in here.values()]
     alike = [e for e in here.values() if e["setting"].get("data") == max(data, key=data.count)]
     known = [entry for entry in alike if entry["figures"].get("best_valid_ppl") is not None]
@@ -89,7 +89,7 @@ def choose(
         return alike[0], "the first arm that is here: none has a validation score"
     one = min(known, key=lambda entry: entry["figures"]["best_valid_ppl"])
     perplexity = one["figures"]["best_valid_ppl"]
-    return one, f"validation perplexity {perplexity:.2f}, the best of {len(known)} arms"
+    return one, f"validation perplexity {perplexity:.2f}, the best of {len(known)} runs"
 
 
 def valid_bleu(entry: dict, entries: Sequence[dict]) -> float | None:
