@@ -100,6 +100,14 @@ def test_perplexities_of_other_data_are_not_compared(recipe):
     assert (entry["arm"], why) == ("worse", "validation perplexity 9.00, the best of 1 runs")
 
 
+def test_perplexities_of_two_directions_are_not_compared(recipe):
+    lines = [json.loads(line) for line in recipe.ledger.read_text().splitlines()]
+    for line, language, seed in zip([*lines, lines[0]], ("en", "de", "en"), (1, 1, 2), strict=True):
+        lines.append(line | {"seed": seed, "command": f"fairseq-train d --target-lang {language}"})
+    entry, why = release.choose(recipe, lines[2:], None)
+    assert (entry["arm"], why) == ("worse", "validation perplexity 9.00, the best of 2 runs")
+
+
 def test_bleu_on_the_validation_set_comes_before_perplexity(recipe):
     lines = [json.loads(line) for line in recipe.ledger.read_text().splitlines()]
     of = {"arm": "worse.k9.kp1", "key": "d", "figures": {"valid_bleu_tokenised": 30.0}}

@@ -18,7 +18,7 @@ from recipes.lab import ledger
 from recipes.lab.markdown import markdown_table
 from recipes.lab.running import process
 from recipes.lab.running.run_arm import is_begun_anew
-from recipes.lab.scores import scoring
+from recipes.lab.scores import schedules, scoring
 from recipes.lab.settings import UserError
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def choose(
     """The line of the best run in validation whose checkpoint is here, and the reason.
 
     The criterion is BLEU on the validation set, of the arm or of one of its decodings. Without
-    BLEU, it is perplexity among the arms of the most frequent data set, because perplexities of
-    different vocabularies do not compare.
+    BLEU, it is perplexity among the runs of the most frequent text, because perplexities of
+    different texts and vocabularies do not compare.
     """
     wanted = list(names or recipe.arms())
     entries = ledger.of_arms(entries)
@@ -82,14 +82,19 @@ def choose(
     if scores:
         best = max(scores, key=scores.__getitem__)
         return here[best], f"validation BLEU {scores[best]:.2f}, the best of {len(scores)} runs"
-    data = [entry["setting"].get("data") for entry in here.values()]
-    alike = [e for e in here.values() if e["setting"].get("data") == max(data, key=data.count)]
+    texts = [text_of(entry) for entry in here.values()]
+    alike = [e for e in here.values() if text_of(e) == max(texts, key=texts.count)]
     known = [entry for entry in alike if entry["figures"].get("best_valid_ppl") is not None]
     if not known:
         return alike[0], "the first arm that is here: none has a validation score"
     one = min(known, key=lambda entry: entry["figures"]["best_valid_ppl"])
     perplexity = one["figures"]["best_valid_ppl"]
     return one, f"validation perplexity {perplexity:.2f}, the best of {len(known)} runs"
+
+
+def text_of(entry: dict) -> tuple[str, ...]:
+    """The data of a run, which may have two directions, and the language that is predicted."""
+    return entry["setting"].get("data", ""), *schedules.given(entry, ["--target-lang"])
 
 
 def valid_bleu(entry: dict, entries: Sequence[dict]) -> float | None:
