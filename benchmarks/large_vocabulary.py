@@ -79,14 +79,15 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
     common += " --cpu" if settings.device == "cpu" else ""
     common += "" if settings.precision == "float32" else f" --{settings.precision}"
     stock, ours = models_of(settings.model, settings.dimensions)
-    stock += " --optimizer adam"
     sampled = f"{ours} --criterion sampled_softmax --sampler log_uniform"
     sampled += f" --num-sampled {settings.num_sampled}"
     cutoffs = ",".join(map(str, cutoffs_of(vocabulary)))
+    adaptive = f"{stock} --criterion adaptive_loss --adaptive-softmax-cutoff {cutoffs}"
+    adaptive += " --ddp-backend legacy_ddp"
     kinds = {
-        "stock": f"{stock} --criterion cross_entropy",
-        "adaptive": f"{stock} --criterion adaptive_loss --adaptive-softmax-cutoff {cutoffs} "
-        "--ddp-backend legacy_ddp",
+        "stock": f"{stock} --optimizer adam --criterion cross_entropy",
+        "adaptive": f"{adaptive} --optimizer adam",
+        "adaptive_lazy": f"{adaptive} --optimizer lazy_adam",
         "exact": f"{ours} --optimizer adam --criterion full_softmax",
         "sampled_adam": f"{sampled} --optimizer adam",
         "sampled": f"{sampled} --optimizer lazy_adam",
@@ -94,7 +95,6 @@ def options_of(kind: str, vocabulary: int, settings: argparse.Namespace) -> list
         f"translation_outlayers --partition-size {settings.partition_size} "
         f"--source-partition-size {settings.partition_size} --reshuffle-partitions",
     }
-    kinds["adaptive_lazy"] = kinds["adaptive"].replace("--optimizer adam", "--optimizer lazy_adam")
     return f"{common} {kinds[kind]}".split()
 
 

@@ -105,9 +105,10 @@ def training(model: Model, settings: Settings) -> list[str]:
     epochs, rate = (s.FROZEN_EPOCHS, s.FROZEN_LR) if model.frozen else (s.EPOCHS, s.LR)
     if model.kind == "sampled_log_uniform":
         optimizer, rate = "--optimizer lazy_adam", s.LAZY_LR
+    elif model.transformer:
+        optimizer = ADAM
     layers, schedule = RNNSEARCH.format(**s), HALVING
     if model.transformer:
-        optimizer = optimizer if model.kind == "sampled_log_uniform" else ADAM
         rate, schedule = s.TRANSFORMER_LR, WARMING_UP
         arch = "transformer" if model.kind == "adaptive" else "transformer_outlayers"
         layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))
