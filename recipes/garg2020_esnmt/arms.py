@@ -16,6 +16,8 @@ from recipes.lab.settings import UserError
 # (with {value}).
 ARMS = {
     "rnmt_plus": ("fully trained, layer-normed LSTM; the ladder's last row", "rnmt", ""),
+    "rnmt_plus_narrow": ("fully trained, narrower: as many stored parameters as frozen models",
+                         "rnmt", "--init-range {narrow_range}"),
     "esnmt": ("frozen simple cells", "learned", ""),
     "esnmt_lstm": ("frozen LSTM cells; the ladder's row + attention", "lstm", ""),
     "esnmt_faithful": ("frozen simple cells with the paper's input scale of 10, not normalized",
@@ -48,7 +50,7 @@ ARMS = {
 # Main table, ladder (its rows "attention" and "all" are esnmt_lstm and rnmt_plus), fixed radii,
 # input scale, width, sparsity, arms beyond the paper.
 BY_PRIORITY = names("""
-    rnmt_plus esnmt esnmt_lstm esnmt_faithful esnmt_lstm_faithful
+    rnmt_plus esnmt esnmt_lstm rnmt_plus_narrow esnmt_faithful esnmt_lstm_faithful
     release_softmax release_embeddings release_decoder release_encoder
     radius_0.9 radius_0.1 radius_2.0
     gamma_1 gamma_0.1 fan_in_1 fan_in_10 lstm_fan_in_2 lstm_fan_in_6
@@ -83,6 +85,7 @@ class Garg2020(Recipe):
         "TARGET": ("de", "language of Multi30k"),
         "BPE_MERGES": ("4000", "joint merges"),
         "DIM": ("128", "width of the models (the paper: 512)"),
+        "NARROW_DIM": ("80", "width of the trained model with a frozen one's stored parameters"),
         "LAYERS": ("3", "layers per side (the paper: 6)"),
         "EPOCHS": ("15", "maximum number of epochs"),
         "PATIENCE": ("2", "stop after N epochs without a lower validation loss; -1: never"),
@@ -125,7 +128,7 @@ class Garg2020(Recipe):
         return list(BY_PRIORITY)
 
     def speed_arms(self) -> tuple[str, list[str]]:
-        return self.bin, names("rnmt_plus esnmt esnmt_lstm esnmt_wide")
+        return self.bin, names("rnmt_plus rnmt_plus_narrow esnmt esnmt_lstm esnmt_wide")
 
     def tuning_arms(self) -> list[str]:
         """The tuning runs."""
@@ -162,14 +165,21 @@ class Garg2020(Recipe):
             raise self.unknown(name)
         words, start, more = ARMS[known]
         s = self.settings
+        usual = s.whole("DIM", 1)
+        widths = {"wide": 2 * usual, "narrow": s.whole("NARROW_DIM", 1)}
+        width = widths.get(value, usual)
+
+        def at_width(start_range: str) -> str:
+            """A range of models of DIM that keeps the variance of products at this arm's width."""
+            return f"{s.real(start_range) * math.sqrt(usual / width):g}"
+
         more = more.format(
             value=value,
-            # Keeps the variance of products at twice the width.
-            esnmt_wide_range=f"{s.real('ESNMT_RANGE') / math.sqrt(2):g}",
-            lstm_wide_range=f"{s.real('LSTM_RANGE') / math.sqrt(2):g}",
+            narrow_range=at_width("RNMT_RANGE"),
+            esnmt_wide_range=at_width("ESNMT_RANGE"),
+            lstm_wide_range=at_width("LSTM_RANGE"),
             odd_layers=",".join(str(n) for n in range(1, 2 * s.whole("LAYERS"), 2)),
         )
-        width = s.whole("DIM") * (2 if name.endswith("_wide") else 1)
         train = f"{self.common()} {self.starting(start, width)} {more}".split()
         return Arm(name, words.format(value=value), self.bin, self.test(), tuple(train))
 

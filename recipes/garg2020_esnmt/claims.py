@@ -36,6 +36,11 @@ FORM = "tokenised"
 SHORT, LONG = 10, 14  # words: at most 10 is short, at least 14 is long
 OURS = ("esnmt", "esnmt_lstm")  # input scales that preserve the variance
 OF_PAPER = ("esnmt_faithful", "esnmt_lstm_faithful")
+SAME_WIDTH, SAME_SIZE = "rnmt_plus", "rnmt_plus_narrow"
+TRAINED = {
+    SAME_WIDTH: "the same layers trained",
+    SAME_SIZE: "narrower trained layers, as many parameters stored",
+}
 LADDER = {
     "softmax only": "release_softmax",
     "+ embeddings": "release_embeddings",
@@ -273,11 +278,11 @@ def lengths(runs: Runs) -> list[str]:
 
 
 def against_trained(runs: Runs) -> Iterator[Compared]:
-    """Frozen models compared with the trained one."""
-    for arm in OURS:
-        words = figures.PLAIN[arm], "the same layers trained"
-        if found := Compared.in_bleu(runs, arm, "rnmt_plus", words):
-            yield replace(found, on_page=True)
+    """Frozen models compared with trained ones: of the same width, and of the same size stored."""
+    for trained, words in TRAINED.items():
+        for arm in OURS:
+            if found := Compared.in_bleu(runs, arm, trained, (figures.PLAIN[arm], words)):
+                yield replace(found, on_page=True)
 
 
 def against_trained_at_best(runs: Runs) -> Iterator[Compared]:
@@ -295,18 +300,28 @@ def against_trained_at_best(runs: Runs) -> Iterator[Compared]:
 
 def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     """Recommendations supported by the figures."""
-    worse = [f"{row.method} cost {-row.found.value:.1f}" for row in compared
-             if row.verdict == "worse"]  # fmt: skip
+    wide, narrow = (
+        [row for row in compared if row.arms[1] == trained] for trained in (SAME_WIDTH, SAME_SIZE)
+    )
+    worse = [f"{row.method} cost {-row.found.value:.1f}" for row in wide if row.verdict == "worse"]
     lines = [f"{row.method}: as good as trained ones here, for fewer parameters."
-             for row in compared if row.verdict in ("better", "no difference")]  # fmt: skip
-    shares = [share_of_parameters(runs, arm) for arm in OURS]
-    if worse:
-        stored = "".join(filter(None, shares[:1]))
+             for row in wide if row.verdict in ("better", "no difference")]  # fmt: skip
+    stored = share_of_parameters(runs, OURS[0])
+    if narrow and all(row.verdict == "worse" for row in narrow):
+        gained = " and ".join(f"{-row.found.value:.1f} BLEU more than {row.method}"
+                              for row in narrow)  # fmt: skip
+        lines.append(
+            "Where the size of the checkpoint counts, train narrower layers: with as many"
+            f" parameters stored they have {gained}."
+        )
+        if worse:
+            lines.insert(0, f"Train the recurrent layers: {' and '.join(worse)} BLEU.")
+    elif worse:
         lines.append("Train the recurrent layers, unless the size of the checkpoint counts more"
                      f"{stored}: {' and '.join(worse)} BLEU.")  # fmt: skip
     if not lines:
         lines.append("Undecided so far: train the recurrent layers unless the size of the "
-                     "checkpoint counts" + "".join(filter(None, shares[:1])) + ".")  # fmt: skip
+                     f"checkpoint counts{stored}.")  # fmt: skip
     return lines
 
 
@@ -335,7 +350,8 @@ def costs(runs: Runs, folder: Path) -> list[str]:
         "checkpoint": lambda arm: size(arm, checkpoint),
         "without the optimizer's state": lambda arm: size(arm, alone),
     }
-    names = {arm: name(arm) for arm in (*figures.CELLS, "esnmt_wide") if arm in runs}
+    shown = (SAME_WIDTH, SAME_SIZE, *OURS, "esnmt_wide")
+    names = {arm: name(arm) for arm in shown if arm in runs}
     return costs_table.table(names, costs_table.measured(folder / "speed.json"), columns)
 
 

@@ -23,6 +23,7 @@ SIDES = ("encoder_forward", "encoder_backward", "decoder")
 CELLS = ("rnmt_plus", "esnmt", "esnmt_lstm")
 PLAIN = {
     "rnmt_plus": "all trained",
+    "rnmt_plus_narrow": "all trained, narrower",
     "esnmt": "frozen simple cells",
     "esnmt_lstm": "frozen LSTM cells",
     "release_encoder": "frozen LSTM decoder, trained encoder",

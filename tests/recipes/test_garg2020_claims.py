@@ -158,6 +158,33 @@ def test_models_are_also_compared_at_their_own_length_penalties(runs):
     assert f"frozen simple cells, --lenpen 2: {gain:+.2f} [" in advice
 
 
+@pytest.mark.parametrize(
+    ("narrow", "advice"),
+    [
+        (None, ["unless the size of the checkpoint counts more"]),
+        (0.7, ["unless the size of the checkpoint counts more"]),
+        (0.95, ["Train the recurrent layers: ", "as many parameters stored they have "]),
+    ],
+)
+def test_the_advice_on_small_checkpoints_depends_on_a_trained_model_of_that_size(
+    runs, narrow, advice
+):
+    trained = {"rnmt_plus_narrow": [narrow] * 3} if narrow else {}
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.85] * 3, esnmt_lstm=[0.8] * 3, **trained)
+    compared = list(claims.against_trained(found))
+    assert [row.arms for row in compared] == [
+        (arm, against) for against in ("rnmt_plus", *trained) for arm in ("esnmt", "esnmt_lstm")
+    ]
+    lines = claims.advice(found, compared)
+    assert len(lines) == len(advice)
+    for line, words in zip(lines, advice, strict=True):
+        assert words in line
+    if len(lines) == 2:
+        gains = [found.bleu("rnmt_plus_narrow") - found.bleu(arm) for arm in claims.OURS]
+        assert f"{gains[0]:.1f} BLEU more than frozen simple cells" in lines[1]
+        assert f"{gains[1]:.1f} BLEU more than frozen LSTM cells" in lines[1]
+
+
 @pytest.mark.parametrize("shares", [[0.8] * 3, [0.95], [0.95, 0.95, 0.6]])
 def test_a_penalty_without_a_proven_gain_is_not_recommended(runs, shares):
     valid = penalties_of("esnmt", p1=[5] * 3, p2=[6] * 3)
@@ -345,7 +372,8 @@ def test_the_papers_band_is_a_claim_of_its_own_and_narrower_than_ours(runs, shar
 
 
 def test_the_page_says_what_each_model_costs(runs, tmp_path):
-    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, esnmt_wide=[0.95])
+    small = {"rnmt_plus_narrow": [0.93]}
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, esnmt_wide=[0.95], **small)
     folder = tmp_path / "results"
     folder.mkdir()
     assert claims.costs(found, folder) == []
@@ -353,10 +381,12 @@ def test_the_page_says_what_each_model_costs(runs, tmp_path):
         for entry in found.entries(arm):
             entry["figures"]["parameters"] = 2e6 if arm == "rnmt_plus" else 1e6
     turns = {"esnmt": [2.0, 2.4, 2.2], "esnmt_wide": [0.9, 1.1, 1.0]}
+    turns["rnmt_plus_narrow"] = [1.3, 1.5, 1.4]
     speed_file(folder / "speed.json", rnmt_plus=[1.0, 1.0, 1.0], **turns)
     size = {"arm": "esnmt", "checkpoint_mb": 19.6, "without_optimizer_mb": 6.6}
     (folder / checkpoint_sizes.FILE).write_text(json.dumps({"rows": [size]}))
-    first, second, third = claims.costs(found, folder)[2:]
+    first, narrow, second, third = claims.costs(found, folder)[2:]
+    assert narrow.startswith("| all trained, narrower (1 seed) | ")
     assert first == "| all trained | 100.0 | 2.0 million | - | - | 1.00 (1.00 to 1.00) | 1,234 MB |"
     bleu = f"{found.bleu('esnmt'):.1f}"
     assert second == (
