@@ -117,16 +117,16 @@ def adapt(path: str, state: Dict[str, Any], model: Any, task: Any) -> Adapted:
         # Another layer may compute something else with a parameter of the same name and shape.
         is_lost = exchanged and name.startswith(OUTPUT) and name not in (*tables, BIAS)
         _load(done, name, start, None if is_lost else given.get(name), row_map)
-    if BIAS in done.filled:
-        done.new_biases = ~done.filled[BIAS]
-    elif BIAS in done.new:
-        done.new_biases = ~_scored_by_checkpoint(done, model)
     _refuse_misfits(path, arch_of(state), done, own, given)
     _refuse_two_for_one(path, in_place, done.state)
     used = {*done.loaded, *done.filled}
     for name in sorted(given.keys() - used):
         if not name.endswith("_version") and not _is_tied(name, given):
             done.unused.append(f"{name} ({_size(given[name])})")
+    if BIAS in done.filled:
+        done.new_biases = ~done.filled[BIAS]
+    elif BIAS in done.new:
+        done.new_biases = ~_scored_by_checkpoint(done, model)
     return done
 
 
@@ -160,8 +160,10 @@ def _scored_by_checkpoint(done: Adapted, model: Any) -> Tensor:
     scored = torch.ones_like(done.state[BIAS], dtype=torch.bool)
     own = [f"{OUTPUT}{name}" for name in declared_tables(model.decoder.output_projection)]
     vectors = [name for name in own if name != BIAS] or [TIED_TO]
+    # With parameters that only one of the two has, these are other scores.
     is_new = any(name.startswith(OUTPUT) and name != BIAS for name in done.new)
-    if is_new or any(name in done.new for name in vectors):
+    is_old = any(name.startswith((OUTPUT, ADAPTIVE)) for name in done.unused)
+    if is_new or is_old or any(name in done.new for name in vectors):
         return torch.zeros_like(scored)
     for name in vectors:
         scored &= done.filled.get(name, scored)

@@ -278,6 +278,20 @@ def test_biases_of_new_classes_start_at_the_correction_of_their_partitions(
         torch.testing.assert_close(model.state_dict()[name][row], expected, msg=word)
 
 
+@pytest.mark.parametrize("trained", ["tied", "linear", "joint", "adaptive"])
+def test_scores_by_other_parameters_are_not_those_of_the_checkpoint(tmp_path, trained):
+    """A tied model begins with the input vectors of these, which their scores were not made of."""
+    task = own_task()
+    if trained == "adaptive":
+        options = {"criterion": "adaptive_loss", "adaptive_softmax_cutoff": "8"}
+        state = checkpoint(stock_model("lstm", task, **options), tmp_path, "lstm")
+    else:
+        other = make_model("luong_lstm", task, output_layer=trained, no_class_bias=True)
+        state = checkpoint(other, tmp_path, "luong_lstm")
+    done = finetune(make_model("luong_lstm", task, seed=2, output_layer="tied"), state, task)
+    assert done.new_biases.tolist() == [trained != "tied"] * len(task.target_dictionary)
+
+
 def test_a_tied_model_without_biases_scores_as_before(tmp_path):
     task = own_task()
     trained = make_model("luong_lstm", task, output_layer="tied", no_class_bias=True).eval()
