@@ -120,20 +120,13 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             self.candidate_lists = build_lists(
                 self.cfg, self.source_dictionary, self.target_dictionary
             )
-        lists = self.candidate_lists
-        if lists is None:
-            if not self._needs_ours(models, args):
-                return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
-        else:
-            lists.reset()
-            _refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
-            if self.cfg.int8_projection:
-                raise UserError(
-                    "--int8-projection scores the whole vocabulary: leave it out, or leave out "
-                    "--candidates and --candidate-frequent"
-                )
+        if self.candidate_lists is not None:
+            self.candidate_lists.reset()
+            self._refuse_whole_vocabulary(args, extra, prefix_allowed_tokens_fn)
+        elif not self._needs_ours(models, args):
+            return stock(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
         extra.update(
-            candidates=lists,
+            candidates=self.candidate_lists,
             average=average,
             min_len_a=self.cfg.min_len_a,
             int8_projection=self.cfg.int8_projection,
@@ -171,6 +164,22 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             or getattr(args, "max_len_a", 0) != 0
             or getattr(args, "match_source_len", False)
         )
+
+    def _refuse_whole_vocabulary(self, args: Any, extra: Dict[str, Any], allowed: Any) -> None:
+        """Refuse options that need the scores of all words, which candidate lists leave out."""
+        given = {
+            "--lm-path": extra.get("lm_model"),
+            "--constraints": getattr(args, "constraints", None),
+            "a prefix_allowed_tokens_fn": allowed
+            or getattr(args, "prefix_allowed_tokens_fn", None),
+            "--int8-projection": self.cfg.int8_projection,
+        }
+        for name, value in given.items():
+            if value:
+                raise UserError(
+                    f"{name} needs the whole vocabulary: leave it out, or leave out --candidates "
+                    "and --candidate-frequent"
+                )
 
     def inference_step(
         self,
@@ -241,19 +250,3 @@ def _in_training(option: str, value: Any = True) -> str:
         return as_flag(option, value)
     name = option if value is True else json.dumps({option: value})
     return f"{name} in --eval-bleu-args"
-
-
-def _refuse_whole_vocabulary(args: Any, extra: Dict[str, Any], allowed_tokens: Any) -> None:
-    """Refuse options that need the full vocabulary."""
-    reasons = {
-        "--lm-path": extra.get("lm_model"),
-        "--constraints": getattr(args, "constraints", None),
-        "a prefix_allowed_tokens_fn": allowed_tokens
-        or getattr(args, "prefix_allowed_tokens_fn", None),
-    }
-    for name, given in reasons.items():
-        if given:
-            raise UserError(
-                f"{name} needs the whole vocabulary: leave it out, or leave out --candidates and "
-                "--candidate-frequent"
-            )

@@ -124,7 +124,7 @@ def test_validation_in_training_rounds_the_parameters_of_now(make_task, monkeypa
 @pytest.mark.parametrize("options", [{"candidate_frequent": 9}])
 def test_candidate_lists_beside_it_are_refused(options, make_task):
     task = make_task(int8_projection=True, **options)
-    with pytest.raises(UserError, match="--int8-projection scores the whole vocabulary"):
+    with pytest.raises(UserError, match="--int8-projection needs the whole vocabulary"):
         task.build_generator(models_of(task), SimpleNamespace())
 
 
