@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from recipes.jean2015_large_vocabulary import decodings, models
 from recipes.lab.arms import LIMIT, Arm, Decoding, Recipe, Table, TranslationTest
@@ -18,14 +19,16 @@ MULTI30K = {
     "SHORTLIST": "4000", "LARGE": "0", "SOURCE_SHORTLIST": "0", "SOURCE_LARGE": "0", "EMBED": "96",
     "HIDDEN": "128", "MAXOUT": "64", "DROPOUT": "0.3", "EPOCHS": "15", "PATIENCE": "2",
     "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "40", "LR": "0.002", "FROZEN_LR": "0.0005",
-    "TAU": "2000", "SAMPLES": "4500", "TRANSFORMER_LR": "0.003", "CUTOFFS": "2000 8000",
+    "TAU": "2000", "SAMPLES": "4500", "TRANSFORMER_LR": "0.003", "ADAPTIVE_LR": "0.0015",
+    "CUTOFFS": "2000 8000",
     "TAUS": "500 8000", "FREQUENT": "2000 500 1000 4000 8000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k2000.kp10",
 }  # fmt: skip
 PAPER = {
     "LARGE": "500000", "EMBED": "620", "HIDDEN": "1000", "MAXOUT": "500", "DROPOUT": "0",
     "EPOCHS": "10", "PATIENCE": "-1", "FROZEN_EPOCHS": "2", "BATCH_SENTENCES": "80", "LR": "1",
-    "LAZY_LR": "0.001", "FROZEN_LR": "1", "TRANSFORMER_LR": "0.0005", "CUTOFFS": "20000 60000",
+    "LAZY_LR": "0.001", "FROZEN_LR": "1", "TRANSFORMER_LR": "0.0005", "ADAPTIVE_LR": "0.0005",
+    "CUTOFFS": "20000 60000",
     "TAUS": "15000", "FREQUENT": "30000 15000 50000", "PER_WORD": "10 0 1 20",
     "DEFAULT_CHOICE": "k30000.kp10",
 }  # fmt: skip
@@ -34,8 +37,10 @@ SIZES = ("SHORTLIST", "SOURCE_SHORTLIST", "LARGE", "SOURCE_LARGE")
 LONGEST = {"multi30k": LIMIT, "paper": "--max-len-a 3 --max-len-b 0"}
 
 # Of 05_tune.sh: each learning rate for each of these models.
-GRID = ("0.001", "0.002", "0.004")
-TUNED = ("shortlist", "lv_corrected", "sampled_log_uniform", "full")
+RNNS = ("shortlist", "lv_corrected", "sampled_log_uniform", "full")
+TRANSFORMERS = ("transformer_sampled_log_uniform_tau4500", "transformer_adaptive",
+                "transformer_lv_corrected_reshuffle")  # fmt: skip
+GRIDS = {RNNS: ("0.001", "0.002", "0.004"), TRANSFORMERS: ("0.00075", "0.0015", "0.003", "0.006")}
 
 
 class Jean2015(Recipe):
@@ -65,7 +70,8 @@ class Jean2015(Recipe):
         "DROPOUT": ("", "dropout"),
         "LR": ("", "learning rate"),
         "LAZY_LR": ("", "learning rate of lazy_adam"),
-        "TRANSFORMER_LR": ("", "learning rate of Transformers"),
+        "TRANSFORMER_LR": ("", "learning rate of Transformers without an adaptive softmax"),
+        "ADAPTIVE_LR": ("", "learning rate of transformer_adaptive"),
         "CUTOFFS": ("", "ends of the clusters of the adaptive softmax, without the last"),
         "FROZEN_LR": ("", "learning rate of fine-tuning with fixed embeddings"),
         "CLIP": ("1", "maximum norm of the gradient"),
@@ -137,7 +143,12 @@ class Jean2015(Recipe):
 
     def tuning_arms(self) -> list[str]:
         """The runs of 05_tune.sh; none with the paper's setting."""
-        s, names = self.settings, [f"tune-{model}-{rate}" for model in TUNED for rate in GRID]
+        names = [
+            f"tune-{model}-{rate}"
+            for tuned, rates in GRIDS.items()
+            for model, rate in product(tuned, rates)
+        ]
+        s = self.settings
         return s.words("TUNE") or (names if s.SETTING == "multi30k" else [])
 
     def bin_of(self, model: str) -> str:

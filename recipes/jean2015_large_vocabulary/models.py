@@ -109,8 +109,9 @@ def training(model: Model, settings: Settings) -> list[str]:
         optimizer = ADAM
     layers, schedule = RNNSEARCH.format(**s), HALVING
     if model.transformer:
-        rate, schedule = s.TRANSFORMER_LR, WARMING_UP
-        arch = "transformer" if model.kind == "adaptive" else "transformer_outlayers"
+        adaptive, schedule = model.kind == "adaptive", WARMING_UP
+        rate = s.ADAPTIVE_LR if adaptive else s.TRANSFORMER_LR
+        arch = "transformer" if adaptive else "transformer_outlayers"
         layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))
     correction = "log_share" if model.corrected else "none"
     criterion = MODELS[model.kind][1].format(

@@ -124,18 +124,20 @@ def test_a_model_is_what_its_name_says(recipe, name, expected):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("adaptive", {"arch": "transformer", "adaptive_softmax_cutoff": [2000, 8000]}),
+        ("adaptive", {"arch": "transformer", "adaptive_softmax_cutoff": [2000, 8000],
+                      "lr": [0.0015]}),
         ("full", {"arch": "transformer_outlayers", "criterion": "full_softmax"}),
         ("sampled_log_uniform_tau4500", {"num_sampled": 4500, "optimizer": "lazy_adam"}),
         ("lv_corrected_tau500", {"partition_correction": "log_share", "partition_size": 500}),
     ],
-)
+)  # fmt: skip
 def test_transformers_differ_in_what_their_names_say_alone(recipe, name, expected):
     found, full = (trained(recipe().arm(f"transformer_{model}")) for model in (name, "full"))
     assert {option: found[option] for option in expected} == expected
     for option in ("encoder_embed_dim", "decoder_ffn_embed_dim", "decoder_layers", "lr", "dropout",
                    "warmup_updates", "batch_size", "lr_scheduler", "max_epoch"):  # fmt: skip
-        assert found[option] == full[option]
+        assert option in expected or found[option] == full[option]
+    assert full["lr"] == [0.003]
     assert found["decoder_ffn_embed_dim"] == 4 * found["decoder_embed_dim"] == 4 * 128
 
 
