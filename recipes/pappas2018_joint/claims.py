@@ -376,5 +376,5 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
         share = f"{sizes[0] / sizes[1]:.0%} of the parameters of the untied softmax"
         lines = [f"In BLEU nothing is decided so far. Tying is the cheapest: {share}."]
     for row in (row for row in compared if row.falls and row.verdict in ("better", "worse")):
-        lines.append(f"{row.method}: {row.numbers}, {row.verdict} than {row.against}.")
+        lines.append(f"{row.method} is {row.verdict} than {row.against}: {row.numbers}.")
     return lines

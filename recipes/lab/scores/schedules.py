@@ -64,7 +64,7 @@ def unlike(entry: dict, newer: dict) -> str:
     own, others = _parts(entry), _parts(newer)
     lost = [part for part in own if part not in others]
     lacking = [part for part in others if part not in own]
-    return ", ".join(lost) or f"without: {', '.join(lacking)}"
+    return ", ".join(lost) or f"lacking: {', '.join(lacking)}"
 
 
 def _parts(entry: dict) -> list[str]:
