@@ -39,7 +39,7 @@ OF_PAPER = ("esnmt_faithful", "esnmt_lstm_faithful")
 SAME_WIDTH, SAME_SIZE = "rnmt_plus", "rnmt_plus_narrow"
 TRAINED = {
     SAME_WIDTH: "the same layers trained",
-    SAME_SIZE: "narrower trained layers, as many parameters stored",
+    SAME_SIZE: "narrower trained layers that store as much",
 }
 LADDER = {
     "softmax only": "release_softmax",
@@ -71,6 +71,7 @@ SETUP = (
 )
 TERMS = {
     "rnmt_plus": "all layers trained",
+    "rnmt_plus_narrow": "all layers trained, of 80 units, which store as many parameters",
     "esnmt, esnmt_lstm": "recurrent layers frozen, simple or LSTM cells; embeddings, attention and"
     " softmax trained",
     "radius": "spectral radius of a frozen layer's recurrent weights",
@@ -279,10 +280,11 @@ def lengths(runs: Runs) -> list[str]:
 
 def against_trained(runs: Runs) -> Iterator[Compared]:
     """Frozen models compared with trained ones: of the same width, and of the same size stored."""
-    for trained, words in TRAINED.items():
-        for arm in OURS:
-            if found := Compared.in_bleu(runs, arm, trained, (figures.PLAIN[arm], words)):
-                yield replace(found, on_page=True)
+    for (trained, words), arm in itertools.product(TRAINED.items(), OURS):
+        if trained == SAME_SIZE and not store_as_much(runs, arm, trained):
+            continue
+        if found := Compared.in_bleu(runs, arm, trained, (figures.PLAIN[arm], words)):
+            yield replace(found, on_page=True)
 
 
 def against_trained_at_best(runs: Runs) -> Iterator[Compared]:
@@ -303,26 +305,34 @@ def advice(runs: Runs, compared: Sequence[Compared]) -> list[str]:
     wide, narrow = (
         [row for row in compared if row.arms[1] == trained] for trained in (SAME_WIDTH, SAME_SIZE)
     )
-    worse = [f"{row.method} cost {-row.found.value:.1f}" for row in wide if row.verdict == "worse"]
-    lines = [f"{row.method}: as good as trained ones here, for fewer parameters."
-             for row in wide if row.verdict in ("better", "no difference")]  # fmt: skip
+    worse = [row for row in wide if row.verdict == "worse"]
+    beaten = [row for row in narrow if row.verdict == "worse"]
+    lines = [
+        f"{row.method}: as good as trained ones here, for fewer parameters."
+        for row in wide
+        if row.verdict in ("better", "no difference")
+        and row.method not in [other.method for other in beaten]
+    ]
     stored = share_of_parameters(runs, OURS[0])
-    if narrow and all(row.verdict == "worse" for row in narrow):
-        gained = " and ".join(f"{-row.found.value:.1f} BLEU more than {row.method}"
-                              for row in narrow)  # fmt: skip
+    if worse:
+        unless = "" if narrow else f", unless the size of the checkpoint counts more{stored}"
+        cost = " and ".join(f"{row.method} cost {-row.found.value:.1f}" for row in worse)
+        lines.append(f"Train the recurrent layers{unless}: {cost} BLEU.")
+    if beaten:
+        gain = " and ".join(f"{-row.found.value:.1f} BLEU more than {row.method}" for row in beaten)
         lines.append(
             "Where the size of the checkpoint counts, train narrower layers: with as many"
-            f" parameters stored they have {gained}."
+            f" parameters stored they have {gain}."
         )
-        if worse:
-            lines.insert(0, f"Train the recurrent layers: {' and '.join(worse)} BLEU.")
-    elif worse:
-        lines.append("Train the recurrent layers, unless the size of the checkpoint counts more"
-                     f"{stored}: {' and '.join(worse)} BLEU.")  # fmt: skip
-    if not lines:
-        lines.append("Undecided so far: train the recurrent layers unless the size of the "
-                     f"checkpoint counts{stored}.")  # fmt: skip
-    return lines
+    lines += [
+        f"Against {TRAINED[SAME_SIZE]}, {row.method}: {row.verdict} ({row.numbers})."
+        for row in narrow
+        if row not in beaten
+    ]
+    return lines or [
+        "Undecided so far: train the recurrent layers unless the size of the checkpoint"
+        f" counts{stored}."
+    ]
 
 
 def costs(runs: Runs, folder: Path) -> list[str]:
@@ -368,10 +378,22 @@ def of_penalties(runs: Runs) -> Iterator[str]:
         yield f"{what}{'; '.join(gains)})."
 
 
+def stored_relative_to(runs: Runs, arm: str, trained: str) -> float | None:
+    """Stored parameters of a model relative to a trained one's; None if unknown."""
+    view = runs.alike([arm, trained])
+    sizes = [view.figure(name, "parameters") for name in (arm, trained)] if view else [None]
+    return None if None in sizes else sizes[0] / sizes[1]
+
+
+def store_as_much(runs: Runs, arm: str, trained: str) -> bool:
+    """Whether two models store equally many parameters, within 5%: with other sizes of the arms
+    ``NARROW_DIM`` may not fit.
+    """
+    ratio = stored_relative_to(runs, arm, trained)
+    return ratio is not None and abs(ratio - 1) <= 0.05
+
+
 def share_of_parameters(runs: Runs, arm: str) -> str:
     """The share of stored parameters of a frozen model, in words."""
-    view = runs.alike([arm, "rnmt_plus"])
-    sizes = [view.figure(name, "parameters") for name in (arm, "rnmt_plus")] if view else []
-    if not sizes or None in sizes:
-        return ""
-    return f" ({figures.PLAIN[arm]} store {sizes[0] / sizes[1]:.0%} of it)"
+    ratio = stored_relative_to(runs, arm, SAME_WIDTH)
+    return "" if ratio is None else f" ({figures.PLAIN[arm]} store {ratio:.0%} of it)"

@@ -158,31 +158,54 @@ def test_models_are_also_compared_at_their_own_length_penalties(runs):
     assert f"frozen simple cells, --lenpen 2: {gain:+.2f} [" in advice
 
 
+def with_parameters(found, **millions):
+    for arm, count in millions.items():
+        for entry in found.entries(arm):
+            entry["figures"]["parameters"] = count * 10**6
+    return found
+
+
+SIZES = {"rnmt_plus": 2, "rnmt_plus_narrow": 1.01, "esnmt": 1, "esnmt_lstm": 1}
+
+
 @pytest.mark.parametrize(
     ("narrow", "advice"),
     [
-        (None, ["unless the size of the checkpoint counts more"]),
-        (0.7, ["unless the size of the checkpoint counts more"]),
-        (0.95, ["Train the recurrent layers: ", "as many parameters stored they have "]),
+        (None, ["unless the size of the checkpoint counts more (frozen simple cells store 50%"]),
+        ([0.95] * 3, ["simple cells and {lstm} BLEU more than frozen LSTM cells."]),
+        ([0.83] * 3, ["have {lstm} BLEU more than frozen LSTM cells.",
+                      "store as much, frozen simple cells: better (+"]),
+        ([0.2, 0.9, 0.95], ["frozen simple cells: undecided (", "frozen LSTM cells: undecided ("]),
     ],
-)
-def test_the_advice_on_small_checkpoints_depends_on_a_trained_model_of_that_size(
+)  # fmt: skip
+def test_the_advice_on_small_checkpoints_is_that_of_a_trained_model_of_their_size(
     runs, narrow, advice
 ):
-    trained = {"rnmt_plus_narrow": [narrow] * 3} if narrow else {}
-    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.85] * 3, esnmt_lstm=[0.8] * 3, **trained)
-    compared = list(claims.against_trained(found))
-    assert [row.arms for row in compared] == [
-        (arm, against) for against in ("rnmt_plus", *trained) for arm in ("esnmt", "esnmt_lstm")
-    ]
-    lines = claims.advice(found, compared)
+    trained = {"rnmt_plus_narrow": narrow} if narrow else {}
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, esnmt_lstm=[0.7] * 3, **trained)
+    with_parameters(found, **{arm: SIZES[arm] for arm in found.arms})
+    lines = claims.advice(found, list(claims.against_trained(found)))
+    assert lines[0].startswith("Train the recurrent layers")
+    assert ("unless" in lines[0]) == (narrow is None)
+    lines = lines[narrow is not None :]
     assert len(lines) == len(advice)
     for line, words in zip(lines, advice, strict=True):
-        assert words in line
-    if len(lines) == 2:
-        gains = [found.bleu("rnmt_plus_narrow") - found.bleu(arm) for arm in claims.OURS]
-        assert f"{gains[0]:.1f} BLEU more than frozen simple cells" in lines[1]
-        assert f"{gains[1]:.1f} BLEU more than frozen LSTM cells" in lines[1]
+        gain = found.bleu("rnmt_plus_narrow") - found.bleu("esnmt_lstm") if narrow else 0
+        assert words.format(lstm=f"{gain:.1f}") in line
+
+
+def test_a_frozen_model_as_good_as_a_wide_one_is_not_recommended_if_a_narrow_one_beats_it(runs):
+    arms = {"rnmt_plus": [0.8] * 3, "esnmt": [0.8] * 3, "rnmt_plus_narrow": [0.95] * 3}
+    found = with_parameters(runs(**arms), **{arm: SIZES[arm] for arm in arms})
+    (line,) = claims.advice(found, list(claims.against_trained(found)))
+    assert "train narrower layers" in line
+
+
+@pytest.mark.parametrize(("size", "rows"), [(1.04, 2), (1.06, 1), (0.9, 1)])
+def test_models_are_compared_at_equal_size_only_if_they_store_as_much(runs, size, rows):
+    found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, rnmt_plus_narrow=[0.95] * 3)
+    with_parameters(found, esnmt=1, rnmt_plus_narrow=size, rnmt_plus=2)
+    assert len(list(claims.against_trained(found))) == rows
 
 
 @pytest.mark.parametrize("shares", [[0.8] * 3, [0.95], [0.95, 0.95, 0.6]])
