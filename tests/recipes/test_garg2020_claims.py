@@ -201,6 +201,13 @@ def test_a_frozen_model_as_good_as_a_wide_one_is_not_recommended_if_a_narrow_one
     assert "train narrower layers" in line
 
 
+def test_the_narrow_model_is_compared_with_the_wide_one(runs):
+    found = runs(rnmt_plus=[1.0] * 3, rnmt_plus_narrow=[0.95] * 3)
+    (row,) = claims.narrow_against_wide(found)
+    assert (row.verdict, row.on_page) == ("worse", False)
+    assert list(claims.narrow_against_wide(runs(esnmt=[0.9] * 3))) == []
+
+
 @pytest.mark.parametrize(("size", "rows"), [(1.04, 2), (1.06, 1), (0.9, 1)])
 def test_models_are_compared_at_equal_size_only_if_they_store_as_much(runs, size, rows):
     found = runs(rnmt_plus=[1.0] * 3, esnmt=[0.9] * 3, rnmt_plus_narrow=[0.95] * 3)
