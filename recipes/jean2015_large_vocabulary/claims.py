@@ -77,10 +77,10 @@ WHY = (
 )
 REMARKS = (
     "All models of `rnnsearch` have the same learning rate (0.002, halved after a rise of the"
-    " validation loss). In runs of 5 epochs (one seed, kind: tuning) 0.004 has a lower validation perplexity for sampled"
-    " softmax (12.4, 14.0 with 0.002), the short list (5.0, 5.6) and corrected partitions (10.7,"
-    " 11.2), not for the full softmax (10.9, with 0.002 10.8 after the 5 epochs of its arm), so the"
-    " full softmax is favoured a little.",
+    " validation loss). In runs of 5 epochs (one seed, kind: tuning) 0.004 has a lower validation"
+    " perplexity for sampled softmax (12.4, 14.0 with 0.002), the short list (5.0, 5.6) and"
+    " corrected partitions (10.7, 11.2), not for the full softmax (10.9, with 0.002 10.8 after the"
+    " 5 epochs of its arm), so the full softmax is favoured a little.",
     "Transformers have rates chosen by runs of 5 epochs (seed 1): 0.003 by samples (12.2; 14.1 with"
     " 0.0015, 30.4 with 0.006), 0.0015 with the adaptive softmax (10.7; 12.6, 11.2 and 31.0 with"
     " 0.00075, 0.003 and 0.006). The adaptive softmax has smaller vectors for rarer words: 5.4"
