@@ -109,9 +109,10 @@ def training(model: Model, settings: Settings) -> list[str]:
         optimizer = ADAM
     layers, schedule = RNNSEARCH.format(**s), HALVING
     if model.transformer:
-        adaptive, schedule = model.kind == "adaptive", WARMING_UP
-        rate = s.ADAPTIVE_LR if adaptive else s.TRANSFORMER_LR
-        arch = "transformer" if adaptive else "transformer_outlayers"
+        schedule = WARMING_UP
+        rate, arch = s.TRANSFORMER_LR, "transformer_outlayers"
+        if model.kind == "adaptive":  # fairseq's own, with a rate of its own
+            rate, arch = s.ADAPTIVE_LR, "transformer"
         layers = TRANSFORMER.format(**s, arch=arch, inner=4 * s.whole("HIDDEN"))
     correction = "log_share" if model.corrected else "none"
     criterion = MODELS[model.kind][1].format(
