@@ -1,5 +1,6 @@
 """Differences in BLEU from the first row of a table, tested."""
 
+import logging
 from collections.abc import Sequence
 
 from recipes.lab.runs import Runs
@@ -91,6 +92,7 @@ def paired_bootstrap(
 
     if not others:
         return {}
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)  # not two lines for each system
     systems = [("baseline", list(baseline))]
     systems += [(name, list(lines)) for name, lines in others.items()]
     test = PairedTest(

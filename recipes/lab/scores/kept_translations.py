@@ -9,6 +9,7 @@ stored, by the fingerprint in every ledger line.
 """
 
 import math
+from functools import lru_cache
 from pathlib import Path
 
 from recipes.lab import ledger
@@ -97,7 +98,7 @@ def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
     if path is None or references is None:
         return None
     hypotheses, expected = scoring.read_lines(path), entry["figures"]["sentences"]
-    texts = scoring.detokenize(hypotheses, language) if detokenize else hypotheses
+    texts = list(_plain(tuple(hypotheses), language)) if detokenize else hypotheses
     found = texts, scoring.read_lines(references)
     if not len(found[0]) == len(found[1]) == expected:
         raise UserError(
@@ -105,6 +106,11 @@ def translations(entry: dict, kind: str) -> tuple[list[str], list[str]] | None:
             f"but the ledger says {expected} sentences; run the arm again with FORCE=1"
         )
     return found
+
+
+@lru_cache(maxsize=1024)  # a report compares one translation in several tables and claims
+def _plain(hypotheses: tuple[str, ...], language: str) -> tuple[str, ...]:
+    return tuple(scoring.detokenize(hypotheses, language))
 
 
 def _kept(entry: dict, name: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 PHRASE, REPEATS = 4, 3  # a loop: a phrase of up to 4 words, 3 times in a row
@@ -10,6 +11,11 @@ NONE = "200 (fairseq's)"  # of old ledger lines
 
 def _parsed(options: Sequence[str]) -> argparse.Namespace:
     """Parse the relevant options of fairseq-generate or fairseq-train."""
+    return _parsed_once(tuple(options))
+
+
+@cache  # a report asks for the limit of each line many times
+def _parsed_once(options: tuple[str, ...]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--max-len-a", type=float, default=0.0)
     parser.add_argument("--max-len-b", type=int, default=200)

@@ -179,16 +179,30 @@ def percent_saved(one: np.ndarray, other: np.ndarray) -> Estimate:
 def bleu(tokenised: bool, lowercase: bool = False) -> Metric:
     """Corpus BLEU."""
     # Imported here because it imports PyTorch, which most commands do not need.
-    from fairseq_outlayers.analysis.bootstrap import bleu_of, sentence_statistics
+    from fairseq_outlayers.analysis.bootstrap import bleu_of
     from recipes.lab.scores.scoring import bleu_metric
 
     metric = bleu_metric(tokenised, lowercase)
     return Metric(
         f"BLEU {tokenised} {lowercase}",
         "tokenised" if tokenised else "plain",
-        lambda hypotheses, references: sentence_statistics(hypotheses, references, metric),
+        lambda hypotheses, references: _bleu_statistics(
+            tuple(hypotheses), tuple(references), tokenised, lowercase
+        ),
         lambda sums: bleu_of(sums, metric),
     )
+
+
+@lru_cache(maxsize=1024)  # a report compares one translation in several tables and claims
+def _bleu_statistics(
+    hypotheses: tuple[str, ...], references: tuple[str, ...], tokenised: bool, lowercase: bool
+) -> np.ndarray:
+    from fairseq_outlayers.analysis.bootstrap import sentence_statistics
+    from recipes.lab.scores.scoring import bleu_metric
+
+    found = sentence_statistics(hypotheses, references, bleu_metric(tokenised, lowercase))
+    found.flags.writeable = False
+    return found
 
 
 def without_brevity_penalty(metric: Metric) -> Metric:

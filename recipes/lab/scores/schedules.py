@@ -5,8 +5,10 @@ lines of all schedules of a recipe.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
+from types import MappingProxyType
 
 from recipes.lab.scores import length_limits
 
@@ -33,9 +35,14 @@ def given(entry: dict, options: Sequence[str]) -> tuple[str, ...]:
 
     Of an option that is given twice, the last value, as in fairseq.
     """
-    words = shlex.split(entry.get("command", ""))
-    values = dict(pairwise(words))
+    values = _values(entry.get("command", ""))
     return tuple(values.get(option, "") for option in options)
+
+
+@cache  # a report asks for the schedule of each line many times
+def _values(command: str) -> Mapping[str, str]:
+    """The word after each word of a command; after the last one, if it is given twice."""
+    return MappingProxyType(dict(pairwise(shlex.split(command))))
 
 
 def annealed_from(entry: dict) -> str:
