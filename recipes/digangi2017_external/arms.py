@@ -275,6 +275,8 @@ class DiGangi2017(Recipe):
             scaled = s.flag("NORMALIZE") and "unscaled" not in changes
             train += ["--center-external"] if centered else []
             train += ["--normalize-external"] if scaled else []
+            words += "" if s.flag("CENTER") else ", not centered"
+            words += "" if s.flag("NORMALIZE") else ", not of length 1"
         if mix != "only_external":
             train += ["--internal-vocabulary", self.internal_vocabulary(size, vectors)]
         for change in changes:

@@ -271,7 +271,10 @@ def advice(arms: Arms, compared: Sequence[Compared]) -> list[str]:
             found.append(f"{best.method} ({best.change})")
     decided = [f"{row.method}, {row.numbers} ({row.verdict})" for row in compared
                if row.measure == "BLEU" and row.verdict in ("better", "worse")]  # fmt: skip
-    surest = f"Surest gain by size, in validation perplexity: {'; '.join(found)}."
+    surest = (
+        "Surest fall of validation perplexity by size (but translations may loop more often): "
+        f"{'; '.join(found)}."
+    )
     lines = [surest] if found else []
     return [*lines, f"In BLEU: {'; '.join(decided) or 'nothing is decided so far'}."]
 

@@ -180,15 +180,16 @@ def gradient_curves(norms: Norms) -> Chart:
         ]
         panels.append(Panel("steps back in time", "gradient norm / last step's", series,
                             PLAIN.get(arm, arm), y_scale="log"))  # fmt: skip
-        last[arm] = min(one[min(10, len(one) - 1)] for one in layers)
+        last[arm] = [one[min(10, len(one) - 1)] for one in layers]
     if not last:
         return Chart("Gradients back through time", panels)
-    worst, best = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
-    words = (
-        f"Ten steps back the gradient of {PLAIN.get(worst, worst)} has fallen most, to "
-        f"{last[worst]:.1g} of its norm; {PLAIN.get(best, best)}: {last[best]:.1g}"
+    kept = ", ".join(
+        f"{PLAIN.get(arm, arm)} keep {min(of_layers):.1g} to {max(of_layers):.1g}"
+        for arm, of_layers in last.items()
     )
-    return Chart(words, panels, "The layer that keeps least of it decides; one test batch.")
+    words = f"Of the gradient's norm ten steps back, by layer: {kept}"
+    note = "Forward encoder layers of one seed; the longest validation sentences."
+    return Chart(words, panels, note)
 
 
 def measure_gradients(runs: Runs, output: Path) -> Norms:

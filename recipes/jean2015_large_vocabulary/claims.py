@@ -72,6 +72,8 @@ TERMS = {
 WHY = (
     "29 thousand captions and 19 thousand German words, where the paper has WMT and 500 thousand:"
     " the short list of 4,000 words covers 94% of the test set's words here.",
+    "Sampled softmaxes are trained with `lazy_adam`, which leaves the rows of words that were not"
+    " scored as they are, all other models with Adam: their rows compare both changes at once.",
     "On so little text 15 thousand more words cost BLEU: a full softmax over all words is below the"
     " short list as well.",
 )

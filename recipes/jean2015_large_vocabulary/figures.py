@@ -9,6 +9,7 @@ from recipes.jean2015_large_vocabulary.decodings import Lists, lists_of
 from recipes.lab.figures import chart_parts
 from recipes.lab.figures.charts import Chart, Panel, Row, Rows, Series
 from recipes.lab.runs import Runs
+from recipes.lab.scores import schedules
 from recipes.lab.scores.resampling import Metric, bleu
 
 Y = "BLEU, test set"
@@ -183,6 +184,8 @@ def ends_of(runs: Runs, values: Mapping[str, int], name: str) -> str:
     proven = "" if is_proven else ", not proven"
     ends = f"{scores[small]:.1f} with {name} = {values[small]:,}, {scores[large]:.1f} with "
     of = chart_parts.seeds_of(runs, list(scores))
+    epochs = schedules.limit_of_epochs(runs.entry(small))
+    of += f", {epochs} epochs" if epochs else ""
     return f"BLEU {ends}{values[large]:,}: {gain}{proven} ({of})"
 
 

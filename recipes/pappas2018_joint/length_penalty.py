@@ -40,8 +40,8 @@ def weighted(
         return part
     other = judge(found, low, high, margin)
     shown = f"{found.value:+.2f}"
-    if found.seeds > 1:  # not in brackets, which stand for an interval over test sentences, too
-        shown += f" ({found.low:+.2f} to {found.high:+.2f} over seeds)"
+    if found.seeds > 1:
+        shown += f" [{found.low:+.2f}, {found.high:+.2f}] over seeds alone"
     return part._replace(
         verdict=part.verdict if other == part.verdict else claims.UNDECIDED,
         numbers=f"{part.numbers}; at length penalty 0: {shown}",

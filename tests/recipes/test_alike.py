@@ -193,5 +193,5 @@ def test_older_runs_that_only_lack_something_name_what_they_lack():
     waits = {"command": f"{LONG} --lr-scheduler shrink_after_rise"}
     newer = {"command": f"{waits['command']} --force-anneal 11"}
     said = "learning rate halved from epoch 11 on in any case"
-    assert schedules.unlike(waits, newer) == f"lacking: {said}"
+    assert schedules.unlike(waits, newer) == f"without: {said}"
     assert schedules.unlike(newer, waits) == said

@@ -267,7 +267,8 @@ def test_the_advice_names_for_each_size_what_is_most_surely_better(path):
     in_perplexity, in_bleu = claims.advice(arms, rows)
     first, second = in_perplexity.split("; ")
     assert first.startswith(
-        "Surest gain by size, in validation perplexity: external vectors alone,"
+        "Surest fall of validation perplexity by size (but translations may loop more often): "
+        "external vectors alone,"
     )
     assert " 1000 pairs (-30.0 [" in first
     assert second.startswith("own + external vectors, 5000 pairs (-20.0 [")

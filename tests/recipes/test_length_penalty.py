@@ -53,7 +53,7 @@ def test_a_claim_fails_where_it_fails_at_both():
     runs = Scores({"joint": 19, "nmt": 20}, {"joint": [17, 17.5, 17.2], "nmt": [19, 19, 19]})
     part = length_penalty.at_least(runs, "joint", "nmt")
     assert part.verdict == FAILS
-    assert part.numbers.endswith("; at length penalty 0: -1.77 (-2.39 to -1.14 over seeds)")
+    assert part.numbers.endswith("; at length penalty 0: -1.77 [-2.39, -1.14] over seeds alone")
 
 
 def test_arms_that_were_not_run_stay_so():

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from recipes.lab.arms import Table
-from recipes.lab.ledger import TUNING, kind_of, of_arms
+from recipes.lab.ledger import ARM, TUNING, kind_of, of_arms
 from recipes.lab.markdown import markdown_table
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
@@ -139,15 +139,24 @@ def commands(runs: Runs) -> list[str]:
 
 
 def tuning(entries: Sequence[dict]) -> list[str]:
-    """A table of the tuning runs of a ledger with the options in which they differ."""
+    """A table of the tuning runs of a ledger with the options in which they differ.
+
+    A run without others of its arm shows what differs from the arm itself, if that was run.
+    """
     tuned = [entry for entry in entries if kind_of(entry) == TUNING]
     newest = {(e["arm"], e["key"], e["seed"]): e for e in tuned}
     rows = []
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
-        common = set.intersection(*(set(_options(e["setting"]["train"])) for e in others))
+        if len(others) == 1:
+            others += [e for e in entries if e["arm"] == entry["arm"] and kind_of(e) == ARM][-1:]
+        of_others = [_options(e["setting"]["train"]) for e in others]
+        common = set.intersection(*map(set, of_others))
         options = _options(entry["setting"]["train"])
         own = [o for o in options if o not in common or o.startswith("--lr ")]
+        given = {o.split()[0] for o in options}
+        lacking = (o for every in of_others for o in every if o.split()[0] not in given)
+        own += [f"without {option}" for option in dict.fromkeys(lacking)]
         figures = entry["figures"]
         cells = (entry["arm"], entry.get("words", ""), " ".join(own),
                  figures.get("best_valid_ppl"), figures.get("updates"), entry["seed"],

@@ -67,11 +67,11 @@ def in_words(entry: dict) -> str:
 
 
 def unlike(entry: dict, newer: dict) -> str:
-    """What a schedule has that a newer one has not, in words; else what it lacks."""
+    """What a schedule has that a newer one has not, in words; else what it is without."""
     own, others = _parts(entry), _parts(newer)
     lost = [part for part in own if part not in others]
     lacking = [part for part in others if part not in own]
-    return ", ".join(lost) or f"lacking: {', '.join(lacking)}"
+    return ", ".join(lost) or f"without: {', '.join(lacking)}"
 
 
 def _parts(entry: dict) -> list[str]:
