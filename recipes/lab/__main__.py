@@ -64,6 +64,8 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     from recipes.lab.running import run_arm
     from recipes.lab.running.process import CommandFailed
 
+    # A step that decodes asks for all models, of which ARMS may be a part without any of them.
+    may_lack_all = options.names is not None and bool(recipe.settings.ARMS)
     if options.names is None:
         options.names = recipe.arms()
     # Invalid names and missing data are reported before anything is trained.
@@ -96,7 +98,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
             failed.append(name)
     if failed:
         raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
-    if missing and len(missing) == len(pairs):
+    if missing and len(missing) == len(pairs) and not may_lack_all:
         raise UserError(f"nothing could run, see above: {' '.join(dict.fromkeys(missing))}")
     return 0
 

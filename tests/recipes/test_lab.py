@@ -146,6 +146,17 @@ def test_only_arms_that_cannot_run_are_a_failure(recipe, monkeypatch, capsys):
     assert printed.err == message
 
 
+def test_decodings_of_models_that_ARMS_leaves_out_are_no_failure(recipe, monkeypatch, capsys):
+    def execute(run, force):
+        raise run_arm.MissingRun(f"not decoded: {run.arm.name}")
+
+    monkeypatch.setattr(run_arm, "execute", execute)
+    monkeypatch.setenv("ARMS", "luong_tied")
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
+    assert "  not decoded: stock_lstm\n" in capsys.readouterr().out
+    assert lab.main(["run", "baseline_multi30k"]) == 1  # of ARMS itself
+
+
 def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):
     def execute(run, force):
         raise KeyboardInterrupt
