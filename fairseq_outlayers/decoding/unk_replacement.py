@@ -9,7 +9,7 @@ commands print them; no model sees them.
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 import torch
@@ -72,17 +72,37 @@ class UnkReplacementConfig(FairseqDataclass):
     )
 
 
-def attended_words(attention: Tensor, is_word: Tensor) -> List[int]:
+def word_positions(tokens: Tensor, dictionary: Any) -> Tensor:
+    """Where the words of sentences are: not in padding around them, nor in the last ``</s>``.
+
+    A ``</s>`` or ``<pad>`` within a sentence is a word of its text.
+
+    Args:
+        tokens: ``(B, S)``, padded left or right.
+    Returns:
+        ``(B, S)``
+    """
+    is_real = tokens.ne(dictionary.pad())
+    left = is_real.flip(1).cumsum(1).flip(1)  # tokens from here on that are not padding
+    within = is_real.cumsum(1).gt(0) & left.gt(0)
+    return within & ~(left.eq(1) & is_real & tokens.eq(dictionary.eos()))
+
+
+def attended_words(
+    attention: Tensor, is_word: Tensor, is_special: Optional[Tensor] = None
+) -> List[int]:
     """The source word that each target token attends to most.
 
     Args:
         attention: weights, ``(S, T)``, averaged over the models.
         is_word: ``(S,)``, false for padding and ``</s>``, whose weights do not count.
+        is_special: ``(S,)``, words whose weights do not count, either; default: none.
     Returns:
         Indices of source words, from 0.
     """
+    counts = is_word if is_special is None else is_word & ~is_special
     # Negative, so that the maximum is a word even if all weight is on </s>.
-    weights = attention.masked_fill(~is_word.unsqueeze(1), -1.0)
+    weights = attention.masked_fill(~counts.unsqueeze(1), -1.0)
     numbers = is_word.cumsum(0) - 1
     return numbers[weights.argmax(0)].tolist()
 
@@ -144,13 +164,16 @@ class UnkReplacement:
             UserError: if the models give no attention, or ``--source-text`` is another text.
         """
         tokens = sample["net_input"]["src_tokens"].cpu()
-        is_word = tokens.ne(self.source.pad()) & tokens.ne(self.source.eos())
+        is_word = word_positions(tokens, self.source)
+        is_special = tokens.eq(self.source.pad()) | tokens.eq(self.source.eos())
         for number, found in enumerate(hypotheses):
+            masks = is_word[number], is_special[number]
             words = self._words(sample, number, tokens[number][is_word[number]])
+            has_words = bool((is_word[number] & ~is_special[number]).any())
             for hypothesis in found:
                 unknown = hypothesis["tokens"].eq(self.target.unk()).nonzero().flatten().tolist()
-                if unknown and words:
-                    self._replace(hypothesis, unknown, is_word[number], words)
+                if unknown and has_words:
+                    self._replace(hypothesis, unknown, masks, words)
 
     def remove_new_words(self) -> None:
         """Remove added words from the dictionaries once they are printed."""
@@ -165,12 +188,12 @@ class UnkReplacement:
         self,
         hypothesis: Dict[str, Tensor],
         unknown: List[int],
-        is_word: Tensor,
+        masks: Tuple[Tensor, Tensor],
         words: List[str],
     ) -> None:
         if hypothesis["attention"].numel() == 0:
             raise UserError("--unk-replacement needs attention, which this model does not return")
-        attended = attended_words(hypothesis["attention"].cpu(), is_word)
+        attended = attended_words(hypothesis["attention"].cpu(), *masks)
         replaced = hypothesis["tokens"].clone()
         for position in unknown:
             word = self.heuristic(words[attended[position]], self.translations)

@@ -101,13 +101,15 @@ def check_targets(targets: Tensor, num_classes: int) -> None:
 
 
 def check_ascending(ids: Tensor) -> None:
-    """Refuse ids that are not ascending and distinct, on a CPU.
+    """Refuse ids that are negative, or not ascending and distinct, on a CPU.
 
     Raises:
-        ValueError: with the first such pair.
+        ValueError: with the first such id or pair.
     """
     if not _may_read(ids):
         return
+    if len(ids) > 0 and int(ids[0]) < 0:
+        raise ValueError(f"sampled id {int(ids[0])}: must be a class, at least 0")
     wrong = ids[1:] <= ids[:-1]
     if wrong.any():
         first = int(wrong.nonzero()[0])

@@ -42,6 +42,7 @@ REQUIRED = (
     "finished_training",
     "resumed_batches",
     "same_batches",
+    "grouped_batches",
     "curriculum",
     "finetuning",
     "locked_folder",

@@ -100,6 +100,18 @@ def test_stopped_in_three_epochs_equals_unbroken(mode, data, text, tmp_path):
         assert torch.equal(tensor, broken["extra_state"]["ema"][name]), name
 
 
+def test_a_resumed_epoch_ends_once_with_another_number_of_batches_an_update(data, tmp_path):
+    """Of 15 batches, 2 are done; stock fairseq trains on 12 more, then on all 15 again."""
+    command = ["train", data, *COMMON, *LSTM, "--save-dir", tmp_path]
+    succeed(*command, "--max-update", 2)
+    done = succeed(*command, "--update-freq", 3, "--max-epoch", 1)
+    said = done.stdout + done.stderr
+    assert said.count("begin training epoch 1\n") == 1
+    state = torch.load(tmp_path / "checkpoint_last.pt")
+    assert state["extra_state"]["train_iterator"]["epoch"] == 2
+    assert state["optimizer_history"][-1]["num_updates"] == 2 + 5
+
+
 @pytest.mark.parametrize("mode", ["sampled classes by rows", "language model of sentences"])
 def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, tmp_path):
     folder = text if "language" in mode else data

@@ -1,9 +1,13 @@
-"""Divide the loss of label-smoothed criterions by the words that it is summed over.
+"""Divide losses by the words that they are summed over.
 
 fairseq's ``LabelSmoothedCrossEntropyCriterion`` leaves out the first words of every sentence with
 ``--ignore-prefix-size``, but divides by all words, so perplexities are too low. With
 ``--rdrop-alpha`` every word is scored twice and counted once: perplexities are squared. The
 gradients do not change.
+
+A text may have the word ``<pad>`` (fairseq-preprocess only warns of it). No loss scores it, but
+fairseq's ``MonolingualDataset`` counts it as a word of the batch. Criterions that believe this
+number, to save a synchronization on accelerators, would fail there.
 """
 
 import functools
@@ -14,6 +18,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEn
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
     RdropLabelSmoothedCrossEntropyCriterion,
 )
+from fairseq.data import MonolingualDataset
+from torch import Tensor
 
 from fairseq_outlayers.patches.replacing import replaces
 
@@ -43,3 +49,11 @@ def _count_scored_words(
     if getattr(self, "rdrop_alpha", 0) > 0:
         logged["nll_loss"] = logged["nll_loss"] / 2
     return loss, sample_size, logged
+
+
+@replaces(MonolingualDataset, "collater")
+def _count_words_to_score(stock: Callable[..., Any], self: Any, samples: Any) -> Any:
+    batch = stock(self, samples)
+    if isinstance(batch.get("target"), Tensor):
+        batch["ntokens"] = int(batch["target"].ne(self.vocab.pad()).sum())
+    return batch

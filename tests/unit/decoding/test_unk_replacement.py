@@ -199,6 +199,42 @@ def test_another_text_is_refused(dictionaries, tmp_path):
         replacement.apply(sample, [[hypothesis]])
 
 
+@pytest.mark.parametrize("special", ["</s>", "<pad>"])
+@pytest.mark.parametrize("pads_left", [False, True])
+def test_fairseqs_symbols_in_a_text_are_words_that_are_not_copied(
+    special, pads_left, dictionaries, tmp_path
+):
+    """fairseq-preprocess warns of them and goes on."""
+    (tmp_path / "text").write_text(f"w0 {special} Bonn\nw0\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    source, target = dictionaries
+    ids = [source.index("w0"), source.index(special), UNK, EOS]
+    sentences = [[*ids, PAD], [ids[0], EOS, PAD, PAD, PAD]]
+    if pads_left:
+        sentences = [[PAD, *ids], [PAD, PAD, PAD, ids[0], EOS]]
+    sample = {"net_input": {"src_tokens": torch.tensor(sentences)}, "id": torch.tensor([0, 1])}
+    # To the special word, most of all, then to the third or to the end of the sentence.
+    weights = torch.tensor([0.0, 0.5, 0.3, 0.2, 0.0]).roll(int(pads_left))
+    found = [
+        {"tokens": torch.tensor([UNK, EOS]), "attention": weights.repeat(2, 1).T} for _ in range(2)
+    ]
+    replacement = UnkReplacement(config, source, target)
+    replacement.check_text([4, 2])
+    replacement.apply(sample, [[one] for one in found])
+    assert [words(target, one) for one in found] == [["Bonn", "</s>"], ["w0", "</s>"]]
+
+
+@pytest.mark.parametrize("special", ["</s>", "<pad>"])
+def test_of_a_source_of_special_symbols_nothing_is_copied(special, dictionaries):
+    replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)
+    source = [4, dictionaries[0].index(special), EOS]  # the first one is the only word
+    for tokens, expected in ((source, dictionaries[0][4]), (source[1:], "<unk>")):
+        attention = torch.ones(len(tokens), 2)
+        hypothesis = {"tokens": torch.tensor([UNK, EOS]), "attention": attention}
+        replacement.apply({"net_input": {"src_tokens": torch.tensor([tokens])}}, [[hypothesis]])
+        assert words(dictionaries[1], hypothesis) == [expected, "</s>"]
+
+
 @pytest.mark.parametrize("more", ["", " cut off"])
 def test_the_rest_of_a_truncated_sentence_is_left_out(more, dictionaries, tmp_path):
     (tmp_path / "text").write_text(f"one\nw0 Bonn w1{more}\n")

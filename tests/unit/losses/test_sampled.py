@@ -374,6 +374,12 @@ def test_sampled_ids_that_are_not_ascending_and_distinct_are_refused(ids):
         scored_classes(torch.tensor(ids), torch.tensor([2]))
 
 
+def test_a_negative_sampled_id_is_refused():
+    """A table takes it for a class counted from the end."""
+    with pytest.raises(ValueError, match="sampled id -1: must be a class, at least 0"):
+        scored_classes(torch.tensor([-1, 2]), torch.tensor([2]))
+
+
 def test_more_expected_counts_than_classes_are_refused():
     rows = torch.zeros(1, dtype=torch.long)
     with pytest.raises(ValueError, match=r"log_expected_count \(4,\): .* of 3 in all"):
