@@ -4,7 +4,7 @@
 their place: with the data and the references standing for themselves, every arm's key, and for
 other settings a digest of the keys and the names. Since then: learning rates of digangi2017's 1,000
 and 5,000 pairs, of garg2020 (with the range of its trained model, and apart for the paper's input
-scale), of MorphSum on German captions, of four of pappas2018's layers into English and two into
+scale), of MorphSum on German captions, of four of pappas2018's layers into English and four into
 German; the halving of all pappas2018's rates from the eleventh epoch on; the whole Treebank as a
 data set of its own; and, none of which had been run, the decay of assylbekov2018's medium models of
 words, the dropout of WikiText-2, and the length limit of jean2015's paper setting.
