@@ -337,6 +337,25 @@ def test_the_report_has_claims_and_figures(texts, line, tmp_path, capsys):
     assert (folder / "translation.de-en.md").exists()
 
 
+def test_how_far_a_perplexity_falls_at_the_end_is_of_the_newest_schedule(texts, line):
+    _, hypotheses, references = texts
+
+    def trained(arm, seed, *curve, more="--force-anneal 3"):
+        made = line(arm, hypotheses, references, seed=seed)
+        made["figures"]["history"] = [{"valid_ppl": ppl} for ppl in curve]
+        return made | {"command": f"fairseq-train x --lr-scheduler shrink_after_rise {more}"}
+
+    lines = [
+        trained("de-en.bpe4.nmt", 1, 9.0, 8.0, 8.5, 7.8),  # from 8.0 to 7.8: 2.5%
+        trained("de-en.bpe4.nmt", 2, 9.0, 8.0, 7.96, 8.1),
+        trained("de-en.bpe4.tied", 1, 9.0, 8.0, 4.0, 4.0, more=""),
+        trained("en-de.bpe4.tied", 1, 9.0, 8.0, 8.2, 8.2),
+    ]
+    (words,) = claims.falls_at_the_end(arms_of(Runs(lines)))
+    assert "by up to 2.5% (German to English) and 0.0% (English to German): these" in words
+    assert not list(claims.falls_at_the_end(arms_of(Runs(lines[2:3]))))
+
+
 def test_what_a_share_of_the_classes_costs_is_of_runs_of_one_schedule(texts, line):
     """All classes were scored once more, in a longer training, with other translations."""
     references, hypotheses = ["a b c d e"] * 4, ["a b c x e"] * 4
