@@ -79,7 +79,7 @@ def _check(state: Dict[str, Any], path: str) -> None:
 def _check_text(state: Dict[str, Any], data: Optional[str]) -> None:
     task = task_options(state)
     for folder in utils.split_paths(data or task["data"]):
-        if not any(Path(folder).glob(f"{task['train_subset']}.*.bin")):
+        if not any(Path(folder).glob(f"{task['train_subset']}.*-*.*")):  # of any --dataset-impl
             raise UserError(
                 f"{folder}: has no training text to count words in: pass --data with the folder "
                 "that the model was trained on"
@@ -94,6 +94,12 @@ def _recorded_partitions(state: Dict[str, Any]) -> Dict[str, Any]:
 def _log_shares(state: Dict[str, Any], trained: loading.Trained) -> Any:
     """Log shares in the partitions of the training, counted in the training text."""
     task, options = trained.task, state["cfg"]
+    # The folder of --data may have another format than that of the training.
+    binarized = list(
+        Path(utils.split_paths(task.cfg.data)[0]).glob(f"{task.cfg.train_subset}.*.bin")
+    )
+    task.cfg.dataset_impl = None if binarized else "raw"
+    task.cfg.num_batch_buckets = 0  # padding is no word
     max_positions = utils.resolve_max_positions(
         task.max_positions(), trained.model.max_positions(), options["dataset"]["max_tokens"]
     )

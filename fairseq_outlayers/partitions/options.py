@@ -124,6 +124,8 @@ REFUSED = {
         "dataset",
         "grouped_shuffling",
     ): "--grouped-shuffling would mix partitions: leave it out",
+    ("task", "num_batch_buckets"): "--num-batch-buckets pads sentences, and padding would count as "
+    "words of the text: leave it out",
     ("dataset", "update_ordered_indices_seed"): "--update-ordered-indices-seed has no effect, "
     "because partitions and batches are seeded by --seed and the epoch: leave it out",
     ("optimization", "skip_remainder_batch"): "--skip-remainder-batch would drop a batch of the "

@@ -196,11 +196,11 @@ def _check_decoding(options: Any, spelled: Callable[..., str]) -> None:
     if shortest is None or not hasattr(options, "max_len_b"):
         return
     a, b = options.max_len_a, options.max_len_b
-    if shortest > a + b:
+    if shortest > a + b:  # fairseq's sources have at least the word </s>
         raise UserError(
             f"{spelled('min_len', shortest)}: with {spelled('max_len_a', a)} "
-            f"{spelled('max_len_b', b)}, the translation of one word has at most {a + b:g} tokens; "
-            f"raise {spelled('max_len_b')}"
+            f"{spelled('max_len_b', b)}, the translation of an empty line has at most {a + b:g} "
+            f"tokens; raise {spelled('max_len_b')}"
         )
 
 

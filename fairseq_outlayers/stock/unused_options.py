@@ -82,6 +82,7 @@ UNUSED = (
         "generate|interactive", "retain_dropout_modules", ADD_OR_LEAVE_OUT, needed="retain_dropout"
     ),
     Unused("generate|eval.lm", "valid_subset", "the set is named by --gen-subset"),
+    Unused("validate", "max_valid_steps", f"whole sets are validated: {LEAVE_OUT}"),
     Unused("interactive", "sacrebleu"),
     Unused("interactive", "prefix_size"),
     Unused("interactive", "score_reference", "use fairseq-generate, or load(...).score in Python"),

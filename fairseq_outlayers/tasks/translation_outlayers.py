@@ -87,7 +87,8 @@ class TranslationOutlayersTask(PartitionedTraining, TranslationTask):
             sizes = pairs.src_sizes
             if self.cfg.truncate_source:  # fairseq's are then up to a word too large
                 sizes = (len(pairs.src[number]) for number in range(len(pairs)))
-            self.unk_replacement.check_text(sizes)
+            if not self.cfg.num_batch_buckets:  # padded; each sentence is compared when it is read
+                self.unk_replacement.check_text(sizes)
 
     def build_generator(
         self,

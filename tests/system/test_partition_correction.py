@@ -130,6 +130,23 @@ def test_the_command_adds_counted_shares_to_the_biases_and_changes_nothing_else(
     assert f"from {expected.min():.3f} to 0.000" in capsys.readouterr().out
 
 
+def test_the_command_counts_raw_text_and_no_padding_of_buckets(data, uncorrected, tmp_path):
+    raw = tmp_path / "raw"
+    prefixes = ["--trainpref", data.parent / "train", "--validpref", data.parent / "valid"]
+    words = ["--srcdict", data / "dict.xx.txt", "--tgtdict", data / "dict.yy.txt"]
+    succeed("preprocess", "-s", "xx", "-t", "yy", *prefixes, *words, "--dataset-impl", "raw",
+            "--destdir", raw)  # fmt: skip
+    expected = np.log(counted_shares(data))
+    for number, (stored, named) in enumerate(((raw, []), (raw, ["--data", str(data)]), (data, []))):
+        state = torch.load(uncorrected, weights_only=False)
+        impl = "raw" if stored == raw else None
+        state["cfg"]["task"].update(data=str(stored), dataset_impl=impl, num_batch_buckets=1)
+        torch.save(state, tmp_path / "old.pt")
+        after = correct(tmp_path / "old.pt", tmp_path / f"{number}.pt", *named)
+        found = (after["model"][BIAS] - state["model"][BIAS]).double().numpy()
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_what_the_command_adds_is_what_training_subtracts(data, uncorrected, tmp_path):
     """Training goes on from either checkpoint alike, but for the biases."""
     options = ["--max-update", 36]

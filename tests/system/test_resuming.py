@@ -129,6 +129,15 @@ def test_a_finished_training_that_is_run_again_trains_no_more(mode, data, text, 
     assert more["optimizer_history"][-1]["num_updates"] == 22
 
 
+def test_hours_that_have_passed_are_not_trained_beyond(data, tmp_path):
+    command = ["train", data, *COMMON, *LSTM, "--save-dir", tmp_path, "--stop-time-hours", 1e-9]
+    for says in (False, True):
+        done = succeed(*command)
+        assert ("nothing to train: " in done.stderr + done.stdout) == says
+        state = torch.load(tmp_path / "checkpoint_last.pt")
+        assert state["optimizer_history"][-1]["num_updates"] == 1
+
+
 def test_patience_is_counted_across_restarts(data, tmp_path):
     """With a learning rate of 0 no epoch is better than the first."""
     command = ["train", data, *COMMON, *LSTM, "--lr", 0, "--save-dir", tmp_path]

@@ -98,6 +98,17 @@ def test_a_signal_saves_the_update_and_the_run_goes_on_as_if_unbroken(
             assert torch.equal(tensor, saved(tmp_path / "run")["model"][name]), name
 
 
+def test_a_signal_is_heard_in_epochs_of_one_update_that_are_not_saved(start, tmp_path):
+    options = ["--save-interval", 10**6, "--batch-size", 1000]
+    process, log = start(*options, after=r"begin training epoch 5\n")
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(60) == 143, log.read_text()[-2000:]
+    state = saved(tmp_path / "run")
+    assert state["cfg"]["checkpoint"]["save_interval"] == 10**6
+    assert state["extra_state"]["train_iterator"]["iterations_in_epoch"] == 0
+    assert [path.name for path in (tmp_path / "run").glob("*.pt")] == ["checkpoint_last.pt"]
+
+
 def test_a_second_signal_ends_at_once_even_while_a_process_waits(start):
     """The other process is stopped, so this one waits for it in a sum and saves nothing."""
     _, log = start(launcher=TORCHRUN)

@@ -5,10 +5,14 @@ which is then unknown; our own readers drop it, too (``formats/text.py``). It re
 are not UTF-8 in some locales, so that a word is unknown. ``<s>``, ``</s>`` and ``<pad>`` in a text
 become symbols of fairseq. A tab or a no-break space between words becomes a space: BPE codes split
 words at spaces only, and our preparation of training text separates words like this, too. With
-``--constraints`` tabs stay: they separate a sentence from its constraints (``make_batches``).
+``--constraints`` tabs stay: they separate a sentence from its constraints (``make_batches``). A
+carriage return within a line ends the line in a file, but not in standard input: files with one are
+refused, as by fairseq-preprocess.
 """
 
+import contextlib
 import logging
+import os
 import re
 from typing import Any, Callable, Iterator, List
 
@@ -16,7 +20,11 @@ from fairseq_cli import interactive
 
 from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.formats.text import BOM
-from fairseq_outlayers.patches.conveniences.parallel_texts import SYMBOLS
+from fairseq_outlayers.patches.conveniences.parallel_texts import (
+    SYMBOLS,
+    count_lines,
+    returns_within_lines,
+)
 from fairseq_outlayers.patches.replacing import replaces
 
 logger = logging.getLogger(__name__)
@@ -27,6 +35,7 @@ OTHER_SPACE_BUT_TAB = re.compile(r"[^\S \t]")
 @replaces(interactive, "buffered_read")
 def _refuse_marked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[List[str]]:
     number = 0
+    _refuse_returns(args[0] if args else kwargs.get("input"))
     for batch in stock(*args, **kwargs):
         if batch and number == 0:
             batch = [batch[0].removeprefix(BOM), *batch[1:]]
@@ -34,6 +43,15 @@ def _refuse_marked(stock: Callable[..., Any], *args: Any, **kwargs: Any) -> Iter
             number += 1
             _check(line, number)
         yield batch
+
+
+def _refuse_returns(path: Any) -> None:
+    """Refuse a file with carriage returns within lines."""
+    if isinstance(path, str) and os.path.isfile(path):
+        with contextlib.suppress(UnicodeDecodeError, OSError):  # refused when it is read
+            _, returns = count_lines(path)
+            if returns:
+                raise returns_within_lines(path, returns)
 
 
 @replaces(interactive, "make_batches")

@@ -90,14 +90,19 @@ def check_lines(paths: List[str]) -> None:
         if lines == 0:
             raise UserError(f"{path}: empty file; give a text of at least one line")
         if others:
-            raise UserError(
-                f"{path}: {others} carriage returns within lines, which fairseq takes for line "
-                "ends: remove them (tr -d '\\r')"
-            )
+            raise returns_within_lines(path, others)
         counts[path] = lines
     if len(set(counts.values())) > 1:
         found = " and ".join(f"{path} has {lines:,} lines" for path, lines in counts.items())
         raise UserError(f"{found}: line n of one must translate line n of the other")
+
+
+def returns_within_lines(path: str, number: int) -> UserError:
+    """The error for a text in which fairseq would find more lines than there are line feeds."""
+    return UserError(
+        f"{path}: {number} carriage returns within lines, which fairseq takes for line ends: "
+        "remove them (tr -d '\\r')"
+    )
 
 
 def warn_of_symbols(path: str) -> None:

@@ -3,8 +3,9 @@
 ``DiverseBeamSearch`` (fairseq/search.py) holds the overlap of groups in one row per sentence of the
 batch, but selects rows by ``sample["id"]``, the sentences' numbers in the data set.
 ``fairseq-generate`` ends in an IndexError, or if the numbers happen to be those of other rows,
-sentences are penalized by each other's overlap. The search reads ``id`` for nothing else, and
-without it counts the rows of the batch.
+sentences are penalized by each other's overlap. It reads ``id`` for nothing else, and without it
+counts the rows of the batch. (Another search needs the numbers: a ``prefix_allowed_tokens_fn`` is
+called with them.)
 
 It also returns as many candidates as the beam, and the generator takes the candidate at the place
 of a finished hypothesis for its continuation, to be dropped. This is true for groups of one
@@ -33,6 +34,9 @@ Candidates = Tuple[Tensor, Tensor, Tensor]
 def _drop_sentence_ids(
     stock: Callable[..., Any], self: Any, models: Any, sample: Dict[str, Any], **kwargs: Any
 ) -> Any:
+    search = getattr(self.search, "strategy", self.search)  # within our limits of the length
+    if not isinstance(search, DiverseBeamSearch):
+        return stock(self, models, sample, **kwargs)
     unnumbered = {name: value for name, value in sample.items() if name != "id"}
     return stock(self, models, unnumbered, **kwargs)
 

@@ -1,9 +1,9 @@
-"""End a training at once whose checkpoint has all of its updates, or has run out of patience.
+"""End a training at once that has had all of its updates or hours, or has run out of patience.
 
-fairseq looks at ``--max-update`` after an update (``train.train`` in fairseq_cli/train.py), not
-before the first, and at ``--patience`` after an epoch. So a command that is run again when it has
-finished trains one more update or epoch each time, and its model differs from that of one
-uninterrupted run.
+fairseq looks at ``--max-update`` and ``--stop-time-hours`` after an update (``train.train`` in
+fairseq_cli/train.py), not before the first, and at ``--patience`` after an epoch. So a command that
+is run again when it has finished trains one more update or epoch each time, and its model differs
+from that of one uninterrupted run.
 
 The patch sets a number of epochs at which the training loop is not entered. A checkpoint that has
 all updates or epochs is reported, because ``--save-dir`` may name another training by mistake. One
@@ -35,11 +35,16 @@ def _stop_if_finished(
     epochs = epoch_itr.next_epoch_idx - 1
     has_all_updates = 0 < limits.max_update <= updates
     out_of_patience = 0 < cfg.patience <= validations_without_progress()
+    most = limits.stop_time_hours
+    out_of_time = 0 < most < trainer.cumulative_training_time() / 3600
     if out_of_patience:
         advice = f"raise --patience (no lower validation loss for {cfg.patience} validations)"
+    elif out_of_time:
+        advice = f"raise --stop-time-hours (more than {most:g} hours were spent in training)"
     else:
         advice = "raise --max-update or --max-epoch"
-    if has_all_updates or out_of_patience or 0 < limits.max_epoch <= epochs:
+    is_finished = has_all_updates or out_of_patience or out_of_time
+    if is_finished or 0 < limits.max_epoch <= epochs:
         last = last_of(cfg.save_dir, trainer.checkpoint_suffix)
         if cfg.restore_file != LAST and not os.path.exists(last):
             raise UserError(
@@ -51,6 +56,6 @@ def _stop_if_finished(
             f"nothing to train: {cfg.save_dir} has a training of {updates:,} updates "
             f"({epochs} epochs): {advice}, or name another --save-dir"
         )
-    if has_all_updates or out_of_patience:
+    if is_finished:
         limits.max_epoch = -1  # 0 would mean no limit
     return extra_state, epoch_itr

@@ -28,6 +28,7 @@ VOTES = "_outlayers_stop_votes"
 ITERATOR = "_outlayers_epoch_iterator"
 LEAVING = "_outlayers_leaves_after_save"
 SECURED = "_outlayers_saved_in_validation_after_update"
+INTERVAL = "_outlayers_save_interval"
 
 
 @replaces(checkpoint_utils, "save_checkpoint")
@@ -36,6 +37,7 @@ def _leaving_if_asked(
 ) -> Any:
     if not getattr(trainer, LEAVING, False):
         return stock(cfg, trainer, epoch_itr, val_loss)
+    cfg.save_interval = getattr(trainer, INTERVAL, cfg.save_interval)
     cfg = _with_last(cfg)
     stock(cfg, trainer, epoch_itr, val_loss)
     _leave(cfg, trainer)
@@ -69,11 +71,13 @@ def _then_stopping(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: A
         # On a GPU, read the previous update's votes, which were reduced before this one began.
         asked = float(earlier if self.cuda else getattr(self, VOTES, 0)) > 0
     if asked:
-        setattr(self, LEAVING, True)
+        options = self.cfg.checkpoint
+        if not getattr(self, LEAVING, False):
+            setattr(self, LEAVING, True)
+            setattr(self, INTERVAL, options.save_interval)
+            options.save_interval = 1  # fairseq saves at the end of this epoch in any case
         if not _fairseq_acts_now(self):
-            checkpoint_utils.save_checkpoint(
-                self.cfg.checkpoint, self, getattr(self, ITERATOR), None
-            )
+            checkpoint_utils.save_checkpoint(options, self, getattr(self, ITERATOR), None)
     return result
 
 

@@ -324,6 +324,24 @@ def test_diverse_beams_do_not_depend_on_the_numbers_of_the_sentences(frequent, m
     assert_equal(decode(task, models, numbered, **search), expected)
 
 
+@pytest.mark.parametrize("options", [{}, {"max_len_a": 1.5}])
+def test_allowed_prefixes_are_those_of_the_numbers_of_the_sentences(options, make_task, decode):
+    """fairseq sorts the sentences of a batch by length."""
+    task = make_task()
+    models, batch = models_of(task), make_batch(task, LENGTHS)
+    numbers, eos = [2, 0, 3, 1], task.target_dictionary.eos()
+    found = decode(
+        task,
+        models,
+        {**batch, "id": torch.tensor(numbers)},
+        prefix_allowed_tokens_fn=lambda sentence, _: [10 + sentence, eos],
+        **options,
+    )
+    for number, hypotheses in zip(numbers, found, strict=True):
+        words = {word for hypothesis in hypotheses for word in hypothesis["tokens"].tolist()}
+        assert words == {10 + number, eos}
+
+
 @pytest.mark.parametrize("frequent", [0, 8], ids=["all words", "candidates"])
 def test_hypotheses_of_the_length_of_the_source_are_possible_and_not_longer(
     frequent, make_task, decode

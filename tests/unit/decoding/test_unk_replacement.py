@@ -199,6 +199,18 @@ def test_another_text_is_refused(dictionaries, tmp_path):
         replacement.apply(sample, [[hypothesis]])
 
 
+def test_sentences_padded_to_buckets_have_the_words_of_the_text(make_task, tmp_path, monkeypatch):
+    (tmp_path / "text").write_text("one\n")
+    task = make_task(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    task.cfg.num_batch_buckets = 1
+    monkeypatch.setattr(TranslationTask, "load_dataset", lambda *_, **__: None)
+    task.dataset = lambda split: SimpleNamespace(src_sizes=[5])  # as padded
+    task.load_dataset("test")
+    task.cfg.num_batch_buckets = 0
+    with pytest.raises(UserError, match="1 words, but the binarized sentence has 4"):
+        task.load_dataset("test")
+
+
 @pytest.mark.parametrize("special", ["</s>", "<pad>"])
 @pytest.mark.parametrize("pads_left", [False, True])
 def test_fairseqs_symbols_in_a_text_are_words_that_are_not_copied(

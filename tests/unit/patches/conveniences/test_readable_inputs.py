@@ -450,3 +450,14 @@ def test_a_text_that_ends_within_a_character_is_refused(tmp_path):
     (tmp_path / "text.de").write_bytes("a ä".encode()[:-1])
     with pytest.raises(UserError, match=r"text\.de: not UTF-8 text"):
         check_lines([str(tmp_path / "text.de")])
+
+
+@pytest.mark.parametrize("end", [b"", b"\r\n"])
+def test_a_return_within_a_line_of_a_file_to_translate_is_refused(end, tmp_path):
+    """Standard input has another number of lines there."""
+    path = tmp_path / "text"
+    path.write_bytes(b"a\r\nb\rc" + end)
+    with pytest.raises(UserError, match="text: 1 carriage returns within lines"):
+        list(interactive.buffered_read(str(path), 2))
+    path.write_bytes(b"a\r\nb c" + end)
+    assert list(interactive.buffered_read(str(path), 2)) == [["a", "b c"]]
