@@ -20,7 +20,9 @@ class Trainer:
     """Holds a checkpoint and writes down the learning-rate steps."""
 
     checkpoint_suffix, task = "", None
-    cfg = SimpleNamespace(optimization=SimpleNamespace(max_update=0, max_epoch=0, stop_time_hours=0))
+    cfg = SimpleNamespace(
+        optimization=SimpleNamespace(max_update=0, max_epoch=0, stop_time_hours=0)
+    )
 
     def get_num_updates(self):
         return 0
