@@ -249,7 +249,10 @@ class UnkReplacement:
         if self.text is None or "id" not in sample:
             return [self.source[token] for token in tokens.tolist()]
         line = int(sample["id"][number])
-        words = self._words_of(line, len(tokens))
+        text = self.text[line] if line < len(self.text) else []
+        # Those before the first other word look like padding of the batch.
+        first = next((n for n, w in enumerate(text) if w != self.source.pad_word), len(text))
+        words = self._words_of(line, first + len(tokens))[first:]
         for word, token in zip(words, tokens.tolist(), strict=True):
             if self.source.index(word) != token:
                 raise UserError(

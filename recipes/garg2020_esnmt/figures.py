@@ -184,10 +184,10 @@ def gradient_curves(norms: Norms) -> Chart:
     if not last:
         return Chart("Gradients back through time", panels)
     kept = ", ".join(
-        f"{PLAIN.get(arm, arm)} keep {min(of_layers):.1g} to {max(of_layers):.1g}"
+        f"{PLAIN.get(arm, arm)} {min(of_layers):.1g} to {max(of_layers):.1g}"
         for arm, of_layers in last.items()
     )
-    words = f"Of the gradient's norm ten steps back, by layer: {kept}"
+    words = f"Gradient norm ten steps back, as a share of the last step's, over layers: {kept}"
     note = "Forward encoder layers of one seed; the longest validation sentences."
     return Chart(words, panels, note)
 

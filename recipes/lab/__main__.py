@@ -64,8 +64,6 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
     from recipes.lab.running import run_arm
     from recipes.lab.running.process import CommandFailed
 
-    # A step that decodes asks for all models, of which ARMS may be a part without any of them.
-    may_lack_all = options.names is not None and bool(recipe.settings.ARMS)
     if options.names is None:
         options.names = recipe.arms()
     # Invalid names and missing data are reported before anything is trained.
@@ -98,9 +96,19 @@ def run(recipe: Recipe, options: argparse.Namespace) -> int:
             failed.append(name)
     if failed:
         raise UserError(f"failed: {' '.join(failed)} (their logs are in {place.runs})")
-    if missing and len(missing) == len(pairs) and not may_lack_all:
-        raise UserError(f"nothing could run, see above: {' '.join(dict.fromkeys(missing))}")
+    # A step that decodes asks for the models that ARMS leaves out, too.
+    chosen, wanted = set(recipe.settings.words("ARMS")), list(dict.fromkeys(missing))
+    if chosen:
+        wanted = [name for name in wanted if chosen & {name, *models_of(recipe, name)}]
+    if wanted and len(missing) == len(pairs):
+        raise UserError(f"nothing could run, see above: {' '.join(wanted)}")
     return 0
+
+
+def models_of(recipe: Recipe, name: str) -> tuple[str, ...]:
+    """The trained arms that an arm decodes, if any."""
+    decoding = recipe.arm(name).decoding
+    return decoding.of if decoding else ()
 
 
 def is_told(error: BaseException) -> bool:

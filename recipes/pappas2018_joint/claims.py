@@ -320,7 +320,7 @@ def falls_at_the_end(arms: Arms) -> Iterator[str]:
     if parts:
         yield (
             "With that schedule the last two epochs still lower the validation perplexity of a run"
-            f" by up to {' and '.join(parts)}: these models have nearly converged."
+            f" by up to {' and '.join(parts)}."
         )
 
 

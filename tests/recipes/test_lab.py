@@ -155,6 +155,9 @@ def test_decodings_of_models_that_ARMS_leaves_out_are_no_failure(recipe, monkeyp
     assert lab.main(["run", "baseline_multi30k", "stock_lstm"]) == 0
     assert "  not decoded: stock_lstm\n" in capsys.readouterr().out
     assert lab.main(["run", "baseline_multi30k"]) == 1  # of ARMS itself
+    monkeypatch.setenv("ARMS", "stock_lstm")
+    assert lab.main(["run", "baseline_multi30k", "stock_lstm", "luong_tied"]) == 1
+    assert "nothing could run, see above: stock_lstm\n" in capsys.readouterr().err
 
 
 def test_an_interrupt_is_one_line(recipe, monkeypatch, capsys):

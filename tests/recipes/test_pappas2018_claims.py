@@ -352,7 +352,7 @@ def test_how_far_a_perplexity_falls_at_the_end_is_of_the_newest_schedule(texts, 
         trained("en-de.bpe4.tied", 1, 9.0, 8.0, 8.2, 8.2),
     ]
     (words,) = claims.falls_at_the_end(arms_of(Runs(lines)))
-    assert "by up to 2.5% (German to English) and 0.0% (English to German): these" in words
+    assert "by up to 2.5% (German to English) and 0.0% (English to German)." in words
     assert not list(claims.falls_at_the_end(arms_of(Runs(lines[2:3]))))
 
 

@@ -138,6 +138,25 @@ def test_hours_that_have_passed_are_not_trained_beyond(data, tmp_path):
         assert state["optimizer_history"][-1]["num_updates"] == 1
 
 
+def test_hours_of_another_training_do_not_count(data, tmp_path):
+    command = ["train", data, *COMMON, *LSTM, "--stop-time-hours", 1, "--max-update"]
+    succeed(*command, 2, "--save-dir", tmp_path / "pretrained")
+    last = tmp_path / "pretrained" / "checkpoint_last.pt"
+    state = torch.load(last)
+    state["extra_state"]["previous_training_time"] = 7200.0
+    torch.save(state, last)
+    for folder, how in {
+        "tuned": ["--finetune-from-model", last],
+        "restored": ["--restore-file", last, "--reset-optimizer", "--reset-lr-scheduler",
+                     "--reset-dataloader", "--reset-meters"],
+    }.items():  # fmt: skip
+        succeed(*command, 3, "--save-dir", tmp_path / folder, *how)
+        state = torch.load(tmp_path / folder / "checkpoint_last.pt")
+        assert state["optimizer_history"][-1]["num_updates"] == 3
+    again = succeed(*command, 3, "--save-dir", tmp_path / "pretrained")
+    assert "nothing to train: " in again.stdout + again.stderr
+
+
 def test_patience_is_counted_across_restarts(data, tmp_path):
     """With a learning rate of 0 no epoch is better than the first."""
     command = ["train", data, *COMMON, *LSTM, "--lr", 0, "--save-dir", tmp_path]

@@ -5,6 +5,9 @@ fairseq_cli/train.py), not before the first, and at ``--patience`` after an epoc
 is run again when it has finished trains one more update or epoch each time, and its model differs
 from that of one uninterrupted run.
 
+The hours include those of the model that a fine-tuning begins with; here ``--reset-meters``, which
+fine-tuning implies, begins them anew.
+
 The patch sets a number of epochs at which the training loop is not entered. A checkpoint that has
 all updates or epochs is reported, because ``--save-dir`` may name another training by mistake. One
 of another folder (``--restore-file``) is refused: nothing would be trained or saved.
@@ -15,6 +18,7 @@ import os
 from typing import Any, Callable, Tuple
 
 from fairseq import checkpoint_utils
+from fairseq.trainer import Trainer
 
 from fairseq_outlayers.checkpoints.names import LAST, last_of
 from fairseq_outlayers.errors import UserError
@@ -22,6 +26,16 @@ from fairseq_outlayers.patches.replacing import replaces
 from fairseq_outlayers.patches.required.resumed_patience import validations_without_progress
 
 logger = logging.getLogger(__name__)
+
+
+@replaces(Trainer, "load_checkpoint")
+def _begin_hours_anew(
+    stock: Callable[..., Any], self: Any, *args: Any, reset_meters: bool = False, **kwargs: Any
+) -> Any:
+    extra_state = stock(self, *args, reset_meters=reset_meters, **kwargs)
+    if reset_meters:  # as fine-tuning does
+        self._previous_training_time = 0
+    return extra_state
 
 
 @replaces(checkpoint_utils, "load_checkpoint")
@@ -36,7 +50,8 @@ def _stop_if_finished(
     has_all_updates = 0 < limits.max_update <= updates
     out_of_patience = 0 < cfg.patience <= validations_without_progress()
     most = limits.stop_time_hours
-    out_of_time = 0 < most < trainer.cumulative_training_time() / 3600
+    # Before the first update the trainer's own sum has the time of this process alone.
+    out_of_time = 0 < most < trainer._previous_training_time / 3600
     if out_of_patience:
         advice = f"raise --patience (no lower validation loss for {cfg.patience} validations)"
     elif out_of_time:

@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 from fairseq.data.iterators import GroupedIterator
 
+from fairseq_outlayers.errors import UserError
 from fairseq_outlayers.patches.replacing import replaces
 
 
@@ -28,5 +29,11 @@ def _count_the_groups_left(
     left = max(len(iterable) - done, 0)
     groups = left // chunk_size if skip_remainder_batch else -(-left // chunk_size)
     self.total = self.n + groups
+    if skip_remainder_batch and 0 == groups < done:
+        raise UserError(
+            f"--skip-remainder-batch: the checkpoint has trained on {done} batches of its epoch, "
+            f"and fewer than --update-freq {chunk_size} are left: resume with the --update-freq of "
+            "the checkpoint, or begin the epoch anew by --reset-dataloader"
+        )
     if skip_remainder_batch:
         iterable.take(done + groups * chunk_size)

@@ -88,8 +88,14 @@ def _saving_first(stock: Callable[..., Any], self: Any, *args: Any, **kwargs: An
     alone = self.data_parallel_world_size == 1 and iterator is not None
     if alone and signals.received() is not None and getattr(self, SECURED, None) != updates:
         setattr(self, SECURED, updates)
-        cfg = _with_last(self.cfg.checkpoint)
-        checkpoint_utils.save_checkpoint(cfg, self, iterator, None)
+        options, leaves = self.cfg.checkpoint, getattr(self, LEAVING, False)
+        interval = options.save_interval
+        # Without leaving before the validation has ended, and with the interval that was given.
+        setattr(self, LEAVING, False)
+        options.save_interval = getattr(self, INTERVAL, interval)
+        checkpoint_utils.save_checkpoint(_with_last(options), self, iterator, None)
+        options.save_interval = interval
+        setattr(self, LEAVING, leaves)
     return stock(self, *args, **kwargs)
 
 

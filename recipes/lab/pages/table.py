@@ -15,7 +15,7 @@ from recipes.lab.ledger import ARM, TUNING, kind_of, of_arms
 from recipes.lab.markdown import markdown_table
 from recipes.lab.pages.comparison import Comparison
 from recipes.lab.runs import Runs
-from recipes.lab.scores import length_limits, scoring
+from recipes.lab.scores import length_limits, schedules, scoring
 from recipes.lab.scores.resampling import IN_WORDS
 
 
@@ -141,7 +141,8 @@ def commands(runs: Runs) -> list[str]:
 def tuning(entries: Sequence[dict]) -> list[str]:
     """A table of the tuning runs of a ledger with the options in which they differ.
 
-    A run without others of its arm shows what differs from the arm itself, if that was run.
+    A run without others of its arm shows what differs from the arm itself, if that was run with
+    its schedule.
     """
     tuned = [entry for entry in entries if kind_of(entry) == TUNING]
     newest = {(e["arm"], e["key"], e["seed"]): e for e in tuned}
@@ -149,7 +150,8 @@ def tuning(entries: Sequence[dict]) -> list[str]:
     for entry in newest.values():
         others = [e for e in newest.values() if e["arm"] == entry["arm"]]
         if len(others) == 1:
-            others += [e for e in entries if e["arm"] == entry["arm"] and kind_of(e) == ARM][-1:]
+            others += [e for e in entries if e["arm"] == entry["arm"] and kind_of(e) == ARM
+                       and schedules.of(e)[:-2] == schedules.of(entry)[:-2]][-1:]  # fmt: skip
         of_others = [_options(e["setting"]["train"]) for e in others]
         common = set.intersection(*map(set, of_others))
         options = _options(entry["setting"]["train"])
@@ -165,7 +167,9 @@ def tuning(entries: Sequence[dict]) -> list[str]:
     if not rows:
         return []
     headings = ("run", "", "differs in", "valid ppl", "updates", "seed", "commit")
-    return ["# Settings chosen on the validation set", "", *markdown_table(headings, rows)]
+    title = "# Settings chosen on the validation set"
+    note = "*differs in*: from other runs with the same name; of a single run, from the arm itself."
+    return [title, "", note, "", *markdown_table(headings, rows)]
 
 
 def _options(command: str) -> list[str]:

@@ -236,6 +236,20 @@ def test_fairseqs_symbols_in_a_text_are_words_that_are_not_copied(
     assert [words(target, one) for one in found] == [["Bonn", "</s>"], ["w0", "</s>"]]
 
 
+def test_padding_words_at_the_start_of_a_text_are_not_taken_for_other_words(dictionaries, tmp_path):
+    (tmp_path / "text").write_text("<pad> <pad> w0 Bonn\n")
+    config = UnkReplacementConfig(unk_replacement="copy", source_text=str(tmp_path / "text"))
+    source, target = dictionaries
+    tokens = torch.tensor([[PAD, PAD, source.index("w0"), UNK, EOS]])
+    sample = {"net_input": {"src_tokens": tokens}, "id": torch.tensor([0])}
+    attention = torch.tensor([[0.4, 0.0, 0.1, 0.3, 0.2]]).T.repeat(1, 2)
+    hypothesis = {"tokens": torch.tensor([UNK, EOS]), "attention": attention}
+    replacement = UnkReplacement(config, source, target)
+    replacement.check_text([5])
+    replacement.apply(sample, [[hypothesis]])
+    assert words(target, hypothesis) == ["Bonn", "</s>"]
+
+
 @pytest.mark.parametrize("special", ["</s>", "<pad>"])
 def test_of_a_source_of_special_symbols_nothing_is_copied(special, dictionaries):
     replacement = UnkReplacement(UnkReplacementConfig(unk_replacement="copy"), *dictionaries)

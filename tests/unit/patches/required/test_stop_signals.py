@@ -1,4 +1,4 @@
-"""A signal during validation saves at once, and once."""
+"""A signal during or just before validation saves at once, and once."""
 
 import signal
 from functools import partial
@@ -19,7 +19,7 @@ def saves(monkeypatch):
         checkpoint_utils,
         "save_checkpoint",
         lambda cfg, trainer, iterator, loss: found.append(
-            (trainer.get_num_updates(), cfg.no_last_checkpoints, loss)
+            (trainer.get_num_updates(), cfg.no_last_checkpoints, cfg.save_interval, loss)
         ),
     )
     return found
@@ -27,7 +27,7 @@ def saves(monkeypatch):
 
 def trainer(processes=1, **attributes):
     return SimpleNamespace(
-        cfg=SimpleNamespace(checkpoint=SimpleNamespace(no_last_checkpoints=True)),
+        cfg=SimpleNamespace(checkpoint=SimpleNamespace(no_last_checkpoints=True, save_interval=5)),
         data_parallel_world_size=processes,
         get_num_updates=lambda: 7,
         **attributes,
@@ -47,7 +47,25 @@ def validate(trained, batches, monkeypatch, signal_at=None):
 
 def test_a_signal_during_validation_saves_once(saves, monkeypatch):
     validate(trainer(**{stop_signals.ITERATOR: object()}), 5, monkeypatch, signal_at=2)
-    assert saves == [(7, False, None)]
+    assert saves == [(7, False, 5, None)]
+
+
+def test_a_signal_before_a_validation_lets_it_end(saves, monkeypatch):
+    """The update before has asked fairseq to save at this end of an epoch, and then to leave."""
+    recorded, asked = checkpoint_utils.save_checkpoint, []
+
+    def save(cfg, trainer, iterator, loss):
+        asked.append(getattr(trainer, stop_signals.LEAVING))
+        recorded(cfg, trainer, iterator, loss)
+
+    monkeypatch.setattr(checkpoint_utils, "save_checkpoint", save)
+    trained = trainer(**{stop_signals.ITERATOR: object(), stop_signals.LEAVING: True,
+                         stop_signals.INTERVAL: 5})  # fmt: skip
+    trained.cfg.checkpoint.save_interval = 1
+    validate(trained, 3, monkeypatch, signal_at=0)
+    assert (asked, saves) == ([False], [(7, False, 5, None)])
+    assert getattr(trained, stop_signals.LEAVING)
+    assert trained.cfg.checkpoint.save_interval == 1
 
 
 def test_without_a_signal_validation_saves_nothing(saves, monkeypatch):
