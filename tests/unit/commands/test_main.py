@@ -69,6 +69,14 @@ def test_bad_arguments_are_refused_in_one_line(arguments, message, capsys):
     assert message in f"{capsys.readouterr().err} {stopped.value}"
 
 
+def test_a_plot_in_a_folder_that_is_not_writable_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    path = tmp_path / "plot.svg"
+    with pytest.raises(SystemExit):
+        main(["neighbours", "a.pt", "--words", "dog", "--plot", str(path)])
+    assert f"{path}: the folder is not writable" in capsys.readouterr().err
+
+
 def test_lists_of_one_parse_do_not_count_in_the_next():
     parser = HelpfulParser()
     group = parser.add_argument_group("group")
